@@ -1,0 +1,384 @@
+"""The nouns of the project: frozen values, in SI base units, without behaviour of their own.
+
+Seconds, bit/s, bytes and shares (0..1) throughout. Verbs live in the modules named after them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+# ---- what can be measured -------------------------------------------------------------------
+
+
+class Role(StrEnum):
+    """What an endpoint is in a run."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """A QUIC stack, packaged as an image."""
+
+    name: str
+    image: str
+    """Public image reference, as in the QUIC Interop Runner's registry."""
+    url: str
+    roles: frozenset[Role]
+    build: str | None = None
+    """Folder, relative to the repository, from which the image can be built without a registry."""
+    replaced: bool = False
+    """The image was named on the command line: it is used as it is and never built."""
+
+
+class QueueMode(StrEnum):
+    """How a configured queue length becomes a buffer."""
+
+    EXACT = "exact"
+    """Exactly as many packets as asked."""
+    PAPER = "paper"
+    """As QIR-SE really had it: asymmetric-p2p 100 packets more, simple-p2p 1 packet more."""
+
+
+@dataclass(frozen=True)
+class UniformLoss:
+    """Independent loss of UDP packets."""
+
+    rate: float
+    """Share of packets lost, 0..1."""
+
+
+@dataclass(frozen=True)
+class GilbertElliottLoss:
+    """Bursty loss: two states, a packet in the bad one is lost (Gilbert 1960, Elliott 1963)."""
+
+    good_to_bad: float
+    bad_to_good: float
+
+
+Loss = UniformLoss | GilbertElliottLoss
+
+
+@dataclass(frozen=True)
+class EmulatedLink:
+    """A link played by the simulator. Forward is server to client, return is client to server."""
+
+    scenario: str
+    """Name of the ns-3 program, a folder of ns3-scenarios/."""
+    forward_delay: float
+    return_delay: float
+    """One-way propagation delay, seconds."""
+    forward_rate: float
+    return_rate: float
+    """Link rate, bit/s."""
+    forward_queue: int
+    return_queue: int
+    """Packets that fit into the buffer in front of the link."""
+    forward_loss: Loss | None = None
+    return_loss: Loss | None = None
+    queue_mode: QueueMode = QueueMode.EXACT
+
+    @property
+    def round_trip_delay(self) -> float:
+        """Both propagation delays together, seconds."""
+        return self.forward_delay + self.return_delay
+
+
+@dataclass(frozen=True)
+class TestCase:
+    """What is transferred over which link, how often, and what must hold."""
+
+    __test__ = False  # pytest: not a class of tests
+
+    name: str
+    abbreviation: str
+    description: str
+    link: EmulatedLink
+    file_sizes: tuple[int, ...]
+    """Bytes of each file that the client has to fetch."""
+    repetitions: int
+    timeout: float
+    """Deadline of the transfer, from the start of the client, seconds."""
+    client_test: str = "transfer"
+    server_test: str = "transfer"
+    """What the endpoints see as TESTCASE."""
+    server_name: str = "server4"
+    """Host part of the URLs: server4, server6 or server46."""
+    source: str = ""
+    """File that the test case was read from."""
+
+    @property
+    def total_size(self) -> int:
+        """Bytes of all files together."""
+        return sum(self.file_sizes)
+
+
+# ---- what is to be done ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """One transfer of the plan."""
+
+    server: Implementation
+    client: Implementation
+    test_case: TestCase
+    repetition: int
+    """Counted from 1."""
+    seed: int
+    """Seed of the simulator's random numbers; the same for all pairs of a test case's repetition."""
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Directory of the run below the campaign directory: ``quic-go_aioquic/sat/1``."""
+        return PurePosixPath(f"{self.server.name}_{self.client.name}", self.test_case.name, str(self.repetition))
+
+
+# ---- what happened --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that was offered by the server, or found at the client."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a container ended, as its daemon's ``inspect`` tells it."""
+
+    status: int | None
+    """Exit status; None if it never started."""
+    out_of_memory: bool = False
+    killed: bool = False
+    """We ended it; its status says nothing about the endpoint."""
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    """What the simulator saw in one direction."""
+
+    received: int
+    """UDP packets that came from the sender."""
+    delivered: int
+    """UDP packets handed to the receiver."""
+    queue_drops: int
+    loss_drops: int
+
+
+@dataclass(frozen=True)
+class SimulatorReport:
+    """What the simulator says of itself after a run."""
+
+    started: float
+    """Wall clock at which forwarding began, seconds since 1970."""
+    realtime_priority: bool
+    lag_mean: float
+    lag_max: float
+    """How far the simulation fell behind the wall clock, seconds."""
+    receive_overflows: int
+    """Frames that the kernel dropped because the simulator did not read them in time."""
+    forward: LinkCounters
+    back: LinkCounters
+    """The return direction (``return`` is no name in Python)."""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """The machine on which a run took place."""
+
+    kernel: str
+    architecture: str
+    cpus: int
+    memory: int
+    engine: str
+    load_before: float
+    """Load average of one minute before the run."""
+    cpu_pressure: float | None = None
+    """Share of the run in which a task waited for a CPU (/proc/pressure/cpu); None if not told."""
+
+
+class Deadline(StrEnum):
+    """Phases of a run that have a deadline of their own."""
+
+    CREATE = "create"
+    READY = "ready"
+    TRANSFER = "transfer"
+    COLLECT = "collect"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run left, without judgement. Its traces and logs lie in the run's directory."""
+
+    started: str
+    """UTC, RFC 3339."""
+    seed: int
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds spent per phase, on a monotonic clock."""
+    client: Exit | None = None
+    server: Exit | None = None
+    timed_out: Deadline | None = None
+    fault_code: str = ""
+    fault: str = ""
+    """Our own fault, if any: the run says nothing about the pair."""
+    offered: tuple[File, ...] = ()
+    downloaded: tuple[File, ...] = ()
+    images: dict[str, str] = field(default_factory=dict)
+    """Image id of client, server and simulator."""
+    simulator: SimulatorReport | None = None
+    host: HostFacts | None = None
+    notes: tuple[str, ...] = ()
+    """What a reader should know, e.g. that a log was cut."""
+
+    @property
+    def overhead(self) -> float:
+        """Seconds that the runner added to the endpoints' own time."""
+        return sum(duration for phase, duration in self.phases.items() if phase != "transfer")
+
+
+# ---- what it means --------------------------------------------------------------------------
+
+
+class Outcome(StrEnum):
+    """What became of a run."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+    """Our fault; it says nothing about the pair."""
+
+
+class ErrorCode(StrEnum):
+    """Why a run did not succeed. Those that QIR-SE knows too are translated by ``interop.export``."""
+
+    NONE = ""
+    # of the pair
+    UNSUPPORTED = "unsupported"
+    NOT_COMPLIANT = "not-compliant"
+    TIMEOUT = "timeout"
+    SERVER_NOT_READY = "server-not-ready"
+    SERVER_EXITED = "server-exited"
+    CLIENT_FAILED = "client-failed"
+    CRASHED = "crashed"
+    OUT_OF_MEMORY = "out-of-memory"
+    FILE_MISSING = "file-missing"
+    FILE_EXTRA = "file-extra"
+    FILE_SIZE = "file-size"
+    FILE_CONTENT = "file-content"
+    HANDSHAKE_COUNT = "handshake-count"
+    WRONG_VERSION = "wrong-version"
+    # ours
+    TRACE_EMPTY = "trace-empty"
+    TRACE_TRUNCATED = "trace-truncated"
+    TRACE_CORRUPT = "trace-corrupt"
+    TRACE_MISMATCH = "trace-mismatch"
+    ANALYSIS_FAILED = "analysis-failed"
+    SIMULATOR_FAILED = "simulator-failed"
+    SIMULATOR_LAG = "simulator-lag"
+    IMAGE_MISSING = "image-missing"
+    ARTEFACT_LIMIT = "artefact-limit"
+    DAEMON_FAULT = "daemon-fault"
+    DISK_FULL = "disk-full"
+    INTERRUPTED = "interrupted"
+    HARNESS_FAULT = "harness-fault"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The numbers of one run; units and labels are in ``interop.metrics.METRICS``."""
+
+    values: dict[str, float]
+    notes: tuple[str, ...] = ()
+    """Restrictions of these numbers, e.g. that no key log allowed to check the stream."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of a run with its reason."""
+
+    outcome: Outcome
+    code: ErrorCode = ErrorCode.NONE
+    reason: str = ""
+    """One sentence."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One line of the journal: what was run, what became of it, and its evidence."""
+
+    server: str
+    client: str
+    test_case: str
+    repetition: int
+    attempt: int
+    """Counted from 1; more than 1 after runs that ended by our own fault."""
+    verdict: Verdict
+    evidence: Evidence
+    measurement: Measurement | None = None
+
+
+@dataclass(frozen=True)
+class Compliance:
+    """Whether an image answers an unknown test name with exit status 127, in one role."""
+
+    implementation: str
+    role: Role
+    compliant: bool
+    reason: str
+    image: str
+    """Image id."""
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """An image as it was used in a campaign."""
+
+    reference: str
+    id: str
+    digests: tuple[str, ...] = ()
+    created: str = ""
+    size: int = 0
+    version: str = ""
+    """Of the implementation, from the image's label org.opencontainers.image.version; empty if not told."""
+    source: str = ""
+    """local, pulled or built."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a campaign set out to do, known before its first run."""
+
+    id: str
+    started: str
+    """UTC, RFC 3339."""
+    command: tuple[str, ...]
+    tool_version: str
+    seed: int
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    implementations: tuple[Implementation, ...]
+    test_cases: tuple[TestCase, ...]
+    images: dict[str, ImageFacts]
+    """By implementation name, and ``simulator``."""
+    planned_runs: int
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """All that a campaign has found so far."""
+
+    manifest: Manifest
+    compliance: tuple[Compliance, ...]
+    results: tuple[RunResult, ...]
+    finished: str | None
+    """UTC, RFC 3339; None while the campaign runs or after it was cut short."""

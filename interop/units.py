@@ -1,0 +1,41 @@
+"""SI base units for people: numbers stay in seconds, bit/s, bytes and shares; text is made here."""
+
+MS = 1e-3
+"""One millisecond in seconds."""
+MBPS = 1e6
+"""One Mbit/s in bit/s."""
+KIB = 1024
+"""One KiB in bytes."""
+MIB = 1024 * KIB
+"""One MiB in bytes."""
+PERCENT = 0.01
+"""One per cent as a share."""
+
+
+def mbit_per_s(rate: float) -> str:
+    """``20000000.0`` bit/s -> ``"20.00 Mbit/s"``."""
+    return f"{rate / MBPS:.2f} Mbit/s"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``0.253`` -> ``"25 %"``."""
+    return f"{share / PERCENT:.{digits}f} %"
+
+
+def seconds(duration: float) -> str:
+    """``0.0304`` -> ``"30.4 ms"``, ``12.25`` -> ``"12.2 s"``, ``754`` -> ``"12 min 34 s"``."""
+    if duration < 1:
+        return f"{duration / MS:.1f} ms"
+    if duration < 100:
+        return f"{duration:.1f} s"
+    minutes, rest = divmod(round(duration), 60)
+    return f"{minutes} min {rest} s"
+
+
+def byte_size(size: float) -> str:
+    """``10485760`` -> ``"10 MiB"``, ``1536`` -> ``"1.5 KiB"``."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} GiB"
