@@ -1,0 +1,37 @@
+# Shortcuts; `make` alone lists them.
+PYTHON = .venv/bin/python
+
+.PHONY: help setup setup-dev demo images test test-fast lint bench-link clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup:  ## make this machine ready: packages, Python environment, Docker engine (root)
+	@scripts/setup
+
+setup-dev:
+	@scripts/setup --dev
+
+demo: setup  ## measure quic-go and aioquic, all four pairs, over two links, once
+	$(PYTHON) run.py -s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1
+
+images: setup  ## get the simulator and the endpoints that tests need, and build what can be built
+	@$(PYTHON) scripts/images simulator quic-go aioquic
+
+test: setup-dev images lint  ## all tests, those against the real engine too
+	$(PYTHON) -m pytest -m "not engine"
+	$(PYTHON) -m pytest -m engine
+
+test-fast: setup-dev  ## the tests that need no engine
+	$(PYTHON) -m pytest -m "not engine"
+
+lint: setup-dev  ## style, format and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench-link: images  ## measure the emulated link itself: rate, delay, loss
+	$(PYTHON) bench/link.py
+
+clean:  ## remove what an interrupted campaign left at the engine
+	$(PYTHON) run.py clean

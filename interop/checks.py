@@ -1,0 +1,214 @@
+"""Verdicts over evidence and columns: each check returns None if what it looks at is as it should be; pure.
+
+A library: analysis and functional tests put together what a test case needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from signal import Signals
+
+import numpy as np
+
+from interop.columns import Form, Trace
+from interop.model import Deadline, ErrorCode, Evidence, Exit, File, Outcome, Role, SimulatorReport, TestCase, Verdict
+from interop.streams import arrived_bytes
+from interop.units import byte_size, seconds
+
+UNSUPPORTED_STATUS = 127
+"""Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
+LAG_LIMIT = 0.010
+"""Seconds that the simulator may fall behind the wall clock before the delays of its link are no longer believed."""
+
+
+def failed(code: ErrorCode, reason: str) -> Verdict:
+    """The pair's fault."""
+    return Verdict(Outcome.FAILED, code, reason)
+
+
+def our_error(code: ErrorCode, reason: str) -> Verdict:
+    """Our own fault."""
+    return Verdict(Outcome.ERROR, code, reason)
+
+
+# ---- evidence -------------------------------------------------------------------------------
+
+
+def harness(evidence: Evidence) -> Verdict | None:
+    """Whether the run took place as planned, as far as it was up to us."""
+    if evidence.fault or evidence.fault_code:
+        known = {code.value: code for code in ErrorCode}
+        code = known.get(evidence.fault_code) or ErrorCode.HARNESS_FAULT
+        return our_error(code, evidence.fault or "The run broke off without saying why.")
+    if evidence.timed_out in (Deadline.CREATE, Deadline.COLLECT, Deadline.REMOVE):
+        spent = evidence.phases.get(evidence.timed_out.value)
+        after = f" within {seconds(spent)}" if spent is not None else " in time"
+        return our_error(ErrorCode.DAEMON_FAULT, f'The phase "{evidence.timed_out}" did not end{after}.')
+    return None
+
+
+def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether an endpoint gave up by itself: test not supported, out of memory, ended by a signal, never ready."""
+    sides = _sides(evidence)
+    tests = {Role.CLIENT: test_case.client_test, Role.SERVER: test_case.server_test}
+    for role, end in sides:
+        if end.status == UNSUPPORTED_STATUS and not end.killed:
+            reason = f'The {role} does not support the test "{tests[role]}": it ended with exit status 127.'
+            return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
+    for role, end in sides:
+        if end.out_of_memory:
+            return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that its container may use.")
+    for role, end in sides:
+        if not end.killed and end.status is not None and 128 < end.status <= 128 + 64:
+            return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}.")
+    if evidence.timed_out is Deadline.READY:
+        spent = evidence.phases.get(Deadline.READY.value)
+        after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
+        return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.")
+    return None
+
+
+def simulator(report: SimulatorReport | None) -> Verdict | None:
+    """Whether the link was what it was meant to be."""
+    if report is None:
+        return our_error(
+            ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so nobody knows what the link was like."
+        )
+    if report.receive_overflows:
+        reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
+        return our_error(ErrorCode.SIMULATOR_LAG, reason)
+    if report.lag_max > LAG_LIMIT:
+        reason = f"The simulator fell {seconds(report.lag_max)} behind the clock; {seconds(LAG_LIMIT)} are allowed."
+        return our_error(ErrorCode.SIMULATOR_LAG, reason)
+    return None
+
+
+def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether the client came to an end, in time and with success, while the server was there."""
+    client, server = evidence.client, evidence.server
+    if evidence.timed_out is Deadline.TRANSFER:
+        return Verdict(
+            Outcome.TIMEOUT, ErrorCode.TIMEOUT, f"The client had not finished after {test_case.timeout:g} s."
+        )
+    if client is None or (client.status is None and not client.killed):
+        return our_error(ErrorCode.HARNESS_FAULT, "The client never ran, and nothing says why.")
+    if client.killed:
+        status = server.status if server else None
+        return failed(
+            ErrorCode.SERVER_EXITED, f"The server ended with exit status {status} before the client had finished."
+        )
+    if client.status:
+        return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {client.status} instead of 0.")
+    return None
+
+
+def _sides(evidence: Evidence) -> list[tuple[Role, Exit]]:
+    sides = ((Role.CLIENT, evidence.client), (Role.SERVER, evidence.server))
+    return [(role, end) for role, end in sides if end is not None]
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"{number} ({Signals(number).name})"
+    except ValueError:
+        return str(number)
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+def files(offered: Iterable[File], downloaded: Iterable[File]) -> Verdict | None:
+    """Whether the client has exactly the files that were offered, byte by byte (SHA-256)."""
+    wanted, found = {file.name: file for file in offered}, {file.name: file for file in downloaded}
+    if missing := sorted(wanted.keys() - found.keys()):
+        many = f"{len(missing)} of {len(wanted)} files" if len(wanted) > 1 else "The file"
+        return failed(ErrorCode.FILE_MISSING, f"{many} did not arrive at the client: {_names(missing)}.")
+    if extra := sorted(found.keys() - wanted.keys()):
+        return failed(ErrorCode.FILE_EXTRA, f"The client has files that nobody asked for: {_names(extra)}.")
+    if sizes := sorted(name for name in wanted if wanted[name].size != found[name].size):
+        one = sizes[0]
+        reason = f"{_names(sizes)}: {found[one].size} bytes arrived instead of {wanted[one].size}."
+        return failed(ErrorCode.FILE_SIZE, reason)
+    if contents := sorted(name for name in wanted if wanted[name].sha256 != found[name].sha256):
+        return failed(ErrorCode.FILE_CONTENT, f"The content is not what the server offered: {_names(contents)}.")
+    return None
+
+
+def _names(names: Sequence[str]) -> str:
+    """The first three names, fit to be shown: containers can choose them."""
+    shown = ["".join(c if c.isprintable() else "?" for c in name)[:80] for name in names[:3]]
+    rest = [f"and {len(names) - 3} more"] if len(names) > 3 else []
+    return ", ".join(shown + rest)
+
+
+# ---- traces ---------------------------------------------------------------------------------
+
+
+def handshakes(trace: Trace) -> int:
+    """How many connections the server answered with an Initial, in the order of the client-side trace.
+
+    A connection begins with an Initial of the client to a connection id that no other connection knows. It knows the
+    one that the client invented and those that the server gave it, in a Retry or in its Initials, so neither a Retry
+    nor a server that changes its mind counts twice. Connections of one client are told apart by the id the client
+    chose for itself, or by the addresses if it chose none.
+    """
+    initial, retry = trace.form == Form.INITIAL, trace.form == Form.RETRY
+    known: dict[tuple[object, int], int] = {}
+    latest: dict[object, int] = {}
+    answered: set[int] = set()
+    count = 0
+    for row in np.flatnonzero(initial | retry).tolist():
+        path, scid, dcid = int(trace.path[row]), int(trace.scid[row]), int(trace.dcid[row])
+        if not trace.from_server[row]:
+            own: object = scid or ("path", path)
+            if (own, dcid) not in known:
+                known[own, dcid] = latest[own] = count
+                count += 1
+            continue
+        own = dcid or ("path", path)
+        if own in latest:
+            known[own, scid] = latest[own]
+            if initial[row]:
+                answered.add(latest[own])
+    return len(answered)
+
+
+def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:
+    """Whether the client-side trace shows as many handshakes as it should."""
+    found = handshakes(trace)
+    if found == expected:
+        return None
+    if not found and not (trace.form == Form.INITIAL).any() and len(trace):
+        return our_error(ErrorCode.TRACE_MISMATCH, "The trace begins in the middle: it shows packets but no handshake.")
+    return failed(ErrorCode.HANDSHAKE_COUNT, f"The trace shows {found} handshakes instead of {expected}.")
+
+
+def version(trace: Trace, expected: int = 1) -> Verdict | None:
+    """Whether all Initials from the server are of one QUIC version."""
+    found = Counter(trace.version[trace.from_server & (trace.form == Form.INITIAL)].tolist())
+    if set(found) == {expected}:
+        return None
+    versions = ", ".join(f"0x{number:08x}" for number in sorted(found)) or "none"
+    return failed(ErrorCode.WRONG_VERSION, f"The server's QUIC version was {versions} instead of 0x{expected:08x}.")
+
+
+def coverage(client: Trace, sizes: Iterable[int]) -> Verdict | None:
+    """Whether the STREAM frames that arrived are exactly the files (HTTP/0.9: a stream is a file).
+
+    Streams beside those of the files, e.g. of a request made twice, are the client's affair. Only for traces of
+    which something could be decrypted. Where a byte is missing the trace is incomplete: the client has the files.
+    """
+    arrived = arrived_bytes(client)
+    whole = Counter(have for have, end in arrived.values() if have == end)
+    wanted = Counter(sizes)
+    if not wanted - whole:
+        return None
+    unread = int((client.from_server & (client.form == Form.ONE_RTT) & ~client.decrypted).sum())
+    have, want = sum(have for have, _ in arrived.values()), sum(wanted.elements())
+    holes = sum(end - have for have, end in arrived.values())
+    reason = (
+        f"The client's trace shows {byte_size(have)} of stream data in {len(arrived)} streams, with {holes} bytes "
+        f"missing in between, not the {wanted.total()} files of {byte_size(want)}; {unread} packets stayed encrypted."
+    )
+    return our_error(ErrorCode.TRACE_MISMATCH, reason)

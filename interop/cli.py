@@ -1,0 +1,276 @@
+"""The command line: options, sub-commands and exit statuses; the only module that prints.
+
+Commands import what they need when they run: docker and numpy take half a second, which `--help` should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from interop import __version__, export, inventory, plan, tables
+from interop.errors import HarnessFault, UserError
+from interop.model import Outcome, ResultSet, Run, RunResult
+from interop.units import mbit_per_s, percent, seconds
+
+COMMANDS = ("run", "plan", "list", "show", "export", "doctor", "clean")
+SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
+STATUSES = """\
+exit status: 0 all runs succeeded or are unsupported; 1 some failed; 2 wrong option or file, nothing was started;
+3 the machine lacks something, or a run ended by a fault of ours; 75 another campaign is under way; 128+n signal n"""
+
+
+def main(root: Path, arguments: Sequence[str] | None = None) -> int:
+    """Run the command line for the checkout at ``root``; the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words.insert(0, "run")
+    options = _parser(root).parse_args(words)
+    logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        return int(options.act(options, root))
+    except UserError as error:
+        _say(str(error))
+        return error.exit_status
+    except HarnessFault as fault:
+        _say(f"{fault.reason} ({fault.code})")
+        return MACHINE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SUCCESS
+
+
+# ---- options --------------------------------------------------------------------------------
+
+
+def _parser(root: Path) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="run.py",
+        description="Measure QUIC implementations over satellite links. Without a command: run.",
+        epilog=STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"quicsat {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+
+    def command(name: str, act: Callable[[argparse.Namespace, Path], int], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text, epilog=STATUSES,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+        sub.add_argument("-d", "--debug", action="store_true", help="tell more on the standard error output")
+        sub.set_defaults(act=act)
+        return sub
+
+    run = command("run", _run, "measure: carry out a plan and show its results")
+    _add_selection(run)
+    _add_execution(run, root)
+    _add_selection(command("plan", _plan, "show what would be run, in order, and touch nothing"))
+    listing = command("list", _list, "show what can be named: test cases, implementations")
+    listing.add_argument("what", nargs="?", choices=("tests", "implementations"), help="one of them only")
+    show = command("show", _show, "show the matrices of a campaign again")
+    show.add_argument("directory", type=Path, nargs="?", default=root / "results" / "latest")
+    show.add_argument("-m", "--markdown", action="store_true", help="as Markdown")
+    exporting = command("export", _export, "write results in the format of QIR or QIR-SE")
+    exporting.add_argument("directory", type=Path)
+    exporting.add_argument("file", type=Path)
+    exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
+    command("doctor", _doctor, "examine this machine, with a remedy for what is wrong")
+    command("clean", _clean, "remove what killed campaigns have left at the Docker daemon")
+    return parser
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    several = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME"}
+    parser.add_argument("-s", "--server", help="implementations that serve", **several)  # type: ignore[arg-type]
+    parser.add_argument("-c", "--client", help="implementations that fetch", **several)  # type: ignore[arg-type]
+    parser.add_argument("-t", "--test", help="test cases, abbreviations or YAML files", **several)  # type: ignore[arg-type]
+    parser.add_argument(
+        "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE", help="use another image"
+    )
+    parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the test cases' own")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="of a transfer, instead of the test cases' own"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="of the links' losses; drawn and recorded if not given")
+
+
+def _add_execution(parser: argparse.ArgumentParser, root: Path) -> None:
+    parser.add_argument("-l", "--log-dir", type=Path, metavar="DIR", help="campaign directory; default: results/<date>")
+    parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
+    parser.add_argument("-f", "--save-files", action="store_true", help="keep the files of runs that do not succeed")
+    parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
+    parser.add_argument(
+        "--images", choices=("auto", "local", "pull", "build"), default="auto", help="where images come from"
+    )
+    parser.add_argument("--no-qlog", action="store_true", help="ask the endpoints for no qlog, which slows some down")
+    parser.add_argument("--skip-compliance-check", action="store_true", help="trust the images")
+
+
+# ---- commands -------------------------------------------------------------------------------
+
+
+def _select(options: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
+    selection = plan.choose(
+        inventory.load_implementations(root / "implementations.json"),
+        inventory.load_known_test_cases(root / "testcases"),
+        inventory.load_test_cases,
+        servers=options.server,
+        clients=options.client,
+        tests=options.test,
+        images=options.replace,
+    )
+    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    runs = plan.make_plan(
+        selection.servers,
+        selection.clients,
+        selection.test_cases,
+        repetitions=options.repetitions,
+        timeout=options.timeout,
+        seed=seed,
+    )
+    return selection, runs, seed
+
+
+def _run(options: argparse.Namespace, root: Path) -> int:
+    from interop import images, measure
+
+    selection, runs, seed = _select(options, root)
+    settings = measure.Settings(
+        url=_daemon_url(),
+        root=root,
+        results=root / "results",
+        directory=options.log_dir,
+        policy=images.Policy(options.images),
+        seed=seed,
+        command=tuple(sys.argv),
+        check_compliance=not options.skip_compliance_check,
+        qlog=not options.no_qlog,
+        keep_files=options.save_files,
+    )
+    progress = _Progress(len(runs))
+    finished = measure.measure(selection, runs, settings, _say, progress.show)
+    results = finished.record.result_set
+    _print_results(results, markdown=options.markdown)
+    if options.json:
+        export.write_json(options.json, export.to_qir_se(results, str(finished.directory)))
+    print(f"\nResults: {finished.directory}")
+    if finished.signal is not None:
+        _say(f"stopped by signal {finished.signal}; {len(results.results)} of {len(runs)} runs are finished and kept")
+        return 128 + finished.signal
+    if finished.fault:
+        _say(finished.fault)
+        return MACHINE
+    return _status(results)
+
+
+def _plan(options: argparse.Namespace, root: Path) -> int:
+    _, runs, _ = _select(options, root)
+    print(tables.plan(runs))
+    return SUCCESS
+
+
+def _list(options: argparse.Namespace, root: Path) -> int:
+    if options.what in (None, "tests"):
+        print(tables.test_cases(inventory.load_known_test_cases(root / "testcases").values()))
+    if options.what in (None, "implementations"):
+        print(tables.implementations(inventory.load_implementations(root / "implementations.json").values()))
+    return SUCCESS
+
+
+def _show(options: argparse.Namespace, _root: Path) -> int:
+    from interop import store
+
+    record = store.load(options.directory)
+    for warning in record.warnings:
+        _say(warning)
+    _print_results(record.result_set, markdown=options.markdown)
+    return _status(record.result_set)
+
+
+def _export(options: argparse.Namespace, _root: Path) -> int:
+    from interop import store
+
+    results = store.load(options.directory).result_set
+    convert = export.to_qir if options.format == "qir" else export.to_qir_se
+    export.write_json(options.file, convert(results, str(options.directory)))
+    return SUCCESS
+
+
+def _doctor(_options: argparse.Namespace, root: Path) -> int:
+    from interop import doctor, images
+
+    worst = SUCCESS
+    for finding in doctor.examine(_daemon_url(), images.expected(root), root / "results"):
+        print(f"{finding.state:4}  {finding.what:16}  {finding.text}")
+        if finding.state is not doctor.State.OK:
+            print(f"{'':24}-> {finding.remedy}")
+        if finding.state is doctor.State.FAIL:
+            worst = MACHINE
+    return worst
+
+
+def _clean(_options: argparse.Namespace, _root: Path) -> int:
+    from interop import daemon, lock
+
+    here = daemon.Daemon(_daemon_url(), "clean")
+    with lock.exclusive(here.id, "clean"):
+        removed = here.sweep(passes=2)
+    print(f"removed {removed} containers" if removed else "nothing was left")
+    return SUCCESS
+
+
+# ---- what a person sees ---------------------------------------------------------------------
+
+
+class _Progress:
+    """One line per finished run on the standard error output, with what is left."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._begin = time.monotonic()
+
+    def show(self, result: RunResult, finished: int) -> None:
+        verdict, measurement = result.verdict, result.measurement
+        text = str(verdict.outcome)
+        if verdict.outcome is Outcome.SUCCEEDED and measurement is not None:
+            text = f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
+        elif verdict.reason:
+            text += f": {verdict.reason}"
+        left = (time.monotonic() - self._begin) / finished * (self._total - finished)
+        name = f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
+        rest = f"  about {seconds(left)} left" if finished < self._total else ""
+        _say(f"[{finished}/{self._total}] {name}: {tables.printable(text)}{rest}")
+
+
+def _print_results(results: ResultSet, *, markdown: bool) -> None:
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for case in results.manifest.test_cases:
+        print(tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown))
+        print()
+    if any(result.verdict.outcome is not Outcome.SUCCEEDED for result in results.results):
+        print(tables.failures(results, colour=colour, width=width, markdown=markdown))
+        print()
+    if results.results:
+        print(tables.overhead(results))
+
+
+def _status(results: ResultSet) -> int:
+    outcomes = {result.verdict.outcome for result in results.results}
+    if Outcome.ERROR in outcomes:
+        return MACHINE
+    return FAILURE if outcomes & {Outcome.FAILED, Outcome.TIMEOUT} else SUCCESS
+
+
+def _daemon_url() -> str:
+    return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

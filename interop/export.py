@@ -1,0 +1,281 @@
+"""Results -> the JSON of the QUIC Interop Runner (QIR) and of QIR-SE, for the tools that read those.
+
+Both know less than we do. What they cannot say is decided as follows:
+
+* Every test case is a measurement; the cells of ``results`` (tests that only pass or fail) are empty.
+* The worst outcome of a pair decides: unsupported, then failed (a timeout is a failure), then succeeded, which takes
+  that all repetitions have succeeded. If only runs are missing, or ended by our own fault, the result is null.
+* While a campaign is not finished, a pair with repetitions still to run has the result null and the values so far.
+* Runs that failed, ended by our own fault or were left out have the value null.
+* Pairs that never ran are left out; so are those whose image failed the compliance check.
+* ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from interop.model import (
+    ErrorCode,
+    ImageFacts,
+    Manifest,
+    Measurement,
+    Outcome,
+    ResultSet,
+    RunResult,
+    TestCase,
+)
+from interop.schema.summary import figures
+from interop.store import write_atomically
+
+KBPS = 1e3
+"""One kbit/s in bit/s: the unit of both formats."""
+QUIC_VERSION = "0x1"
+QUIC_DRAFT = 34
+"""QIR-SE wants this number; 34 was the last draft before version 1."""
+
+ERROR_CODES: Mapping[ErrorCode, str | None] = {
+    ErrorCode.NONE: None,
+    ErrorCode.UNSUPPORTED: "UNSUPPORTED_TEST_CASE",
+    ErrorCode.NOT_COMPLIANT: "UNKNOWN_ERROR",
+    ErrorCode.TIMEOUT: "TIMEOUT",
+    ErrorCode.SERVER_NOT_READY: "UNKNOWN_ERROR",
+    ErrorCode.SERVER_EXITED: "UNKNOWN_ERROR",
+    ErrorCode.CLIENT_FAILED: "UNKNOWN_ERROR",
+    ErrorCode.CRASHED: "UNKNOWN_ERROR",
+    ErrorCode.OUT_OF_MEMORY: "UNKNOWN_ERROR",
+    ErrorCode.FILE_MISSING: "MISSING_DOWNLOADED_FILES",
+    ErrorCode.FILE_EXTRA: "EXTRA_DOWNLOADED_FILES",
+    ErrorCode.FILE_SIZE: "DOWNLOADED_FILE_SIZE_MISSMATCH",
+    ErrorCode.FILE_CONTENT: "DOWNLOADED_FILE_CONTENT_MISSMATCH",
+    ErrorCode.HANDSHAKE_COUNT: "HANDSHAKE_AMOUNT_MISSMATCH",
+    ErrorCode.WRONG_VERSION: "WRONG_VERSION",
+    ErrorCode.TRACE_EMPTY: "BROKEN_PCAP",
+    ErrorCode.TRACE_TRUNCATED: "BROKEN_PCAP",
+    ErrorCode.TRACE_CORRUPT: "BROKEN_PCAP",
+    ErrorCode.TRACE_MISMATCH: "BROKEN_PCAP",
+    ErrorCode.ANALYSIS_FAILED: "UNKNOWN_ERROR",
+    ErrorCode.SIMULATOR_FAILED: "UNKNOWN_ERROR",
+    ErrorCode.SIMULATOR_LAG: "UNKNOWN_ERROR",
+    ErrorCode.IMAGE_MISSING: "UNKNOWN_ERROR",
+    ErrorCode.ARTEFACT_LIMIT: "UNKNOWN_ERROR",
+    ErrorCode.DAEMON_FAULT: "UNKNOWN_ERROR",
+    ErrorCode.DISK_FULL: "UNKNOWN_ERROR",
+    ErrorCode.INTERRUPTED: "UNKNOWN_ERROR",
+    ErrorCode.HARNESS_FAULT: "UNKNOWN_ERROR",
+}
+"""Our error codes in the words of QIR-SE (its spelling)."""
+
+_SEVERITY = {
+    Outcome.UNSUPPORTED: "unsupported",
+    Outcome.FAILED: "failed",
+    Outcome.TIMEOUT: "failed",
+    Outcome.SUCCEEDED: "succeeded",
+}
+"""Worst first."""
+
+
+def to_qir(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
+    """Results as ``quic-interop-runner``'s own ``-j`` writes them; ``log_dir`` is relative to the JSON file."""
+    test_cases = result_set.manifest.test_cases
+    cells = _cells(result_set)
+    return {
+        **_head(result_set, log_dir),
+        "tests": {case.abbreviation: {"name": case.name, "desc": case.description} for case in test_cases},
+        "quic_version": QUIC_VERSION,
+        "results": [[] for _ in cells],
+        "measurements": [
+            [
+                {
+                    "name": measurement["name"],
+                    "abbr": measurement["abbr"],
+                    "result": measurement["result"],
+                    "details": measurement["details"],
+                }
+                for measurement in cell
+            ]
+            for cell in cells
+        ],
+    }
+
+
+def to_qir_se(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
+    """Results as QIR-SE writes them; ``log_dir`` is relative to the JSON file."""
+    cells = _cells(result_set)
+    return {
+        "id": _uuid(result_set.manifest.id),
+        **_head(result_set, log_dir),
+        "images": _images(result_set),
+        "tests": {
+            case.abbreviation: {
+                "name": case.name,
+                "desc": case.description,
+                "timeout": int(case.timeout) if case.timeout == int(case.timeout) else case.timeout,
+                "theoretical_max_value": case.link.forward_rate / KBPS,
+                "repetitions": case.repetitions,
+            }
+            for case in result_set.manifest.test_cases
+        },
+        "quic_draft": QUIC_DRAFT,
+        "quic_version": QUIC_VERSION,
+        "results": [[] for _ in cells],
+        "measurements": [
+            [{key: value for key, value in measurement.items() if key != "name"} for measurement in cell]
+            for cell in cells
+        ],
+    }
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a document as a whole or not at all; MachineError if that fails."""
+    text = json.dumps(content, indent=4, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, text.encode("utf-8", "replace") + b"\n")
+
+
+def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
+    manifest = result_set.manifest
+    servers, clients = sorted(manifest.servers), sorted(manifest.clients)
+    urls = {implementation.name: implementation.url for implementation in manifest.implementations}
+    return {
+        "start_time": _timestamp(manifest.started),
+        "end_time": _end(result_set),
+        "log_dir": log_dir,
+        "servers": servers,
+        "clients": clients,
+        "urls": {name: urls[name] for name in sorted({*servers, *clients}) if name in urls},
+    }
+
+
+# ---- cells ----------------------------------------------------------------------------------
+
+
+def _cells(result_set: ResultSet) -> list[list[dict[str, Any]]]:
+    """Index = client index * number of servers + server index, of the sorted names; a measurement per test case."""
+    manifest = result_set.manifest
+    groups: dict[tuple[str, str, str], dict[int, RunResult]] = {}
+    for result in result_set.results:
+        if result.verdict.code is not ErrorCode.NOT_COMPLIANT:
+            groups.setdefault((result.client, result.server, result.test_case), {})[result.repetition] = result
+    return [
+        [
+            _measurement(case, groups[client, server, case.name], in_progress=result_set.finished is None)
+            for case in manifest.test_cases
+            if (client, server, case.name) in groups
+        ]
+        for client in sorted(manifest.clients)
+        for server in sorted(manifest.servers)
+    ]
+
+
+def _measurement(case: TestCase, results: Mapping[int, RunResult], *, in_progress: bool) -> dict[str, Any]:
+    pending = in_progress and len(results) < case.repetitions
+    result, code = (None, None) if pending else _overall(case, results)
+    last = min(max(results), case.repetitions) if pending else case.repetitions
+    values = [_value(results.get(repetition)) for repetition in range(1, last + 1)]
+    return {
+        "name": case.name,
+        "abbr": case.abbreviation,
+        "result": result,
+        "details": _details([value for value in values if value is not None]) if result == "succeeded" else "",
+        "values": values,
+        "error_code": code,
+    }
+
+
+def _overall(case: TestCase, results: Mapping[int, RunResult]) -> tuple[str | None, str | None]:
+    """Result and error code of the worst outcome, of its first repetition."""
+    verdicts = [results[repetition].verdict for repetition in sorted(results)]
+    for severity in ("unsupported", "failed"):
+        for verdict in verdicts:
+            if _SEVERITY.get(verdict.outcome) == severity:
+                return severity, ERROR_CODES[verdict.code] or "UNKNOWN_ERROR"
+    succeeded = sum(verdict.outcome is Outcome.SUCCEEDED for verdict in verdicts)
+    return ("succeeded" if succeeded >= case.repetitions else None), None
+
+
+def _value(result: RunResult | None) -> float | None:
+    """kbit/s."""
+    match result:
+        case RunResult(measurement=Measurement(values={"goodput": goodput})) if (
+            result.verdict.outcome is Outcome.SUCCEEDED
+        ):
+            return float(goodput) / KBPS
+    return None
+
+
+def _details(values: list[float]) -> str:
+    spread = figures(values)
+    if spread is None:
+        return ""
+    return f"{spread.mean:.0f} (± {spread.standard_deviation or 0:.0f}) kbps"
+
+
+# ---- facts ----------------------------------------------------------------------------------
+
+
+def _images(result_set: ResultSet) -> dict[str, dict[str, Any]]:
+    answers: dict[str, bool] = {}
+    for answer in result_set.compliance:
+        answers[answer.implementation] = answers.get(answer.implementation, True) and answer.compliant
+    return {
+        name: _image(facts, answers.get(name))
+        for name, facts in sorted(result_set.manifest.images.items())
+        if name in _names(result_set.manifest)
+    }
+
+
+def _names(manifest: Manifest) -> set[str]:
+    return {*manifest.servers, *manifest.clients}
+
+
+def _image(facts: ImageFacts, compliant: bool | None) -> dict[str, Any]:
+    tag = facts.reference.rpartition("/")[2].partition("@")[0].partition(":")[2]
+    created = _moment(facts.created)
+    return {
+        "image": facts.reference,
+        "id": facts.id,
+        "repo_digests": list(facts.digests),
+        "versions": [version for version in (tag, facts.version) if version],
+        "created": f"{created:%Y-%m-%d %H:%M}" if created else None,
+        "compliant": compliant,
+    }
+
+
+def _moment(text: str) -> datetime | None:
+    """RFC 3339 with or without fractions of a second, which Docker gives with nine digits."""
+    whole, _, fraction = text.partition(".")
+    zone = "Z" if fraction.endswith("Z") else fraction.lstrip("0123456789")
+    try:
+        moment = datetime.fromisoformat(whole + zone)
+        return moment if moment.tzinfo else None
+    except ValueError:
+        return None
+
+
+def _timestamp(text: str) -> float | None:
+    """Seconds since 1970; None if ``text`` is no time."""
+    moment = _moment(text)
+    return moment.timestamp() if moment else None
+
+
+def _end(result_set: ResultSet) -> float | None:
+    """When the campaign was finished or, if it was not, when the last run ended that has a result."""
+    if result_set.finished is not None:
+        return _timestamp(result_set.finished)
+    runs = (result.evidence for result in result_set.results)
+    ends = [started + sum(run.phases.values()) for run in runs if (started := _timestamp(run.started)) is not None]
+    return max(filter(math.isfinite, ends), default=_timestamp(result_set.manifest.started))
+
+
+def _uuid(identity: str) -> str:
+    """QIR-SE wants a UUID: ours if it is one, else one made from it, always the same."""
+    try:
+        return str(UUID(identity))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"quicsat:{identity}"))

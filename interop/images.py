@@ -1,0 +1,348 @@
+"""Gets the images of a campaign: finds, pulls or builds endpoints, the simulator, and the base that both start from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Protocol
+
+from interop.errors import HarnessFault, MachineError
+from interop.model import ImageFacts, Implementation
+from interop.units import byte_size, seconds
+
+BASE = "quicsat/base:trixie"
+"""Debian 13, from which all images built here start."""
+PUBLIC_BASE = "debian:trixie-slim"
+"""The same from an image registry."""
+BASE_SUITE = "trixie"
+UNWANTED = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*")
+"""Left out of the base, here and in what is installed into it later; Debian's own slim images do the same."""
+ENDPOINT_BASE = "endpoints/base"
+SIMULATOR = "ns3-scenarios"
+HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
+"""Certificate authorities that this machine trusts beyond the usual ones; behind some proxies a build needs them."""
+FIRST_PULL = 15.0
+"""Seconds for an image registry to give its first sign of life."""
+PULL_STALL = 120.0
+"""Seconds without any progress after which a pull that is all we have is given up."""
+BOOTSTRAP_TIMEOUT = 1800.0
+NOT_OF_THE_IMAGE = frozenset({"ca", "__pycache__", ".git"})
+"""Names inside a folder that are neither sent to the daemon nor part of the digest."""
+
+Say = Callable[[str], None]
+
+
+class Policy(StrEnum):
+    """Where images may come from."""
+
+    AUTO = "auto"
+    """The public image or our own build, whichever is here; else pulled if an image registry answers, else built."""
+    LOCAL = "local"
+    """The public image or our own build, whichever is here; nothing is fetched."""
+    PULL = "pull"
+    """The public image, here or pulled; no endpoint is built."""
+    BUILD = "build"
+    """Our own build, if there is a folder to build from; no endpoint that has one is pulled."""
+
+
+class ImageStore(Protocol):
+    """What is needed of a daemon; see :class:`interop.daemon.Daemon`. Its methods raise :class:`HarnessFault`."""
+
+    def find(self, reference: str) -> ImageFacts | None:
+        """The image at the daemon, or None."""
+
+    def pull(self, reference: str, patience: float) -> ImageFacts | None:
+        """The image from its registry; None if it was refused or nothing came for ``patience`` seconds."""
+
+    def build(
+        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
+    ) -> ImageFacts:
+        """Build an uncompressed context archive."""
+
+    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
+        """An image of one layer from the archive of a root file system."""
+
+    def tag(self, image: str, tag: str) -> None:
+        """Give an image another name."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An image that can be built here: its folder, and the build arguments that its Dockerfile asks for."""
+
+    name: str
+    folder: Path
+    arguments: Mapping[str, str]
+
+    @property
+    def tag(self) -> str:
+        """``quicsat/<name>:<digest>``: the digest changes with the folder's files and the build arguments."""
+        digest = hashlib.sha256()
+        for path in _files(self.folder):
+            mode = "x" if path.stat().st_mode & 0o100 else "-"
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(self.folder).as_posix()}\0{mode}\0{content}\n".encode())
+        for name, value in sorted(self.arguments.items()):
+            digest.update(f"{name}={value}\n".encode())
+        return f"quicsat/{self.name}:{digest.hexdigest()[:12]}"
+
+
+class Images:
+    """Gets images for one campaign at one daemon; what it does it tells ``say``, a line each."""
+
+    def __init__(self, store: ImageStore, root: Path, policy: Policy, say: Say) -> None:
+        """``root`` is the checkout; the logs of builds go to ``build/logs`` in it."""
+        self._store = store
+        self._root = root
+        self._policy = policy
+        self._say = say
+        self._registry_silent = False
+
+    # ---- what campaigns ask for --------------------------------------------------------------
+
+    def ensure(self, implementation: Implementation) -> ImageFacts:
+        """The image of an implementation; raises :class:`MachineError` if there is no way to get it.
+
+        The public image if it is here, else our own build if its folder has not changed since, else by policy.
+        """
+        name, folder = implementation.name, None if implementation.replaced else implementation.build
+        with self._failure(name):
+            if folder is None or self._policy is not Policy.BUILD:
+                local = self._store.find(implementation.image)
+                if local:
+                    return replace(local, source="local")
+            if folder is None or self._policy is Policy.PULL:
+                return self._pull_only(implementation)
+            recipe = find_recipe(self._root, name, folder)
+            built = self._built(recipe)
+            if built:
+                return built
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here(name, implementation.image))
+            pulled = self._try_to_pull(name, implementation.image) if self._policy is Policy.AUTO else None
+            return pulled or self._build(recipe)
+
+    def ensure_simulator(self) -> ImageFacts:
+        """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
+        with self._failure("simulator"):
+            recipe = find_recipe(self._root, "simulator", SIMULATOR)
+            built = self._built(recipe)
+            if built:
+                return built
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here("simulator", recipe.tag))
+            return self._build(recipe)
+
+    def ensure_base(self) -> ImageFacts:
+        """Debian, pulled if an image registry answers, else made from its packages; raises :class:`MachineError`."""
+        with self._failure("base"):
+            local = self._store.find(BASE)
+            if local:
+                return replace(local, source="local")
+            if self._policy is Policy.LOCAL:
+                raise MachineError(self._not_here("base", BASE))
+            if self._policy is not Policy.BUILD:
+                pulled = self._try_to_pull("base", PUBLIC_BASE)
+                if pulled:
+                    self._store.tag(pulled.id, BASE)
+                    return replace(pulled, reference=BASE)
+            return self._bootstrap()
+
+    # ---- pull --------------------------------------------------------------------------------
+
+    def _pull_only(self, implementation: Implementation) -> ImageFacts:
+        name, reference = implementation.name, implementation.image
+        if self._policy is Policy.LOCAL:
+            raise MachineError(self._not_here(name, reference))
+        self._say(f"{name}: pulling {reference}")
+        pulled = self._store.pull(reference, PULL_STALL)
+        if pulled:
+            return replace(pulled, source="pulled")
+        buildable = implementation.build is not None and not implementation.replaced
+        remedy = (
+            "allow --images build" if buildable else "check the name and the network, or load it with `docker load`"
+        )
+        raise MachineError(f"{name}: image {reference} is not here and could not be pulled: {remedy}.")
+
+    def _try_to_pull(self, name: str, reference: str) -> ImageFacts | None:
+        """Pull if a registry answers; once one was silent, the rest of the campaign does not ask again."""
+        if self._registry_silent:
+            return None
+        self._say(f"{name}: pulling {reference}")
+        pulled = self._store.pull(reference, FIRST_PULL)
+        if pulled:
+            return replace(pulled, source="pulled")
+        self._registry_silent = True
+        self._say(f"{name}: no image registry gave {reference}; images are built here from package registries instead")
+        return None
+
+    # ---- build -------------------------------------------------------------------------------
+
+    def _built(self, recipe: Recipe) -> ImageFacts | None:
+        found = self._store.find(recipe.tag)
+        return replace(found, source="built") if found else None
+
+    def _make_bases(self, recipe: Recipe) -> None:
+        if "BASE" in recipe.arguments:
+            self.ensure_base()
+        if "ENDPOINT_BASE" in recipe.arguments:
+            base = find_recipe(self._root, "endpoint-base", ENDPOINT_BASE)
+            if not self._built(base):
+                self._build(base)
+
+    def _build(self, recipe: Recipe) -> ImageFacts:
+        self._make_bases(recipe)
+        tag = recipe.tag
+        log = self._log(recipe.name)
+        self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {self._relative(log)}")
+        begin = time.monotonic()
+        step = "before its first step"
+        with log.open("w", encoding="utf-8") as stream:
+
+            def on_line(line: str) -> None:
+                nonlocal step
+                stream.write(f"{line}\n")
+                stream.flush()
+                if line.startswith("Step "):
+                    step = f"in {line.strip()}"
+
+            try:
+                image = self._store.build(build_context(recipe.folder), tag, recipe.arguments, on_line)
+            except HarnessFault as fault:
+                stream.write(f"{fault.reason}\n")
+                raise MachineError(
+                    f"{recipe.name}: the image could not be built; it failed {step}: {fault.reason}\n"
+                    f"The whole log is in {self._relative(log)}. Most often a package registry did not answer: try "
+                    f"again, and where a proxy stands between, put its CA (*.crt) into {HOST_CERTIFICATES}."
+                ) from fault
+        self._store.tag(tag, f"quicsat/{recipe.name}:latest")
+        self._say(f"{recipe.name}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
+        return replace(image, reference=tag, source="built")
+
+    def _bootstrap(self) -> ImageFacts:
+        if not shutil.which("mmdebstrap"):
+            raise MachineError(
+                f"base: {PUBLIC_BASE} cannot be pulled, and mmdebstrap, which makes it, is missing: run `make setup`."
+            )
+        log = self._log("base")
+        self._say(f"base: making {BASE} from Debian's packages; log in {self._relative(log)}")
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="quicsat-base-") as directory:
+            archive = Path(directory, "base.tar")
+            failure = _run_bootstrap(archive, log)
+            if failure:
+                raise MachineError(
+                    f"base: mmdebstrap could not make {BASE}: {failure}\nThe whole log is in {self._relative(log)}. It "
+                    "needs root, Debian's mirrors and a debian-archive-keyring that knows Debian 13 (where it is "
+                    f"too old, `docker load` a {PUBLIC_BASE} from elsewhere and tag it {BASE})."
+                )
+            with archive.open("rb") as stream:
+                image = self._store.import_rootfs(stream, BASE)
+        self._say(f"base: made in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
+        return replace(image, reference=BASE, source="built")
+
+    # ---- words and places --------------------------------------------------------------------
+
+    def _log(self, name: str) -> Path:
+        directory = self._root / "build" / "logs"
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory / f"{name}.log"
+
+    def _relative(self, path: Path) -> Path:
+        return path.relative_to(self._root)
+
+    @staticmethod
+    def _not_here(name: str, reference: str) -> str:
+        return f"{name}: image {reference} is not here, and --images local forbids to get it: allow --images auto."
+
+    @contextmanager
+    def _failure(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except HarnessFault as fault:
+            raise MachineError(f"{name}: its image could not be got: {fault.reason}") from fault
+
+
+def find_recipe(root: Path, name: str, folder: str) -> Recipe:
+    """How to build a folder of the checkout; raises :class:`MachineError` if it holds no Dockerfile."""
+    dockerfile = root / folder / "Dockerfile"
+    if not dockerfile.is_file():
+        raise MachineError(f"{name}: {folder}/Dockerfile does not exist: mend its folder, or name an image with -r.")
+    asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
+    arguments: dict[str, str] = {}
+    if "BASE" in asked:
+        arguments["BASE"] = BASE
+    if "ENDPOINT_BASE" in asked:
+        arguments["ENDPOINT_BASE"] = find_recipe(root, "endpoint-base", ENDPOINT_BASE).tag
+    return Recipe(name, dockerfile.parent, arguments)
+
+
+def expected(root: Path) -> dict[str, str]:
+    """References of all that can be built here and now, by name, the simulator among them."""
+    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in root.glob("endpoints/*/Dockerfile")}
+    folders.pop(Path(ENDPOINT_BASE).name, None)
+    recipes = [find_recipe(root, name, folder) for name, folder in sorted(folders.items())]
+    return {recipe.name: recipe.tag for recipe in (find_recipe(root, "simulator", SIMULATOR), *recipes)}
+
+
+def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[bytes]:
+    """The archive that a build gets: the folder's files, and in ``ca/`` the machine's own certificate authorities.
+
+    The same files give the same bytes, whoever owns them and whenever they were written.
+    """
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in _files(folder):
+            _add(tar, path.relative_to(folder).as_posix(), path)
+        directory = tarfile.TarInfo("ca")
+        directory.type, directory.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(directory)
+        for path in sorted(certificates.glob("*.crt")):
+            _add(tar, f"ca/{path.name}", path)
+    archive.seek(0)
+    return archive
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
+    content = path.read_bytes()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
+    )
+
+
+def _run_bootstrap(archive: Path, log: Path) -> str:
+    """Make the base's root file system; why it failed, or nothing. No mirror is named: mmdebstrap knows Debian's."""
+    command = ["mmdebstrap", "--variant=minbase", "--include=ca-certificates", "--format=tar"]
+    command += [f"--dpkgopt=path-exclude={pattern}" for pattern in UNWANTED]
+    command += [BASE_SUITE, str(archive)]
+    with log.open("wb") as stream:
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, timeout=BOOTSTRAP_TIMEOUT, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {seconds(BOOTSTRAP_TIMEOUT)}"
+    if done.returncode == 0:
+        return ""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("E:", "W:"))]
+    return lines[0] if lines else f"exit status {done.returncode}"

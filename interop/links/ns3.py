@@ -1,0 +1,349 @@
+"""Emulated links: a testbed of three network namespaces, joined by veth pairs, with ns-3 in the middle.
+
+No bridge, no default route, no address pool: the endpoints reach the simulator and nothing else, and testbeds with the
+same addresses can stand side by side. All of it is made through the Docker API, so a remote daemon goes the same way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from interop.archive import Limits, unpack
+from interop.daemon import Container, ContainerSpec, Daemon, Event, Realtime
+from interop.errors import HarnessFault
+from interop.model import (
+    EmulatedLink,
+    ErrorCode,
+    GilbertElliottLoss,
+    LinkCounters,
+    Loss,
+    Role,
+    Run,
+    SimulatorReport,
+    UniformLoss,
+)
+from interop.units import MIB, MS, PERCENT
+
+ADDRESSES = {
+    "client": "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64",
+    "simulator": "eth0=193.167.0.2/24,fd00:cafe:cafe:0::2/64;eth1=193.167.100.2/24,fd00:cafe:cafe:100::2/64",
+    "server": "eth0=193.167.100.100/24,fd00:cafe:cafe:100::100/64",
+}
+"""Addresses that the images of the QUIC Interop Runner hard-code."""
+CLIENT, SERVER = ("193.167.0.100", "fd00:cafe:cafe::100"), ("193.167.100.100", "fd00:cafe:cafe:100::100")
+GATEWAYS = {
+    "client": ("193.167.0.2", "fd00:cafe:cafe::2"),
+    "simulator": ("193.167.0.2", "fd00:cafe:cafe::2"),
+    "server": ("193.167.100.2", "fd00:cafe:cafe:100::2"),
+}
+SERVER_PATIENCE = 10
+"""Seconds that the simulator waits for the server's first answer, as in the QUIC Interop Runner."""
+SERVER_SILENT = 3
+"""The simulator's exit status when it waited in vain."""
+NO_FORWARDING = {
+    "net.ipv4.ip_forward": "0",
+    "net.ipv6.conf.all.disable_ipv6": "0",
+    "net.ipv6.conf.default.disable_ipv6": "0",
+}
+
+
+def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Names of the endpoint contract: each role plain and with 4, 6 and 46."""
+    entries: list[tuple[str, str]] = []
+    for name, (ipv4, ipv6) in (("client", CLIENT), ("server", SERVER), ("sim", gateways)):
+        entries += [(name, ipv4), (f"{name}4", ipv4), (f"{name}6", ipv6), (f"{name}46", ipv4), (f"{name}46", ipv6)]
+    return tuple(entries)
+
+
+# ---- the link of one run --------------------------------------------------------------------
+
+
+def scenario(link: EmulatedLink, seed: int) -> str:
+    """Name and arguments of the ns-3 program, as the simulator's environment variable SCENARIO."""
+    words = [link.scenario]
+    if link.scenario == "simple-p2p":
+        words += [f"--delay={_ms(link.forward_delay)}", f"--bandwidth={link.forward_rate:.0f}bps"]
+        words += [f"--queue={link.forward_queue}"]
+    else:
+        words += [f"--forward-delay={_ms(link.forward_delay)}", f"--return-delay={_ms(link.return_delay)}"]
+        words += [f"--forward-data-rate={link.forward_rate:.0f}bps", f"--return-data-rate={link.return_rate:.0f}bps"]
+        words += [f"--forward-queue={link.forward_queue}", f"--return-queue={link.return_queue}"]
+    words += [*_loss(link.forward_loss, "client"), *_loss(link.return_loss, "server")]
+    return " ".join([*words, f"--queue-mode={link.queue_mode}", f"--seed={seed}"])
+
+
+def _ms(duration: float) -> str:
+    return f"{duration / MS:.6g}ms"
+
+
+def _loss(loss: Loss | None, towards: str) -> list[str]:
+    match loss:
+        case UniformLoss(rate):
+            return [f"--drop-rate-to-{towards}={rate / PERCENT:.9g}"]
+        case GilbertElliottLoss(good_to_bad, bad_to_good):
+            return [
+                f"--good-bad-prob-to-{towards}={good_to_bad:.9g}",
+                f"--bad-good-prob-to-{towards}={bad_to_good:.9g}",
+            ]
+        case None:
+            return []
+
+
+class SimulatedLink:
+    """The simulator of one run."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+
+    def start(self, events: SimpleQueue[Event]) -> None:
+        """Start the simulator: it waits for the server, then carries packets."""
+        self._container.start()
+        self._container.watch(events, lines=True)
+
+    def ready(self, event: Event) -> bool:
+        """Whether the simulator says that it carries packets."""
+        return event.container is self._container and _event_name(event.line) == "running"
+
+    def running(self) -> bool:
+        """Whether the simulator runs; False if the server never answered; its other ends are faults of ours."""
+        if self._container.running():
+            return True
+        status = self._container.exit().status
+        if status != SERVER_SILENT:
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the simulator ended ({status}): {self._last_words()}")
+        return False
+
+    def _last_words(self) -> str:
+        return self._container.output().decode(errors="replace").strip()[-300:] or "without a word"
+
+    def stop(self) -> None:
+        """Stop the simulator; its traces are complete then."""
+        self._container.stop(grace=5)
+
+    def collect(self, directory: Path) -> SimulatorReport:
+        """Write traces and report below ``directory/sim``; raise :class:`HarnessFault` if there is no report."""
+        target = directory / "sim"
+        target.mkdir(parents=True, exist_ok=True)
+        unpack(self._container.fetch("/logs"), target, Limits())
+        try:
+            return read_report(json.loads((target / "link.json").read_text()))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            reason = f"the simulator left no report ({error}); its last words: {self._last_words()}"
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
+
+
+def read_report(document: dict[str, Any]) -> SimulatorReport:
+    """The simulator's link.json as a value; raises KeyError or TypeError if something is missing."""
+    forward, back = (
+        LinkCounters(**{name: int(document[direction][name]) for name in LinkCounters.__dataclass_fields__})
+        for direction in ("forward", "return")
+    )
+    return SimulatorReport(
+        started=float(document["started"]),
+        realtime_priority=bool(document["realtime_priority"]),
+        lag_mean=float(document["lag"]["mean"]),
+        lag_max=float(document["lag"]["max"]),
+        receive_overflows=int(document["receive_overflows"]),
+        forward=forward,
+        back=back,
+    )
+
+
+def _event_name(line: str | None) -> str:
+    try:
+        return str(json.loads(line or "")["event"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+# ---- the testbed ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What the daemon can do beyond what every daemon can."""
+
+    realtime_priority: bool
+    """The simulator may run with real-time priority."""
+    realtime: Realtime | None
+    """The budget that it needs for that; None where the capability alone is enough."""
+    memlock: int | None
+    """RLIMIT_MEMLOCK that endpoints get; None for the daemon's default."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results should know."""
+        notes = []
+        if not self.realtime_priority:
+            notes.append("the simulator runs without real-time priority; runs in which it falls behind are repeated")
+        if self.memlock is None:
+            notes.append(
+                "endpoints get no larger RLIMIT_MEMLOCK: the daemon lacks CAP_SYS_RESOURCE (few images need it)"
+            )
+        return tuple(notes)
+
+
+MEMLOCK = 64 * MIB
+"""RLIMIT_MEMLOCK of endpoints in the QUIC Interop Runner, bytes."""
+
+
+def probe(daemon: Daemon, image: str) -> Abilities:
+    """Try once what some daemons refuse, so that no run has to."""
+
+    def works(command: tuple[str, ...], **options: Any) -> bool:
+        return _works(daemon, ContainerSpec(_name(daemon, "probe"), image, command, **options))
+
+    chrt, nice = ("chrt", "--fifo", "1", "true"), ("SYS_NICE",)
+    budget = Realtime()
+    with_budget = works(chrt, capabilities=nice, realtime=budget)
+    return Abilities(
+        # without real-time groups (cgroup v2, or a kernel without them) the capability alone is enough
+        realtime_priority=with_budget or works(chrt, capabilities=nice),
+        realtime=budget if with_budget else None,
+        memlock=MEMLOCK if works(("true",), memlock=MEMLOCK) else None,
+    )
+
+
+def _works(daemon: Daemon, spec: ContainerSpec) -> bool:
+    with daemon.container(spec) as container:
+        try:
+            container.start()
+        except HarnessFault:
+            return False
+        return container.wait(10) and container.exit().status == 0
+
+
+class Ns3Testbed:
+    """Three holders of network namespaces and what joins them; serves one run after another."""
+
+    def __init__(self, daemon: Daemon, image: str, abilities: Abilities, holders: dict[str, Container]) -> None:
+        self._daemon = daemon
+        self._image = image
+        self._abilities = abilities
+        self._holders = holders
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        for holder in holders.values():
+            holder.watch(self._events, lines=True)
+
+    @property
+    def memlock(self) -> int | None:
+        """RLIMIT_MEMLOCK that endpoints get here, bytes."""
+        return self._abilities.memlock
+
+    def network(self, role: Role) -> str:
+        """Network mode that puts an endpoint into its namespace."""
+        return f"container:{self._holders[role].id}"
+
+    def reset(self) -> None:
+        """Have each holder put addresses, routes and rules of its namespace back, and wait until it is done."""
+        for holder in self._holders.values():
+            holder.signal("SIGHUP")
+        missing = {holder.id for holder in self._holders.values()}
+        while missing:
+            try:
+                event = self._events.get(timeout=10)
+            except Empty:
+                raise HarnessFault(ErrorCode.DAEMON_FAULT, "the testbed's networks could not be reset") from None
+            if event.line is None:
+                raise HarnessFault(ErrorCode.DAEMON_FAULT, f"{event.container.spec.name} of the testbed has ended")
+            if _event_name(event.line) == "reset":
+                missing.discard(event.container.id)
+
+    @contextmanager
+    def link(self, run: Run, *, wait_for_server: bool = True) -> Iterator[SimulatedLink]:
+        """The simulator for one run, created and not yet started."""
+        spec = ContainerSpec(
+            name=_name(self._daemon, "sim"),
+            image=self._image,
+            environment={
+                "SCENARIO": scenario(run.test_case.link, run.seed),
+                "WAITFORSERVER": "server:443" if wait_for_server else "",
+                "WAITTIMEOUT": str(SERVER_PATIENCE),
+            },
+            network=f"container:{self._holders['simulator'].id}",
+            capabilities=("NET_RAW", "SYS_NICE"),
+            without=("ALL",),
+            memory=2048 * MIB,
+            realtime=self._abilities.realtime,
+        )
+        with self._daemon.container(spec) as container:
+            yield SimulatedLink(container)
+
+
+class Ns3Backend:
+    """Testbeds at one daemon, made from one simulator image."""
+
+    def __init__(self, daemon: Daemon, image: str) -> None:
+        self._daemon = daemon
+        self._image = image
+        self._abilities: Abilities | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results should know of this daemon."""
+        return self._abilities.notes if self._abilities else ()
+
+    @contextmanager
+    def open(self) -> Iterator[Ns3Testbed]:
+        """A testbed; gone when the block is left."""
+        if self._abilities is None:
+            self._abilities = probe(self._daemon, self._image)
+        with ExitStack() as stack:
+            holders = {
+                part: stack.enter_context(self._daemon.container(_holder(self._daemon, self._image, part)))
+                for part in ("client", "simulator", "server")
+            }
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(Container.start, holders.values()))
+            _plumb(self._daemon, self._image, [holder.pid for holder in holders.values()])
+            yield Ns3Testbed(self._daemon, self._image, self._abilities, holders)
+
+
+def _holder(daemon: Daemon, image: str, part: str) -> ContainerSpec:
+    return ContainerSpec(
+        name=_name(daemon, f"{part}-holder"),
+        image=image,
+        command=("holder",),
+        environment={"ADDRESSES": ADDRESSES[part]},
+        network="none",
+        hostname="sim" if part == "simulator" else part,
+        hosts=hosts(GATEWAYS[part]),
+        capabilities=("NET_ADMIN",),
+        without=("ALL",),
+        sysctls=NO_FORWARDING,
+        pids=32,
+    )
+
+
+def _plumb(daemon: Daemon, image: str, pids: list[int]) -> None:
+    """Join the namespaces of client, simulator and server by veth pairs that never appear on the host."""
+    spec = ContainerSpec(
+        name=_name(daemon, "plumb"),
+        image=image,
+        command=("plumb", *map(str, pids)),
+        network="host",
+        host_pids=True,
+        unconfined=True,
+        capabilities=("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE"),
+    )
+    with daemon.container(spec) as container:
+        container.start()
+        if not container.wait(20) or container.exit().status != 0:
+            words = container.output().decode(errors="replace").strip()[-300:]
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the testbed's networks could not be made: {words}")
+
+
+_numbers = itertools.count(1)
+
+
+def _name(daemon: Daemon, what: str) -> str:
+    """A container name that no other campaign uses."""
+    return f"quicsat-{daemon.campaign}-{next(_numbers)}-{what}"

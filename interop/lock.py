@@ -1,0 +1,44 @@
+"""One campaign at a time per daemon: a lock that the kernel releases with its holder, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from interop.errors import LockedError
+
+
+def lock_path(daemon: str) -> Path:
+    """Where the lock of the daemon with this identity lies."""
+    safe = "".join(character if character.isalnum() else "-" for character in daemon)
+    return Path(tempfile.gettempdir(), f"quicsat-{safe}.lock")
+
+
+@contextmanager
+def exclusive(daemon: str, purpose: str) -> Iterator[None]:
+    """Hold the daemon's lock; raises :class:`LockedError` that names its holder."""
+    path = lock_path(daemon)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockedError(f"Another campaign uses this Docker daemon: {_holder(file.read())}.") from None
+        file.truncate(0)
+        json.dump({"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}, file)
+        file.flush()
+        yield
+
+
+def _holder(text: str) -> str:
+    try:
+        holder = json.loads(text)
+        return f"process {int(holder['pid'])} on {holder['host']}, {holder['purpose']}"
+    except (ValueError, KeyError, TypeError):
+        return "an unknown process"

@@ -1,0 +1,204 @@
+"""The main job, from a selection of names to a results directory: images, daemon, lock, reaper, campaign."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from interop import __version__, images
+from interop.analyse import analyse
+from interop.campaign import Campaign, Conditions
+from interop.daemon import Daemon
+from interop.errors import MachineError
+from interop.links.ns3 import Ns3Backend
+from interop.lock import exclusive
+from interop.model import ImageFacts, Implementation, Manifest, Role, Run, RunResult
+from interop.plan import Selection
+from interop.reaper import watched_over
+from interop.schema.document import Record
+from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
+from interop.trace import tshark_version
+from interop.transfer import Interrupted
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a campaign is to be carried out."""
+
+    url: str
+    """Of the Docker daemon."""
+    root: Path
+    """The checkout."""
+    results: Path
+    """Where dated campaign directories are made."""
+    directory: Path | None
+    """The campaign directory, if the user named one."""
+    policy: images.Policy
+    seed: int
+    command: tuple[str, ...]
+    check_compliance: bool = True
+    qlog: bool = True
+    keep_files: bool = False
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a campaign came to."""
+
+    directory: Path
+    record: Record
+    signal: int | None
+    """The signal that ended it early."""
+    fault: str = ""
+    """Why it could not go on, if so."""
+
+
+def measure(
+    selection: Selection,
+    plan: Sequence[Run],
+    settings: Settings,
+    say: Callable[[str], None],
+    done: Callable[[RunResult, int], None],
+) -> Finished:
+    """Carry out ``plan``; ``done`` hears each result and how many runs are finished.
+
+    Raises :class:`UserError` if nothing could be started; what stops a campaign later is told in the return value.
+    """
+    tshark_version()
+    campaign_id = secrets.token_hex(4)
+    daemon = Daemon(settings.url, campaign_id)
+    stop, caught = threading.Event(), list[int]()
+    with ExitStack() as stack:
+        stack.enter_context(exclusive(daemon.id, f"campaign {campaign_id}"))
+        stack.enter_context(watched_over(settings.url, campaign_id))
+        stack.enter_context(_signals(stop, caught))
+        if removed := daemon.sweep():
+            say(f"removed {removed} containers that an earlier campaign had left")
+        facts = _images(daemon, selection, settings, say)
+        directory = _directory(settings)
+        say(f"results: {_shown(directory)}")
+        journal = stack.enter_context(
+            Journal.create(directory, _manifest(campaign_id, selection, plan, settings, facts))
+        )
+        fault = _carry_out(plan, daemon, settings, facts, journal, stop, say, done)
+        complete = not fault and not caught
+        if complete:
+            journal.finish()
+        write_result_json(directory, journal.record().result_set)
+    return Finished(directory, load(directory), caught[0] if caught else None, fault)
+
+
+def _carry_out(
+    plan: Sequence[Run],
+    daemon: Daemon,
+    settings: Settings,
+    facts: Mapping[str, ImageFacts],
+    journal: Journal,
+    stop: threading.Event,
+    say: Callable[[str], None],
+    done: Callable[[RunResult, int], None],
+) -> str:
+    """Why the plan could not be carried out to its end; empty if it was, or if a signal ended it."""
+    finished = 0
+
+    def count(result: RunResult) -> None:
+        nonlocal finished
+        finished += 1
+        done(result, finished)
+
+    conditions = Conditions(
+        daemon=daemon,
+        backend=Ns3Backend(daemon, facts["simulator"].id),
+        images={name: image.id for name, image in facts.items()},
+        stop=stop,
+        parameters={name: os.environ.get(name, "") for name in ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")},
+        qlog=settings.qlog,
+        keep_files=settings.keep_files,
+    )
+    try:
+        with Campaign(conditions, journal, analyse, say, count).open() as campaign:
+            wanted = _roles(plan) if settings.check_compliance else {}
+            campaign.carry_out(plan, campaign.check_compliance(wanted))
+    except Interrupted:
+        return ""
+    except MachineError as error:
+        return str(error)
+    return ""
+
+
+def _roles(plan: Sequence[Run]) -> dict[str, tuple[Implementation, set[Role]]]:
+    wanted: dict[str, tuple[Implementation, set[Role]]] = {}
+    for run in plan:
+        for implementation, role in ((run.server, Role.SERVER), (run.client, Role.CLIENT)):
+            wanted.setdefault(implementation.name, (implementation, set()))[1].add(role)
+    return wanted
+
+
+def _images(
+    daemon: Daemon, selection: Selection, settings: Settings, say: Callable[[str], None]
+) -> dict[str, ImageFacts]:
+    """The image of every implementation of the plan, and the simulator's; raises :class:`MachineError`."""
+    source = images.Images(daemon, settings.root, settings.policy, say)
+    facts = {"simulator": source.ensure_simulator()}
+    for implementation in dict.fromkeys((*selection.servers, *selection.clients)):
+        facts[implementation.name] = source.ensure(implementation)
+    return facts
+
+
+def _directory(settings: Settings) -> Path:
+    if settings.directory is not None:
+        return given_campaign_directory(settings.directory)
+    return new_campaign_directory(settings.results)
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _manifest(
+    campaign_id: str,
+    selection: Selection,
+    plan: Sequence[Run],
+    settings: Settings,
+    facts: Mapping[str, ImageFacts],
+) -> Manifest:
+    return Manifest(
+        id=campaign_id,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        command=settings.command,
+        tool_version=__version__,
+        seed=settings.seed,
+        servers=tuple(server.name for server in selection.servers),
+        clients=tuple(client.name for client in selection.clients),
+        implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients))),
+        test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
+        images=dict(facts),
+        planned_runs=len(plan),
+    )
+
+
+@contextmanager
+def _signals(stop: threading.Event, caught: list[int]) -> Iterator[None]:
+    """The first signal ends the campaign in order, the second one at once (the reaper cleans up then)."""
+
+    def handle(number: int, _frame: object) -> None:
+        caught.append(number)
+        stop.set()
+        if len(caught) > 1:
+            os._exit(128 + number)
+
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

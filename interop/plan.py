@@ -1,0 +1,239 @@
+"""From names to the ordered runs of a campaign; pure: it reads nothing but its arguments."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TypeVar
+
+from interop.errors import InputError
+from interop.model import Implementation, Role, Run, TestCase
+from interop.names import IMAGE_RULE, did_you_mean, is_image, quoted
+
+T = TypeVar("T")
+
+LoadTestCases = Callable[[Path, Mapping[str, TestCase]], tuple[TestCase, ...]]
+"""Reads a file of test cases that may build on known ones, and raises :class:`InputError`."""
+
+ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
+"""Words of the QUIC Interop Runner that stand for several test cases."""
+MOST_REPETITIONS = 10_000
+MOST_RUNS = 1_000_000
+"""Runs in a plan; at one every five seconds these take two months."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is to be run with what, each without repeats and in the order in which it was asked for."""
+
+    servers: tuple[Implementation, ...]
+    clients: tuple[Implementation, ...]
+    test_cases: tuple[TestCase, ...]
+
+
+# ---- from options to a selection ------------------------------------------------------------
+
+
+def choose(
+    implementations: Mapping[str, Implementation],
+    test_cases: Mapping[str, TestCase],
+    load: LoadTestCases,
+    *,
+    servers: Sequence[str] = (),
+    clients: Sequence[str] = (),
+    tests: Sequence[str] = (),
+    images: Sequence[str] = (),
+) -> Selection:
+    """The selection that the options ``-s``, ``-c``, ``-t`` and ``-r`` name; an option not given means all there are.
+
+    Raises :class:`InputError` with the faults of all options.
+    """
+    replaced, problems = replace_images(implementations, images)
+    chosen_servers, server_problems = select_implementations(servers, replaced, Role.SERVER)
+    chosen_clients, client_problems = select_implementations(clients, replaced, Role.CLIENT)
+    chosen_tests, test_problems = select_test_cases(tests, test_cases, load)
+    problems += server_problems + client_problems + test_problems
+    problems += _shared_folders(chosen_servers, chosen_clients)
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+    return Selection(chosen_servers, chosen_clients, chosen_tests)
+
+
+def select(
+    names: Sequence[str], known: Mapping[str, T], what: str, abbreviations: Mapping[str, str] | None = None
+) -> tuple[tuple[T, ...], list[str]]:
+    """The values that ``names`` mean, and a message for each name that means none.
+
+    Each of ``names`` may be a comma list; upper and lower case are alike; repeats collapse. ``what`` is the word for a
+    value in messages, ``abbreviations`` maps further names to those in ``known``.
+    """
+    spellings = {short.casefold(): name for short, name in (abbreviations or {}).items()}
+    spellings |= {name.casefold(): name for name in known}
+    wanted = split(names)
+    problems = [] if wanted else [f"No {what} was named. Known: {_listed(known)}."]
+    found: dict[str, T] = {}
+    for word in wanted:
+        if (name := spellings.get(word.casefold())) is not None:
+            found[name] = known[name]
+        else:
+            hint = did_you_mean(word, [*known, *(abbreviations or {})])
+            problems.append(f"No {what} {quoted(word)}.{hint} Known: {_listed(known)}.")
+    return tuple(found.values()), problems
+
+
+def split(names: Sequence[str]) -> list[str]:
+    """The words of comma lists, without blanks around them and without empty ones."""
+    return [word for name in names for part in name.split(",") if (word := part.strip())]
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(names) or "none"
+
+
+def select_implementations(
+    names: Sequence[str], known: Mapping[str, Implementation], role: Role
+) -> tuple[tuple[Implementation, ...], list[str]]:
+    """The implementations that ``names`` mean (all that can play ``role`` if there are no names), and the faults."""
+    able = {name: implementation for name, implementation in known.items() if role in implementation.roles}
+    if not names:
+        return tuple(able.values()), [] if able else [f"No implementation can be a {role}."]
+    unable = {name.casefold(): name for name in known if name not in able}
+    wanted = split(names)
+    misplaced = dict.fromkeys(unable[word.casefold()] for word in wanted if word.casefold() in unable)
+    rest = [word for word in wanted if word.casefold() not in unable]
+    found, problems = select(rest, able, role) if rest or not misplaced else ((), [])
+    return found, [_misplaced(known[name], role) for name in misplaced] + problems
+
+
+def _misplaced(implementation: Implementation, role: Role) -> str:
+    roles = " and ".join(sorted(implementation.roles))
+    return f"{implementation.name} is only a {roles}; it cannot be a {role}."
+
+
+def select_test_cases(
+    names: Sequence[str], known: Mapping[str, TestCase], load: LoadTestCases
+) -> tuple[tuple[TestCase, ...], list[str]]:
+    """The test cases that ``names`` mean (all known if there are no names), and the faults.
+
+    A name is that of a test case or its abbreviation, a file (it ends in .yaml or .yml, or contains a slash) with test
+    cases of one's own, or ``onlyMeasurements``.
+    """
+    if not names:
+        return tuple(known.values()), [] if known else ["There is no test case."]
+    everything = dict(known)
+    words: list[str] = []
+    problems: list[str] = []
+    for word in split(names) or [""]:
+        if is_file(word):
+            try:
+                loaded = load(Path(word), everything)
+            except InputError as error:
+                problems += error.problems
+                continue
+            everything |= {test_case.name: test_case for test_case in loaded}
+            words += [test_case.name for test_case in loaded]
+        elif word.casefold() == ALL_MEASUREMENTS.casefold():
+            words += known
+        elif word.casefold() == ALL_FUNCTIONAL_TESTS.casefold():
+            problems.append(f"{word} selects nothing: there are no functional tests yet. Known: {_listed(known)}.")
+        else:
+            words.append(word)
+    abbreviations = {test_case.abbreviation: test_case.name for test_case in everything.values()}
+    found, unknown = select(words, everything, "test case", abbreviations) if words or not problems else ((), [])
+    return found, problems + unknown
+
+
+def is_file(word: str) -> bool:
+    """Whether a word of ``-t`` means a file of test cases."""
+    return "/" in word or word.casefold().endswith((".yaml", ".yml"))
+
+
+def replace_images(
+    implementations: Mapping[str, Implementation], replacements: Sequence[str]
+) -> tuple[dict[str, Implementation], list[str]]:
+    """The implementations with the images of ``name=image`` words (comma lists too), and the faults."""
+    result = dict(implementations)
+    spellings = {name.casefold(): name for name in implementations}
+    problems: list[str] = []
+    images: dict[str, str] = {}
+    for word in split(replacements):
+        given, _, image = word.partition("=")
+        given, image = given.strip(), image.strip()
+        name = spellings.get(given.casefold())
+        if not given or not image:
+            problems.append(f'{quoted(word)} is no replacement; write "name=image".')
+        elif name is None:
+            hint = did_you_mean(given, implementations)
+            problems.append(f"No implementation {quoted(given)} to replace.{hint} Known: {_listed(implementations)}.")
+        elif not is_image(image):
+            problems.append(f"{name}: {quoted(image)} is no image reference, which is {IMAGE_RULE}.")
+        elif images.setdefault(name, image) != image:
+            problems.append(f"{name} is to be replaced by two images, {images[name]} and {image}.")
+        else:
+            result[name] = replace(implementations[name], image=image, replaced=True)
+    return result, problems
+
+
+def _shared_folders(servers: Sequence[Implementation], clients: Sequence[Implementation]) -> list[str]:
+    """Names may hold underscores, so that ``a_b`` with ``c`` and ``a`` with ``b_c`` would write to one folder."""
+    owners: dict[str, str] = {}
+    problems = []
+    for server, client in product(servers, clients):
+        pair = f"{server.name} with {client.name}"
+        owner = owners.setdefault(f"{server.name}_{client.name}", pair)
+        if owner != pair:
+            problems.append(f"{owner} and {pair} would have the same folder; run them one after the other.")
+    return problems
+
+
+# ---- from a selection to runs ---------------------------------------------------------------
+
+
+def make_plan(
+    servers: Sequence[Implementation],
+    clients: Sequence[Implementation],
+    test_cases: Sequence[TestCase],
+    *,
+    repetitions: int | None = None,
+    timeout: float | None = None,
+    seed: int,
+) -> tuple[Run, ...]:
+    """All runs, in the order in which they are made.
+
+    One test case after the other; in each the first repetition of all pairs, then the second, and so on, so that
+    whatever changes on the machine in the meantime hits all pairs alike. ``repetitions`` and ``timeout`` (seconds)
+    replace those of the test cases. Raises :class:`InputError` if they are impossible or the plan is too large.
+    """
+    problems = []
+    if repetitions is not None and not 1 <= repetitions <= MOST_REPETITIONS:
+        problems.append(f"{repetitions} repetitions are impossible; allowed are 1 to {MOST_REPETITIONS}.")
+    if timeout is not None and not 0 < timeout < float("inf"):
+        problems.append(f"A timeout of {timeout:g} s is impossible; it must be more than 0.")
+    planned = [
+        replace(case, repetitions=_or(repetitions, case.repetitions), timeout=_or(timeout, case.timeout))
+        for case in test_cases
+    ]
+    size = len(servers) * len(clients) * sum(max(case.repetitions, 0) for case in planned)
+    if size > MOST_RUNS:
+        problems.append(f"The plan has {size} runs, more than {MOST_RUNS}; choose fewer pairs or repetitions.")
+    if problems:
+        raise InputError(*problems)
+    return tuple(
+        Run(server, client, case, repetition, _seed(seed, case.name, repetition))
+        for case in planned
+        for repetition in range(1, case.repetitions + 1)
+        for server, client in product(servers, clients)
+    )
+
+
+def _or(given: T | None, default: T) -> T:
+    return default if given is None else given
+
+
+def _seed(campaign_seed: int, test_case: str, repetition: int) -> int:
+    """Seed of a run, 1 to 2**31 - 1: the same for all pairs, so that all meet the same losses."""
+    digest = hashlib.sha256(f"{campaign_seed} {test_case} {repetition}".encode()).digest()
+    return int.from_bytes(digest[:8]) % (2**31 - 1) + 1

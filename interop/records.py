@@ -1,0 +1,216 @@
+"""Reads the records of a trace file one by one, and finds the first byte that cannot be true.
+
+Formats: pcap (micro- and nanoseconds, both byte orders; draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng).
+Only one record is in memory at a time, whatever lengths the file claims.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, NamedTuple
+
+RECORD_LIMIT = 262_144
+"""Largest packet that capture programs write (their maximum snap length), bytes."""
+BLOCK_LIMIT = 16 * 1024 * 1024
+"""Largest pcapng block that libpcap accepts, bytes."""
+EARLIEST, LATEST = 946_684_800, 4_102_444_800
+"""The years 2000 and 2100 in seconds since 1970; a capture from outside them has a broken clock or broken bytes."""
+BACKWARD_LIMIT = 1_000_000
+"""Nanoseconds that a record may be older than the one before it."""
+NANOSECONDS = 1_000_000_000
+
+
+class Condition(StrEnum):
+    """In which state a trace file is."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    CORRUPT = "corrupt"
+
+
+class BrokenError(Exception):
+    """The walk cannot go on."""
+
+    def __init__(self, condition: Condition, reason: str) -> None:
+        super().__init__(reason)
+        self.condition = condition
+        self.reason = reason
+
+
+class Record(NamedTuple):
+    time: int
+    """Nanoseconds since 1970."""
+    link_type: int
+    length: int
+    """Of the packet on the wire."""
+    data: bytes
+
+
+def records(path: Path) -> Iterator[Record]:
+    """All records; raises ``BrokenError`` at the first fault."""
+    try:
+        if not S_ISREG(path.lstat().st_mode):
+            raise BrokenError(Condition.CORRUPT, f"{path.name} is no regular file.")
+        with path.open("rb") as stream:
+            yield from _in_order(_open(stream, path.name), path.name)
+    except FileNotFoundError:
+        raise BrokenError(Condition.EMPTY, f"There is no file {path.name}.") from None
+    except OSError as error:
+        raise BrokenError(Condition.CORRUPT, f"{path.name} cannot be read: {error.strerror}.") from error
+
+
+def _open(stream: BinaryIO, name: str) -> Iterator[Record]:
+    magic = stream.read(4)
+    if not magic:
+        raise BrokenError(Condition.EMPTY, f"{name} has no bytes.")
+    if magic == b"\x0a\x0d\x0d\x0a":
+        return _pcapng(stream, name)
+    for order in "<>":
+        for code, unit in ((0xA1B2C3D4, 1000), (0xA1B23C4D, 1)):
+            if magic == struct.pack(f"{order}I", code):
+                return _pcap(stream, name, order, unit)
+    if len(magic) < 4:
+        raise BrokenError(Condition.TRUNCATED, f"{name} ends within its header.")
+    raise BrokenError(Condition.CORRUPT, f"{name} is no trace: it begins with the bytes {magic.hex()}.")
+
+
+def _in_order(records: Iterator[Record], name: str) -> Iterator[Record]:
+    """The same records, as long as their times can be true."""
+    before = 0
+    for number, record in enumerate(records, 1):
+        if not EARLIEST * NANOSECONDS <= record.time < LATEST * NANOSECONDS:
+            raise BrokenError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
+        if record.time < before - BACKWARD_LIMIT:
+            late = (before - record.time) / NANOSECONDS
+            raise BrokenError(
+                Condition.CORRUPT, f"Record {number} of {name} is {late:.3f} s older than the one before."
+            )
+        before = record.time
+        yield record
+
+
+def _exactly(stream: BinaryIO, size: int, where: str) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise BrokenError(Condition.TRUNCATED, f"{where} is cut off.")
+    return data
+
+
+def _pcap(stream: BinaryIO, name: str, order: str, unit: int) -> Iterator[Record]:
+    """Records after the magic number; ``unit`` is the resolution in nanoseconds."""
+    header = _exactly(stream, 20, f"The header of {name}")
+    major, _minor, _zone, _accuracy, snap_length, link_type = struct.unpack(f"{order}HHiIII", header)
+    if major != 2:
+        raise BrokenError(Condition.CORRUPT, f"{name} has the unknown format version {major}.")
+    limit = min(snap_length or RECORD_LIMIT, RECORD_LIMIT)
+    layout = struct.Struct(f"{order}IIII")
+    number = 0
+    while header := stream.read(16):
+        number += 1
+        if len(header) < 16:
+            raise BrokenError(Condition.TRUNCATED, f"The header of record {number} of {name} is cut off.")
+        second, fraction, captured, length = layout.unpack(header)
+        _plausible(captured, length, limit, f"Record {number} of {name}")
+        if fraction * unit >= NANOSECONDS:
+            raise BrokenError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
+        data = _exactly(stream, captured, f"Record {number} of {name}")
+        yield Record(second * NANOSECONDS + fraction * unit, link_type & 0xFFFF, length, data)
+
+
+def _plausible(captured: int, length: int, limit: int, where: str) -> None:
+    if captured > limit:
+        raise BrokenError(Condition.CORRUPT, f"{where} claims {captured} bytes, more than the {limit} possible ones.")
+    if captured > length or length > RECORD_LIMIT:
+        raise BrokenError(Condition.CORRUPT, f"{where} claims {captured} of {length} bytes.")
+
+
+# ---- pcapng ---------------------------------------------------------------------------------
+
+SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
+TIME_RESOLUTION = 9
+"""Code of the option if_tsresol."""
+
+
+class _Interface(NamedTuple):
+    link_type: int
+    snap_length: int
+    ticks: int
+    """Per second."""
+
+
+def _pcapng(stream: BinaryIO, name: str) -> Iterator[Record]:
+    """Packets of all sections, whose first block type has been read."""
+    order, interfaces, number = "<", list[_Interface](), 0
+    kind_bytes = b"\x0a\x0d\x0d\x0a"
+    while kind_bytes:
+        number += 1
+        where = f"Block {number} of {name}"
+        if len(kind_bytes) < 4:
+            raise BrokenError(Condition.TRUNCATED, f"{where} is cut off.")
+        if struct.unpack(f"{order}I", kind_bytes)[0] == SECTION:
+            order, body = _section(stream, where)
+            interfaces = []
+        else:
+            body = _body(stream, order, _exactly(stream, 4, where), where)
+        kind = struct.unpack(f"{order}I", kind_bytes)[0]
+        if kind == INTERFACE:
+            interfaces.append(_interface(body, order, where))
+        elif kind == ENHANCED_PACKET:
+            yield _enhanced(body, order, interfaces, where)
+        elif kind in (SIMPLE_PACKET, OLD_PACKET):
+            raise BrokenError(Condition.CORRUPT, f"{where} is a packet without a usable time.")
+        kind_bytes = stream.read(4)
+
+
+def _section(stream: BinaryIO, where: str) -> tuple[str, bytes]:
+    """Byte order and body of a section header, of which the type has been read."""
+    length, magic = _exactly(stream, 4, where), _exactly(stream, 4, where)
+    for order in "<>":
+        if magic == struct.pack(f"{order}I", 0x1A2B3C4D):
+            return order, magic + _body(stream, order, length, where, already=4)
+    raise BrokenError(Condition.CORRUPT, f"{where} has no byte order.")
+
+
+def _body(stream: BinaryIO, order: str, length_bytes: bytes, where: str, already: int = 0) -> bytes:
+    """What lies between the two lengths of a block, less the bytes ``already`` read."""
+    (length,) = struct.unpack(f"{order}I", length_bytes)
+    if length % 4 or not 12 + already <= length <= BLOCK_LIMIT:
+        raise BrokenError(Condition.CORRUPT, f"{where} claims a length of {length} bytes.")
+    body = _exactly(stream, length - 12 - already, where)
+    if _exactly(stream, 4, where) != length_bytes:
+        raise BrokenError(Condition.CORRUPT, f"{where} has two different lengths.")
+    return body
+
+
+def _interface(body: bytes, order: str, where: str) -> _Interface:
+    if len(body) < 8:
+        raise BrokenError(Condition.CORRUPT, f"{where} is too short to describe an interface.")
+    link_type, _reserved, snap_length = struct.unpack_from(f"{order}HHI", body)
+    ticks, position = 1_000_000, 8
+    while position + 4 <= len(body):
+        code, length = struct.unpack_from(f"{order}HH", body, position)
+        if code == TIME_RESOLUTION and length == 1 and position + 4 < len(body):
+            exponent = body[position + 4]
+            ticks = 2 ** (exponent & 0x7F) if exponent & 0x80 else 10 ** min(exponent, 18)
+        if code == 0:
+            break
+        position += 4 + (length + 3) // 4 * 4
+    return _Interface(link_type, snap_length, ticks)
+
+
+def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str) -> Record:
+    if len(body) < 20:
+        raise BrokenError(Condition.CORRUPT, f"{where} is too short for a packet.")
+    index, high, low, captured, length = struct.unpack_from(f"{order}IIIII", body)
+    if index >= len(interfaces):
+        raise BrokenError(Condition.CORRUPT, f"{where} names an interface that is not described.")
+    interface = interfaces[index]
+    limit = min(interface.snap_length or RECORD_LIMIT, RECORD_LIMIT, len(body) - 20)
+    _plausible(captured, length, limit, where)
+    time = ((high << 32) | low) * NANOSECONDS // interface.ticks
+    return Record(time, interface.link_type, length, body[20 : 20 + captured])

@@ -1,0 +1,105 @@
+"""Results -> figures per pair and test case; pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interop.model import Outcome, ResultSet, RunResult
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How the numbers of the repetitions that succeeded are spread; same unit as the numbers."""
+
+    mean: float
+    standard_deviation: float | None
+    """Of a sample (n - 1); None if there is one number only."""
+    median: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One pair in one test case. What is neither among the outcomes nor still to run does not exist."""
+
+    server: str
+    client: str
+    test_case: str
+    planned: int
+    """Repetitions that the test case asks for."""
+    n: int
+    """Repetitions that say something about the pair: all that have a result but ``error``."""
+    succeeded: int
+    failed: int
+    timeout: int
+    unsupported: int
+    error: int
+    """Repetitions that ended by our own fault."""
+    goodput: Figures | None
+    """bit/s; None if no repetition succeeded."""
+    efficiency: Figures | None
+    """Share of the forward rate, 0..1."""
+
+    @property
+    def not_run(self) -> int:
+        """Repetitions without a result."""
+        return max(0, self.planned - self.n - self.error)
+
+
+def figures(numbers: Sequence[float]) -> Figures | None:
+    """None if there are no numbers, or none that a mean can be had of."""
+    try:
+        found = Figures(
+            mean=statistics.fmean(numbers),
+            standard_deviation=statistics.stdev(numbers) if len(numbers) > 1 else None,
+            median=statistics.median(numbers),
+            min=min(numbers),
+            max=max(numbers),
+        )
+    except (statistics.StatisticsError, OverflowError):
+        return None
+    numeric = (found.mean, found.median, found.standard_deviation or 0.0)
+    return found if all(math.isfinite(number) for number in numeric) else None
+
+
+def summarise(result_set: ResultSet) -> tuple[Cell, ...]:
+    """A cell for each pair and test case that has a result, in the order of the results."""
+    planned = {test_case.name: test_case.repetitions for test_case in result_set.manifest.test_cases}
+    groups: dict[tuple[str, str, str], list[RunResult]] = {}
+    for result in result_set.results:
+        groups.setdefault((result.server, result.client, result.test_case), []).append(result)
+    return tuple(_cell(results, planned.get(results[0].test_case, 0)) for results in groups.values())
+
+
+def _cell(results: list[RunResult], planned: int) -> Cell:
+    outcomes = Counter(result.verdict.outcome for result in results)
+    return Cell(
+        server=results[0].server,
+        client=results[0].client,
+        test_case=results[0].test_case,
+        planned=planned,
+        n=len(results) - outcomes[Outcome.ERROR],
+        succeeded=outcomes[Outcome.SUCCEEDED],
+        failed=outcomes[Outcome.FAILED],
+        timeout=outcomes[Outcome.TIMEOUT],
+        unsupported=outcomes[Outcome.UNSUPPORTED],
+        error=outcomes[Outcome.ERROR],
+        goodput=figures(_of_successes(results, "goodput")),
+        efficiency=figures(_of_successes(results, "efficiency")),
+    )
+
+
+def _of_successes(results: Sequence[RunResult], metric: str) -> list[float]:
+    """One number per repetition that succeeded and has it."""
+    return [
+        result.measurement.values[metric]
+        for result in results
+        if result.verdict.outcome is Outcome.SUCCEEDED
+        and result.measurement is not None
+        and metric in result.measurement.values
+    ]

@@ -1,0 +1,330 @@
+"""Results, plans and lists as tables for terminal and Markdown (only importer of prettytable and termcolor)."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prettytable import PrettyTable, TableStyle
+from termcolor import colored
+
+from interop.errors import InputError
+from interop.model import (
+    EmulatedLink,
+    GilbertElliottLoss,
+    Implementation,
+    Loss,
+    Outcome,
+    QueueMode,
+    ResultSet,
+    Run,
+    TestCase,
+    UniformLoss,
+)
+from interop.schema.summary import Cell, figures, summarise
+from interop.units import MBPS, byte_size, mbit_per_s, percent, seconds
+
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # strings: titles, links, clipboard
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # control sequences: colours, cursor
+    r"|\x1b[ -/]*[0-~]?"
+)
+_LONGEST_TEXT = 300
+
+
+def printable(text: str) -> str:
+    """Text from outside on one line, without escape sequences, control and direction characters; cut if very long."""
+    spaced = re.sub(r"[\t-\r\x85\u2028\u2029]+", " ", _ESCAPES.sub("", text))
+    clean = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")).strip()
+    return clean if len(clean) <= _LONGEST_TEXT else clean[: _LONGEST_TEXT - 1] + "…"
+
+
+# ---- drawing --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What stands in a field of a table; the colour only repeats what the text says."""
+
+    text: str
+    colour: str | None = None
+
+
+_Row = Sequence[str | _Text]
+
+
+def _draw(
+    header: _Row,
+    rows: Iterable[_Row],
+    *,
+    colour: bool = False,
+    markdown: bool = False,
+    wrapped: Mapping[str, int] | None = None,
+    right: Sequence[str] = (),
+    below: int = 0,
+) -> str:
+    """``wrapped``: most characters in a column; ``below``: rows under a line."""
+    names = [_field(field, colour, markdown) for field in header]
+    table = PrettyTable(names)
+    table.set_style(TableStyle.MARKDOWN if markdown else TableStyle.SINGLE_BORDER)
+    table.align = "l"
+    for name, plain in zip(names, (_plain(field) for field in header), strict=True):
+        if plain in right:
+            table.align[name] = "r"
+        if wrapped and plain in wrapped and not markdown:
+            table.max_width[name] = wrapped[plain]
+    drawn = [[_field(field, colour, markdown) for field in row] for row in rows]
+    for number, row in enumerate(drawn):
+        table.add_row(row, divider=not markdown and below > 0 and number == len(drawn) - below - 1)
+    return str(table.get_string())
+
+
+def _plain(field: str | _Text) -> str:
+    return printable(field if isinstance(field, str) else field.text)
+
+
+def _field(field: str | _Text, colour: bool, markdown: bool) -> str:
+    text = _plain(field)
+    if markdown:
+        return re.sub(r"([\\`*\[\]<>|])", r"\\\1", text)
+    shade = field.colour if isinstance(field, _Text) else None
+    return colored(text, shade, force_color=True) if colour and shade else text
+
+
+# ---- matrix ---------------------------------------------------------------------------------
+
+
+def matrix(
+    result_set: ResultSet, test_case: str, *, colour: bool = False, width: int | None = None, markdown: bool = False
+) -> str:
+    """Clients by servers of one test case, split by columns where it is wider than ``width`` characters.
+
+    Raises InputError if the results have no such test case.
+    """
+    manifest = result_set.manifest
+    case = next((case for case in manifest.test_cases if case.name == test_case), None)
+    if case is None:
+        known = ", ".join(case.name for case in manifest.test_cases)
+        message = f'These results have no test case "{printable(test_case)}". Known: {known}.'
+        raise InputError(message)
+    cells = {(cell.client, cell.server): cell for cell in summarise(result_set) if cell.test_case == test_case}
+    columns = [_client_column(manifest.clients)]
+    for server in manifest.servers:
+        column = [cells.get((client, server)) for client in manifest.clients]
+        columns.append([_Text(server, "cyan"), *(_cell_text(cell) for cell in column), _mean(column)])
+    rows = [[cells.get((client, server)) for server in manifest.servers] for client in manifest.clients]
+    columns.append([_Text("all servers"), *(_mean(row) for row in rows), _mean(list(cells.values()))])
+    title = f"{case.name}: {case.description}"
+    blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
+    drawn = [_draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
+    heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
+    return "\n".join([heading, "", "\n\n".join(drawn), "", _legend(case, width, markdown)])
+
+
+def _client_column(clients: Sequence[str]) -> list[_Text]:
+    return [_Text("client \\ server"), *(_Text(client, "cyan") for client in clients), _Text("all clients")]
+
+
+def _split(columns: list[list[_Text]], width: int | None) -> list[list[list[_Text]]]:
+    """Blocks of columns that are not wider than ``width`` if they can be, each with the first column in front."""
+    first, *rest = columns
+    blocks = [[first]]
+    used = frame = _column_width(first) + 1
+    for column in rest:
+        needed = _column_width(column)
+        if width is not None and used + needed > width and len(blocks[-1]) > 1:
+            blocks.append([first])
+            used = frame
+        blocks[-1].append(column)
+        used += needed
+    return blocks
+
+
+def _column_width(column: Sequence[_Text]) -> int:
+    return max(len(_plain(field)) for field in column) + 3
+
+
+def _cell_text(cell: Cell | None) -> _Text:
+    if cell is None:
+        return _Text("·")
+    marks = {"T": cell.timeout, "×": cell.failed, "–": cell.unsupported, "!": cell.error, "·": cell.not_run}
+    counts = {mark: count for mark, count in marks.items() if count}
+    if not counts:
+        return _Text(_goodput(cell), "green")
+    if cell.succeeded == 0 and len(counts) == 1:
+        (mark,) = counts
+        return _Text(mark, {"T": "red", "×": "red", "!": "magenta"}.get(mark))
+    total = max(cell.planned, cell.n + cell.error)
+    told = ", ".join([f"{cell.succeeded}/{total}", *(f"{count} {mark}" for mark, count in counts.items())])
+    return _Text(f"{_goodput(cell)}  ({told})" if cell.succeeded else f"({told})", "yellow")
+
+
+def _goodput(cell: Cell) -> str:
+    """``12.1 ± 0.3  60 %``, Mbit/s; a check mark for successes without numbers."""
+    if cell.goodput is None:
+        return "✓"
+    digits = 1 if cell.goodput.mean >= 10 * MBPS else 2
+    numbers = [cell.goodput.mean, cell.goodput.standard_deviation]
+    text = " ± ".join(f"{number / MBPS:.{digits}f}" for number in numbers if number is not None)
+    return f"{text}  {percent(cell.efficiency.mean)}" if cell.efficiency else text
+
+
+def _mean(cells: Sequence[Cell | None]) -> _Text:
+    means = [cell.efficiency.mean for cell in cells if cell is not None and cell.efficiency is not None]
+    spread = figures(means)
+    return _Text(percent(spread.mean) if spread else "")
+
+
+def _legend(case: TestCase, width: int | None, markdown: bool) -> str:
+    n, rate = case.repetitions, mbit_per_s(case.link.forward_rate)
+    text = (
+        f"n = {n} repetitions per pair. Mean ± standard deviation of the goodput in Mbit/s and mean efficiency "
+        f"(share of {rate}), of the repetitions that succeeded.\n"
+        "T timeout, × failed, – unsupported, ! error of ours, · not run. "
+        "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
+        "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
+    )
+    if markdown:
+        return text.replace("\n", "\n\n")
+    return "\n".join(textwrap.fill(line, width) if width else line for line in text.splitlines())
+
+
+# ---- failures and overhead ------------------------------------------------------------------
+
+
+def failures(result_set: ResultSet, *, colour: bool = False, width: int | None = None, markdown: bool = False) -> str:
+    """All runs that did not succeed, those of a pair and test case that ended alike in one row."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for result in result_set.results:
+        verdict = result.verdict
+        if verdict.outcome is not Outcome.SUCCEEDED:
+            reason = verdict.reason or result.evidence.fault
+            key = (result.server, result.client, result.test_case, verdict.outcome, verdict.code, reason)
+            groups.setdefault(key, []).append(result.repetition)
+    if not groups:
+        return f"All {len(result_set.results)} runs succeeded." if result_set.results else "No run has a result yet."
+    header = ["server", "client", "test case", "repetition", "outcome", "code", "reason"]
+    rows = [[*key[:3], _ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
+    used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
+    wrapped = {"reason": max(20, width - used)} if width else None
+    coloured: list[_Row] = [[_Text(row[0], "cyan"), _Text(row[1], "cyan"), *row[2:]] for row in rows]
+    return _draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """``[1, 2, 3, 5]`` -> ``1-3, 5``."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def overhead(result_set: ResultSet) -> str:
+    """Where the time of the runs went: median and most seconds per phase, over the runs that had the phase."""
+    results = [result for result in result_set.results if result.evidence.phases]
+    if not results:
+        return "No run has told the duration of its phases."
+    phases = dict.fromkeys(phase for result in results for phase in result.evidence.phases)
+    rows = [_durations(phase, [result.evidence.phases.get(phase) for result in results]) for phase in phases]
+    rows.append(_durations("all but transfer", [result.evidence.overhead for result in results]))
+    rows.append(_durations("total", [sum(result.evidence.phases.values()) for result in results]))
+    return _draw(["phase", "median", "most", "runs"], rows, right=("median", "most", "runs"), below=2)
+
+
+def _durations(name: str, durations: Sequence[float | None]) -> list[str]:
+    known = [duration for duration in durations if duration is not None and math.isfinite(duration)]
+    if not known:
+        return [name, "", "", "0"]
+    return [name, seconds(statistics.median(known)), seconds(max(known)), str(len(known))]
+
+
+# ---- plans and lists ------------------------------------------------------------------------
+
+
+def plan(runs: Sequence[Run]) -> str:
+    """The runs of a plan in their order, and how long they take at most."""
+    rows = [
+        [
+            str(number),
+            run.server.name,
+            run.client.name,
+            run.test_case.name,
+            str(run.repetition),
+            seconds(run.test_case.timeout),
+        ]
+        for number, run in enumerate(runs, start=1)
+    ]
+    header = ["#", "server", "client", "test case", "repetition", "timeout"]
+    longest = seconds(sum(run.test_case.timeout for run in runs))
+    table = _draw(header, rows, right=("#", "repetition", "timeout"))
+    return f"{table}\n{len(rows)} runs; their transfers take {longest} at most."
+
+
+def test_cases(cases: Iterable[TestCase], *, width: int | None = None) -> str:
+    """What can be measured, with the link in words."""
+    rows = [
+        [
+            case.name,
+            case.abbreviation,
+            _files(case),
+            link_in_words(case.link),
+            str(case.repetitions),
+            seconds(case.timeout),
+            case.description,
+        ]
+        for case in cases
+    ]
+    header = ["test case", "short", "files", "link", "repetitions", "timeout", "description"]
+    wrapped = {"link": max(20, (width - 70) // 2), "description": max(20, (width - 70) // 2)} if width else None
+    return _draw(header, rows, wrapped=wrapped, right=("repetitions", "timeout"))
+
+
+def implementations(known: Iterable[Implementation]) -> str:
+    """What can be measured with, and whether we can build it here."""
+    rows = [
+        [each.name, " and ".join(sorted(each.roles)), each.image, each.build or "not here", each.url] for each in known
+    ]
+    return _draw(["implementation", "role", "image", "build", "project"], rows)
+
+
+def _files(case: TestCase) -> str:
+    sizes = dict.fromkeys(case.file_sizes)
+    if len(sizes) == 1 and len(case.file_sizes) > 1:
+        return f"{len(case.file_sizes)} × {byte_size(case.file_sizes[0])}"
+    return " + ".join(byte_size(size) for size in case.file_sizes)
+
+
+def link_in_words(link: EmulatedLink) -> str:
+    """``20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %``; forward / return where they differ."""
+    rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
+    queue = _both(f"{link.forward_queue} packets", f"{link.return_queue} packets", " packets")
+    paper = " (as QIR-SE had it)" if link.queue_mode is QueueMode.PAPER else ""
+    loss = _both(_loss(link.forward_loss), _loss(link.return_loss))
+    loss = "no loss" if loss == "none" else f"loss {loss}"
+    return f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}, {loss}"
+
+
+def _both(forward: str, back: str, unit: str = "") -> str:
+    return forward if forward == back else f"{forward.removesuffix(unit)} / {back}"
+
+
+def _loss(loss: Loss | None) -> str:
+    match loss:
+        case UniformLoss(rate=rate) if rate > 0:
+            return _share(rate)
+        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start > 0:
+            burst = f"in bursts of {1 / end:.3g} packets" if end > 0 else "without end"
+            return f"{_share(start / (start + end))} {burst}"
+    return "none"
+
+
+def _share(share: float) -> str:
+    return percent(share, 0 if round(share * 100, 6).is_integer() else 2)

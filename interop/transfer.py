@@ -1,0 +1,318 @@
+"""One run, from the creation of its containers to their removal; it records what happened and judges nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import errno
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from interop.archive import Limits, list_files, pack, unpack
+from interop.daemon import Container, ContainerSpec, Daemon, Event, StartFailure
+from interop.errors import HarnessFault
+from interop.inputs import Inputs, make_inputs
+from interop.links import RunningLink, Testbed
+from interop.model import Deadline, ErrorCode, Evidence, Exit, Implementation, Role, Run
+from interop.units import MIB
+
+READY_TIMEOUT = 30.0
+"""Seconds from the start of the server until the link carries packets."""
+STOP_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL of a server whose client has finished."""
+LINGER_ROUND_TRIPS = 4
+"""Round trips for which the server lives on after its client, to close its connection and write its qlog."""
+HEARTBEAT = 2.0
+"""Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
+ENDPOINT_LIMITS = Limits(total=1024 * MIB)
+KEPT = ("www", "downloads")
+"""Directories of a run that hold its files, if they are kept."""
+TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Interrupted(Exception):  # noqa: N818 - a request of the user, not an error
+    """The campaign is to end; the run under way is given up."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run finds when it begins."""
+
+    daemon: Daemon
+    testbed: Testbed
+    images: Mapping[str, str]
+    """Image id by implementation name, and ``simulator``."""
+    stop: threading.Event
+    """Set when the campaign is to end."""
+    qlog: bool = True
+    keep_files: bool = False
+    """Keep what the server offered and what the client got, beside the logs."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """CLIENT_PARAMS and SERVER_PARAMS of whoever started the campaign."""
+
+
+@dataclass
+class _Record:
+    """What is known so far about a run under way."""
+
+    phases: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    timed_out: Deadline | None = None
+    exits: dict[Role, Exit] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
+
+
+def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
+    """Carry out ``run`` and leave its logs and traces in ``directory``.
+
+    Every end is evidence, our own faults included; only :class:`Interrupted` is raised.
+    """
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    record = _Record()
+    images = {part: surroundings.images[name] for part, name in _parts(run).items()}
+    evidence = Evidence(started=started, seed=run.seed, images=images)
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with ExitStack() as stack:
+            with record.phase("prepare"):
+                inputs = stack.enter_context(make_inputs(run.test_case))
+            evidence = replace(evidence, offered=inputs.files)
+            evidence = _carry_out(run, surroundings, inputs, directory, record, evidence)
+    except HarnessFault as fault:
+        evidence = replace(evidence, fault_code=fault.code, fault=fault.reason)
+    except OSError as error:
+        code = ErrorCode.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else ErrorCode.HARNESS_FAULT
+        evidence = replace(evidence, fault_code=code, fault=f"the run could not be kept: {error}")
+    exits = record.exits
+    return replace(
+        evidence,
+        phases={name: round(duration, 6) for name, duration in record.phases.items()},
+        timed_out=record.timed_out,
+        client=exits.get(Role.CLIENT),
+        server=exits.get(Role.SERVER),
+        notes=tuple(record.notes),
+    )
+
+
+def _parts(run: Run) -> dict[str, str]:
+    return {"client": run.client.name, "server": run.server.name, "simulator": "simulator"}
+
+
+def _carry_out(
+    run: Run, around: Surroundings, inputs: Inputs, directory: Path, record: _Record, evidence: Evidence
+) -> Evidence:
+    with ExitStack() as stack:
+        with record.phase("create"):
+            around.testbed.reset()
+            link = stack.enter_context(around.testbed.link(run))
+            endpoints = _create(run, around, inputs, stack)
+        events: SimpleQueue[Event] = SimpleQueue()
+        try:
+            if _start(run, around, link, endpoints, events, record):
+                _await_end(run, around, link, endpoints, events, record)
+        finally:
+            with record.phase("stop"):
+                _stop(run, link, endpoints, record)
+        with record.phase("collect"):
+            downloaded = list_files(
+                endpoints[Role.CLIENT].fetch("/downloads"), Limits(total=2 * run.test_case.total_size + 64 * MIB)
+            )
+            evidence = replace(evidence, downloaded=downloaded)
+            if around.keep_files:
+                _keep_files(endpoints[Role.CLIENT], inputs, directory, record)
+            _collect_logs(endpoints, directory, record)
+            report = link.collect(directory)
+            evidence = replace(evidence, simulator=report)
+        removal = stack.pop_all()
+        with record.phase("remove"):
+            removal.close()
+    return evidence
+
+
+# ---- create and start -----------------------------------------------------------------------
+
+
+def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) -> dict[Role, Container]:
+    endpoints = {
+        role: stack.enter_context(around.daemon.container(endpoint_spec(role, run, around, inputs.requests)))
+        for role in Role
+    }
+    with ThreadPoolExecutor() as pool:
+        puts = [
+            pool.submit(endpoints[Role.SERVER].put, pack({**inputs.www, **inputs.certs}, ("www", "certs", "logs"))),
+            pool.submit(endpoints[Role.CLIENT].put, pack(dict(inputs.certs), ("downloads", "certs", "logs"))),
+        ]
+        for put in puts:
+            put.result()
+    return endpoints
+
+
+def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, ...]) -> ContainerSpec:
+    """The container of an endpoint, as the contract of the QUIC Interop Runner has it."""
+    implementation: Implementation = run.server if role is Role.SERVER else run.client
+    case = run.test_case
+    environment = {
+        "ROLE": str(role),
+        "TESTCASE": case.server_test if role is Role.SERVER else case.client_test,
+        "SSLKEYLOGFILE": "/logs/keys.log",
+        "QLOGDIR": "/logs/qlog/" if around.qlog else "",
+        "REQUESTS": "",
+        "TESTCASE_CONTEXT": case.name,
+    }
+    if role is Role.CLIENT:
+        environment["REQUESTS"] = " ".join(f"https://{case.server_name}:443/{name}" for name in names)
+    parameters = f"{role.upper()}_PARAMS"
+    environment[parameters] = around.parameters.get(parameters, "")
+    environment["CRON"] = around.parameters.get("CRON", "")
+    return ContainerSpec(
+        name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}",
+        image=around.images[implementation.name],
+        environment=environment,
+        network=around.testbed.network(role),
+        capabilities=("NET_ADMIN",),
+        without=("MKNOD", "AUDIT_WRITE", "SETFCAP"),
+        tty=True,
+        memory=4096 * MIB,
+        pids=1024,
+        memlock=around.testbed.memlock,
+    )
+
+
+def _start(
+    run: Run,
+    around: Surroundings,
+    link: RunningLink,
+    endpoints: dict[Role, Container],
+    events: SimpleQueue[Event],
+    record: _Record,
+) -> bool:
+    """Server and link first, then the client; False if the run is over before its client has started."""
+    server, client = endpoints[Role.SERVER], endpoints[Role.CLIENT]
+    with record.phase("start"):
+        with ThreadPoolExecutor() as pool:
+            begun = pool.submit(link.start, events)
+            alive = _start_endpoint(server, Role.SERVER, events, record)
+            begun.result()
+        deadline = time.monotonic() + READY_TIMEOUT
+        while alive:
+            event = next_event(events, deadline, around.stop)
+            if event is None and time.monotonic() >= deadline:
+                record.timed_out = Deadline.READY
+                return False
+            if event is not None and link.ready(event):
+                break
+            alive = server.running()
+            if alive and not link.running():
+                record.timed_out = Deadline.READY
+                return False
+        return alive and _start_endpoint(client, Role.CLIENT, events, record)
+
+
+def _start_endpoint(container: Container, role: Role, events: SimpleQueue[Event], record: _Record) -> bool:
+    try:
+        container.start()
+    except StartFailure as failure:
+        record.exits[role] = container.exit()
+        record.notes.append(f"{role}: cannot be started: {failure}")
+        return False
+    container.watch(events)
+    return True
+
+
+# ---- wait, stop, collect --------------------------------------------------------------------
+
+
+def next_event(events: SimpleQueue[Event], deadline: float, stop: threading.Event) -> Event | None:
+    """The next event; None after a heartbeat or at the deadline. Raises :class:`Interrupted`."""
+    begin = time.monotonic()
+    while True:
+        if stop.is_set():
+            raise Interrupted
+        now = time.monotonic()
+        patience = min(deadline - now, HEARTBEAT - (now - begin))
+        if patience <= 0:
+            return None
+        with contextlib.suppress(Empty):
+            return events.get(timeout=min(patience, 0.25))
+
+
+def _await_end(
+    run: Run,
+    around: Surroundings,
+    link: RunningLink,
+    endpoints: dict[Role, Container],
+    events: SimpleQueue[Event],
+    record: _Record,
+) -> None:
+    """Wait until the client, the server or the link has ended, or the transfer's deadline has come."""
+    client, server = endpoints[Role.CLIENT], endpoints[Role.SERVER]
+    with record.phase("transfer"):
+        deadline = time.monotonic() + run.test_case.timeout
+        while True:
+            event = next_event(events, deadline, around.stop)
+            if event is not None and event.line is not None:
+                continue
+            if not (client.running() and server.running() and link.running()):
+                return
+            if time.monotonic() >= deadline:
+                record.timed_out = Deadline.TRANSFER
+                return
+
+
+def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record: _Record) -> None:
+    client, server = endpoints[Role.CLIENT], endpoints[Role.SERVER]
+    record.exits.setdefault(Role.CLIENT, client.exit())
+    if client.running():
+        client.stop(grace=0)
+        record.exits[Role.CLIENT] = client.exit()
+    elif server.running():
+        server.wait(LINGER_ROUND_TRIPS * run.test_case.link.round_trip_delay)
+    server.stop(grace=STOP_GRACE)
+    record.exits.setdefault(Role.SERVER, server.exit())
+    link.stop()
+
+
+def _collect_logs(endpoints: dict[Role, Container], directory: Path, record: _Record) -> None:
+    text = []
+    for role, container in endpoints.items():
+        target = directory / role
+        target.mkdir(exist_ok=True)
+        try:
+            notes = unpack(container.fetch("/logs"), target, ENDPOINT_LIMITS)
+        except HarnessFault as fault:
+            if fault.code != ErrorCode.ARTEFACT_LIMIT:
+                raise
+            notes = (f"logs cut: {fault.reason}",)
+        record.notes += [f"{role}: {note}" for note in notes]
+        text += [f"{role:6} | {line}" for line in plain(container.output()).splitlines()]
+    (directory / "output.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+def _keep_files(client: Container, inputs: Inputs, directory: Path, record: _Record) -> None:
+    for name in KEPT:
+        (directory / name).mkdir(exist_ok=True)
+    for path in inputs.www.values():
+        shutil.copyfile(path, directory / "www" / path.name)
+    record.notes += unpack(client.fetch("/downloads"), directory / "downloads", ENDPOINT_LIMITS)
+
+
+def plain(output: bytes) -> str:
+    """What a container printed, as text that does nothing to a terminal or a page."""
+    text = output.decode(errors="replace").replace("\r\n", "\n")
+    return CONTROL.sub("�", TERMINAL_ESCAPE.sub("", text))

@@ -1,0 +1,180 @@
+#include "socket.h"
+
+#include <arpa/inet.h>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ifaddrs.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace quicsat {
+
+namespace {
+constexpr int kReceiveBuffer = 32 << 20;  // bytes; 250 Mbit/s for a second
+constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Negotiation (RFC 9000, section 15)
+constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
+
+int Check(int result, const char* what) {
+    if (result < 0) {
+        Fail(4, std::string(what) + ": " + std::strerror(errno));
+    }
+    return result;
+}
+
+void AttachFilter(int socket, const char* ipv4, const char* ipv6) {
+    in_addr four{};
+    in6_addr six{};
+    inet_pton(AF_INET, ipv4, &four);
+    inet_pton(AF_INET6, ipv6, &six);
+    uint32_t words[4];
+    std::memcpy(words, &six, sizeof words);
+    const uint32_t drop = 0, all = 0x40000;
+    std::array<sock_filter, 15> code = {{
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 30),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(four.s_addr), 10, 9),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV6, 0, 8),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(words[0]), 0, 6),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 42),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(words[1]), 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 46),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(words[2]), 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 50),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(words[3]), 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, all),
+        BPF_STMT(BPF_RET | BPF_K, drop),
+    }};
+    const sock_fprog program = {code.size(), code.data()};
+    Check(setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), "packet filter");
+}
+}  // namespace
+
+void Fail(int status, const std::string& message) {
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::exit(status);
+}
+
+Interface FindInterface(const char* address) {
+    in_addr wanted{};
+    inet_pton(AF_INET, address, &wanted);
+    ifaddrs* list = nullptr;
+    Check(getifaddrs(&list), "getifaddrs");
+    Interface found{};
+    for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
+        if (entry->ifa_addr && entry->ifa_addr->sa_family == AF_INET &&
+            reinterpret_cast<sockaddr_in*>(entry->ifa_addr)->sin_addr.s_addr == wanted.s_addr) {
+            found.name = entry->ifa_name;
+        }
+    }
+    freeifaddrs(list);
+    if (found.name.empty()) {
+        Fail(4, std::string("no interface has the address ") + address);
+    }
+    found.index = static_cast<int>(if_nametoindex(found.name.c_str()));
+    ifreq request{};
+    std::strncpy(request.ifr_name, found.name.c_str(), IFNAMSIZ - 1);
+    const int socket = Check(::socket(AF_INET, SOCK_DGRAM, 0), "socket");
+    Check(ioctl(socket, SIOCGIFHWADDR, &request), "hardware address");
+    close(socket);
+    std::memcpy(found.mac, request.ifr_hwaddr.sa_data, sizeof found.mac);
+    return found;
+}
+
+int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* ipv6) {
+    const int fd = Check(::socket(AF_PACKET, SOCK_RAW, 0), "packet socket (needs CAP_NET_RAW)");
+    AttachFilter(fd, ipv4, ipv6);
+    const int one = 1;
+    Check(setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one), "PACKET_IGNORE_OUTGOING");
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) < 0) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
+    }
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(ETH_P_ALL);
+    address.sll_ifindex = interface.index;
+    Check(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), "bind to interface");
+    packet_mreq promiscuous{};
+    promiscuous.mr_ifindex = interface.index;
+    promiscuous.mr_type = PACKET_MR_PROMISC;
+    Check(setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous), "promiscuous mode");
+    return fd;
+}
+
+uint64_t Overflows(int socket) {
+    tpacket_stats statistics{};
+    socklen_t size = sizeof statistics;
+    Check(getsockopt(socket, SOL_PACKET, PACKET_STATISTICS, &statistics, &size), "PACKET_STATISTICS");
+    return statistics.tp_drops;
+}
+
+void OpenStartSignal(uint16_t port) {
+    const int fd = Check(::socket(AF_INET6, SOCK_STREAM, 0), "TCP socket");
+    const int one = 1, zero = 0;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    Check(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero), "IPV6_V6ONLY");
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(port);
+    Check(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), "bind of the start signal");
+    Check(listen(fd, 100), "listen for the start signal");
+}
+
+bool AwaitServer(const std::string& hostAndPort, double seconds) {
+    const size_t colon = hostAndPort.rfind(':');
+    if (colon == std::string::npos) {
+        Fail(2, "WAITFORSERVER=" + hostAndPort + " is not written like server:443");
+    }
+    addrinfo hints{}, *server = nullptr;
+    hints.ai_socktype = SOCK_DGRAM;
+    if (getaddrinfo(hostAndPort.substr(0, colon).c_str(), hostAndPort.substr(colon + 1).c_str(), &hints, &server)) {
+        Fail(2, "WAITFORSERVER=" + hostAndPort + ": no such host");
+    }
+    const int fd = Check(::socket(server->ai_family, SOCK_DGRAM, 0), "UDP socket");
+    Check(connect(fd, server->ai_addr, server->ai_addrlen), "connect to the server");
+    uint8_t probe[kProbeSize] = {0xc0};
+    const uint32_t version = htonl(kProbeVersion);
+    std::memcpy(probe + 1, &version, sizeof version);
+    probe[5] = 8;   // length of the destination connection id
+    probe[14] = 8;  // length of the source connection id
+    for (int byte = 0; byte < 8; ++byte) {
+        probe[6 + byte] = probe[15 + byte] = static_cast<uint8_t>(std::rand());
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < deadline) {
+        send(fd, probe, sizeof probe, 0);  // refused until the server listens
+        pollfd waiting = {fd, POLLIN, 0};
+        uint8_t answer[2048];
+        if (poll(&waiting, 1, 20) > 0 && recv(fd, answer, sizeof answer, 0) >= 7 && answer[0] & 0x80 &&
+            !(answer[1] | answer[2] | answer[3] | answer[4])) {
+            close(fd);
+            return true;
+        }
+        if (waiting.revents & POLLERR) {
+            usleep(20000);
+        }
+    }
+    return false;
+}
+
+bool TakeRealtimePriority() {
+    mlockall(MCL_CURRENT | MCL_FUTURE);
+    sched_param parameters{};
+    parameters.sched_priority = 10;
+    return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+}
+
+}  // namespace quicsat

@@ -1,0 +1,39 @@
+// The simulator's sides: the network interfaces of its namespace, and what is asked of the kernel about them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace quicsat {
+
+// One side of the simulator.
+struct Interface {
+    std::string name;
+    uint8_t mac[6];
+    int index;
+};
+
+// The interface that has this IPv4 address; names are not reliable (Docker 28 orders them at will).
+// Exits with status 4 if there is none.
+Interface FindInterface(const char* address);
+
+// A packet socket for all frames that arrive at `interface`, except IP packets addressed to this container itself
+// (`ipv4`, `ipv6`): those belong to its kernel, e.g. the clients' start signal.
+int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* ipv6);
+
+// Frames that the kernel dropped because the socket's buffer was full.
+uint64_t Overflows(int socket);
+
+// Listening TCP sockets of the contract's start signal, on IPv4 and IPv6.
+void OpenStartSignal(uint16_t port);
+
+// Poll `host:port` until a QUIC server answers with Version Negotiation (RFC 9000, section 6); false after `seconds`.
+bool AwaitServer(const std::string& hostAndPort, double seconds);
+
+// SCHED_FIFO for this process; false if the machine does not allow it.
+bool TakeRealtimePriority();
+
+// One line on standard error, and the end.
+[[noreturn]] void Fail(int status, const std::string& message);
+
+}  // namespace quicsat

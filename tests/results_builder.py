@@ -1,0 +1,136 @@
+"""Small results made by hand for tests: ``result_set`` and ``run_result`` with defaults for what a test leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from interop.model import (
+    Compliance,
+    EmulatedLink,
+    ErrorCode,
+    Evidence,
+    Exit,
+    ImageFacts,
+    Implementation,
+    Manifest,
+    Measurement,
+    Outcome,
+    ResultSet,
+    Role,
+    RunResult,
+    TestCase,
+    UniformLoss,
+    Verdict,
+)
+from interop.units import MBPS, MIB
+
+SAT = TestCase(
+    name="sat",
+    abbreviation="SAT",
+    description="10 MiB over a geostationary satellite link",
+    link=EmulatedLink("asymmetric-p2p", 0.3, 0.3, 20 * MBPS, 2 * MBPS, 25, 25),
+    file_sizes=(10 * MIB,),
+    repetitions=10,
+    timeout=120.0,
+    source="testcases/sat.yaml",
+)
+SATLOSS = replace(
+    SAT,
+    name="satloss",
+    abbreviation="SATL",
+    description="10 MiB over a geostationary satellite link that loses 1 % of the packets",
+    link=replace(SAT.link, forward_loss=UniformLoss(0.01), return_loss=UniformLoss(0.01)),
+    timeout=360.0,
+)
+USUAL_CODE = {
+    Outcome.SUCCEEDED: ErrorCode.NONE,
+    Outcome.FAILED: ErrorCode.FILE_SIZE,
+    Outcome.TIMEOUT: ErrorCode.TIMEOUT,
+    Outcome.UNSUPPORTED: ErrorCode.UNSUPPORTED,
+    Outcome.ERROR: ErrorCode.DAEMON_FAULT,
+}
+
+
+def implementation(name: str, *roles: Role) -> Implementation:
+    """An implementation in both roles unless told otherwise."""
+    url = f"https://{name}.example"
+    return Implementation(name, f"example/{name}:latest", url, frozenset(roles or Role), build=f"endpoints/{name}")
+
+
+def run_result(
+    goodput: float | None = 5.0 * MBPS,
+    *,
+    server: str = "picoquic",
+    client: str = "quiche",
+    test_case: str = "sat",
+    repetition: int = 1,
+    attempt: int = 1,
+    outcome: Outcome | None = None,
+    code: ErrorCode | None = None,
+    reason: str = "",
+    forward_rate: float = 20 * MBPS,
+    phases: Mapping[str, float] | None = None,
+) -> RunResult:
+    """A run that reached ``goodput`` bit/s or, without goodput, one that timed out unless ``outcome`` says else."""
+    outcome = outcome or (Outcome.TIMEOUT if goodput is None else Outcome.SUCCEEDED)
+    succeeded = outcome is Outcome.SUCCEEDED and goodput is not None
+    return RunResult(
+        server=server,
+        client=client,
+        test_case=test_case,
+        repetition=repetition,
+        attempt=attempt,
+        verdict=Verdict(outcome, USUAL_CODE[outcome] if code is None else code, reason),
+        evidence=Evidence(
+            started=f"2026-11-21T06:{repetition % 60:02}:00Z",
+            seed=repetition,
+            phases=dict(phases or {"create": 1.0, "ready": 0.5, "transfer": 20.0, "collect": 0.4, "remove": 0.6}),
+            client=Exit(0 if succeeded else 1),
+            server=Exit(None, killed=True),
+        ),
+        measurement=Measurement({"goodput": goodput, "efficiency": goodput / forward_rate})
+        if succeeded and goodput is not None
+        else None,
+    )
+
+
+def runs(
+    *goodputs: float | None, server: str = "picoquic", client: str = "quiche", test_case: str = "sat"
+) -> list[RunResult]:
+    """Repetitions 1, 2, … of one pair; None is a timeout."""
+    return [
+        run_result(goodput, server=server, client=client, test_case=test_case, repetition=repetition)
+        for repetition, goodput in enumerate(goodputs, start=1)
+    ]
+
+
+def result_set(
+    results: Iterable[RunResult] = (),
+    *,
+    servers: tuple[str, ...] = ("picoquic",),
+    clients: tuple[str, ...] = ("quiche",),
+    test_cases: tuple[TestCase, ...] = (SAT,),
+    repetitions: int | None = None,
+    compliance: tuple[Compliance, ...] = (),
+    images: Mapping[str, ImageFacts] | None = None,
+    finished: str | None = "2026-11-21T08:00:00Z",
+) -> ResultSet:
+    """Results of a campaign; ``repetitions`` overrides those of all test cases."""
+    if repetitions is not None:
+        test_cases = tuple(replace(test_case, repetitions=repetitions) for test_case in test_cases)
+    names = tuple(dict.fromkeys((*servers, *clients)))
+    manifest = Manifest(
+        id="2026-11-21T06-00-00Z",
+        started="2026-11-21T06:00:00Z",
+        command=("./run.py", "-t", "sat"),
+        tool_version="0.1.0",
+        seed=1,
+        servers=servers,
+        clients=clients,
+        implementations=tuple(implementation(name) for name in names),
+        test_cases=test_cases,
+        images=dict(images or {}),
+        planned_runs=len(servers) * len(clients) * sum(test_case.repetitions for test_case in test_cases),
+    )
+    return ResultSet(manifest, compliance, tuple(results), finished)

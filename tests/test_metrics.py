@@ -1,0 +1,110 @@
+"""The numbers of traces made by hand are exactly those that pencil and paper give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop import metrics
+from interop.columns import Form
+from interop.metrics import METRICS, Passage, passage
+from interop.model import LinkCounters, SimulatorReport
+from tests.traces import EPOCH, Row, columns, datagram_columns
+
+CLIENT = columns(
+    Row(1.0, False, Form.INITIAL),
+    Row(1.6, True, Form.INITIAL),
+    Row(1.6, True, Form.ONE_RTT),  # nothing but a session ticket
+    Row(1.7, False, Form.HANDSHAKE),
+    Row(1.75, False, Form.ONE_RTT, [(0, 0, 8)]),
+    Row(2.0, True, frames=[(3, 0, 20)]),  # a stream of the server, not the response
+    Row(2.5, True, frames=[(0, 0, 1000)]),
+    Row(3.0, True, frames=[(0, 1000, 1000)]),
+    Row(3.5, True, frames=[(0, 0, 1000)]),  # again
+    Row(5.6, True),  # a late CONNECTION_CLOSE
+)
+SIZE = 2000
+
+
+def test_goodput_is_that_of_the_paper() -> None:
+    assert metrics.goodput(CLIENT, SIZE) == pytest.approx(16000 / 4.0)
+    assert metrics.efficiency(4000, 20_000) == 0.2
+
+
+def test_stream_goodput_has_no_idle_time() -> None:
+    assert metrics.stream_goodput(CLIENT, SIZE) == pytest.approx(16000 / 0.5)
+
+
+def test_times() -> None:
+    assert metrics.handshake_time(CLIENT) == pytest.approx(0.75)
+    assert metrics.time_to_first_byte(CLIENT) == pytest.approx(1.5)
+    assert metrics.completion_time(CLIENT) == pytest.approx(2.0)
+
+
+def test_what_cannot_be_known_is_none() -> None:
+    silent = columns(Row(0, False, Form.INITIAL), Row(1, True))
+    assert metrics.goodput(silent, SIZE) is None
+    assert metrics.goodput(columns(), SIZE) is None
+    assert metrics.stream_goodput(silent, SIZE) is None
+    assert metrics.handshake_time(silent) is None
+    assert metrics.time_to_first_byte(silent) is None
+    assert metrics.completion_time(columns()) is None
+    assert metrics.retransmitted(silent) is None
+    assert metrics.sent_per_useful_byte(datagram_columns([]), 0) is None
+
+
+def test_shares_of_what_was_sent() -> None:
+    assert metrics.retransmitted(CLIENT) == pytest.approx(1 / 3)
+    sent = datagram_columns([(0, True, 1), (0, True, 2), (0, False, 3)], size=1500)
+    assert metrics.sent_per_useful_byte(sent, SIZE) == 1.5
+    counters = LinkCounters(received=200, delivered=190, queue_drops=8, loss_drops=2)
+    report = SimulatorReport(0, True, 0, 0, 0, counters, replace(counters, queue_drops=99))
+    assert metrics.queue_loss(report) == 0.04
+
+
+def stream_of(count: int, lost: set[int], delay: float, end: float) -> tuple[Passage, Passage]:
+    """A packet per second from the server, and a last sign of life at ``end`` in the client's trace."""
+    sent = [(float(n), True, n) for n in range(count)]
+    arrived = [(time + delay, True, mark) for time, _, mark in sent if mark not in lost and time + delay <= end]
+    client = datagram_columns([*arrived, (end, False, 999)])
+    server = datagram_columns(sent)
+    return passage(server, client, forward=True), passage(client, server, forward=False)
+
+
+def test_packets_in_flight_at_the_end_are_neither_sent_nor_lost() -> None:
+    forward, back = stream_of(10, {3, 5}, delay=2.5, end=9.5)
+    assert (forward.sent, forward.lost, forward.loss) == (8, 2, 0.25)  # the last two would have come at 10.5 and 11.5
+    assert forward.strangers == 0
+    assert back.loss is None  # the client's only packet was under way
+
+
+def test_loss_at_the_end_counts_if_it_had_time_to_arrive() -> None:
+    forward, _ = stream_of(10, {8, 9}, delay=0.5, end=20.0)
+    assert (forward.sent, forward.lost) == (10, 2)
+
+
+def test_nothing_arrived() -> None:
+    forward, _ = stream_of(10, set(range(10)), delay=0.5, end=8.0)
+    assert (forward.sent, forward.lost, forward.loss) == (4, 4, 1.0)  # those of the last 5 s may be under way
+    assert passage(datagram_columns([(0, True, 1)]), datagram_columns([]), forward=True).loss is None
+
+
+def test_clocks_that_differ_do_not_matter() -> None:
+    sent = datagram_columns([(float(n), True, n) for n in range(10)])
+    arrived = datagram_columns([(n + 0.25, True, n) for n in range(10) if n != 4], epoch=EPOCH - 3600)
+    assert passage(sent, arrived, forward=True) == Passage(10, 1, 0)
+
+
+def test_strangers_are_packets_that_nobody_sent() -> None:
+    sent = datagram_columns([(0, True, 1), (1, True, 2)])
+    arrived = datagram_columns([(0.1, True, 1), (1.1, True, 7)])
+    assert passage(sent, arrived, forward=True) == Passage(2, 1, 1)
+
+
+def test_the_registry_is_complete() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(set(names)) == len(names)
+    assert {metric.unit for metric in METRICS} == {"bit/s", "s", "1"}
+    for name in names:
+        assert hasattr(metrics, name) or name.startswith("loss_")
