@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import sys
-import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -153,12 +153,12 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         qlog=not options.no_qlog,
         keep_files=options.save_files,
     )
-    progress = _Progress(len(runs))
+    progress = _Progress(runs)
     finished = measure.measure(selection, runs, settings, _say, progress.show)
     results = finished.record.result_set
     _print_results(results, markdown=options.markdown)
     if options.json:
-        export.write_json(options.json, export.to_qir_se(results, str(finished.directory)))
+        export.write_json(options.json, export.to_qir_se(results, _log_dir(finished.directory, options.json)))
     print(f"\nResults: {finished.directory}")
     if finished.signal is not None:
         _say(f"stopped by signal {finished.signal}; {len(results.results)} of {len(runs)} runs are finished and kept")
@@ -198,8 +198,13 @@ def _export(options: argparse.Namespace, _root: Path) -> int:
 
     results = store.load(options.directory).result_set
     convert = export.to_qir if options.format == "qir" else export.to_qir_se
-    export.write_json(options.file, convert(results, str(options.directory)))
+    export.write_json(options.file, convert(results, _log_dir(options.directory, options.file)))
     return SUCCESS
+
+
+def _log_dir(directory: Path, file: Path) -> str:
+    """Where the logs are, as seen from the JSON file."""
+    return os.path.relpath(directory.resolve(), file.resolve().parent)
 
 
 def _doctor(_options: argparse.Namespace, root: Path) -> int:
@@ -231,21 +236,30 @@ def _clean(_options: argparse.Namespace, _root: Path) -> int:
 class _Progress:
     """One line per finished run on the standard error output, with what is left."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._begin = time.monotonic()
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._left = Counter(run.test_case.name for run in runs)
+        self._total = len(runs)
+        self._spent: dict[str, list[float]] = {}
 
     def show(self, result: RunResult, finished: int) -> None:
-        verdict, measurement = result.verdict, result.measurement
-        text = str(verdict.outcome)
-        if verdict.outcome is Outcome.SUCCEEDED and measurement is not None:
-            text = f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
-        elif verdict.reason:
-            text += f": {verdict.reason}"
-        left = (time.monotonic() - self._begin) / finished * (self._total - finished)
+        self._left[result.test_case] -= 1
+        self._spent.setdefault(result.test_case, []).append(sum(result.evidence.phases.values()))
         name = f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
-        rest = f"  about {seconds(left)} left" if finished < self._total else ""
-        _say(f"[{finished}/{self._total}] {name}: {tables.printable(text)}{rest}")
+        _say(f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}")
+
+    def _rest(self) -> str:
+        """How long the rest takes if it goes on like this; test cases not yet met like the slowest one so far."""
+        means = {name: sum(spent) / len(spent) for name, spent in self._spent.items()}
+        slowest = max(means.values())
+        left = sum(count * means.get(name, slowest) for name, count in self._left.items())
+        return f"  about {seconds(left)} left" if left else ""
+
+
+def _in_words(result: RunResult) -> str:
+    verdict, measurement = result.verdict, result.measurement
+    if verdict.outcome is Outcome.SUCCEEDED and measurement is not None:
+        return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
+    return tables.printable(f"{verdict.outcome}: {verdict.reason}")
 
 
 def _print_results(results: ResultSet, *, markdown: bool) -> None:

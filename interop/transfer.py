@@ -129,16 +129,14 @@ def _carry_out(
         finally:
             with record.phase("stop"):
                 _stop(run, link, endpoints, record)
-        with record.phase("collect"):
-            downloaded = list_files(
-                endpoints[Role.CLIENT].fetch("/downloads"), Limits(total=2 * run.test_case.total_size + 64 * MIB)
-            )
-            evidence = replace(evidence, downloaded=downloaded)
+        with record.phase("collect"), ThreadPoolExecutor() as pool:
+            limits = Limits(total=2 * run.test_case.total_size + 64 * MIB)
+            downloaded = pool.submit(lambda: list_files(endpoints[Role.CLIENT].fetch("/downloads"), limits))
+            report = pool.submit(link.collect, directory)
+            _collect_logs(endpoints, directory, record)
             if around.keep_files:
                 _keep_files(endpoints[Role.CLIENT], inputs, directory, record)
-            _collect_logs(endpoints, directory, record)
-            report = link.collect(directory)
-            evidence = replace(evidence, simulator=report)
+            evidence = replace(evidence, downloaded=downloaded.result(), simulator=report.result())
         removal = stack.pop_all()
         with record.phase("remove"):
             removal.close()
