@@ -22,6 +22,14 @@ from interop.units import mbit_per_s, percent, seconds
 
 COMMANDS = ("run", "plan", "list", "show", "export", "doctor", "clean")
 SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
+EXAMPLES = """\
+examples:
+  run.py -s quic-go -c aioquic -t sat        one server, one client, one link (options: run.py run --help)
+  run.py -s quic-go -c aioquic -t ./my.yaml  a link of your own
+  run.py plan -t sat satloss                 what would be run
+  run.py doctor                              is this machine fit for it?
+
+"""
 STATUSES = """\
 exit status: 0 all runs succeeded or are unsupported; 1 some failed; 2 wrong option or file, nothing was started;
 3 the machine lacks something, or a run ended by a fault of ours; 75 another campaign is under way; 128+n signal n"""
@@ -54,7 +62,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="run.py",
         description="Measure QUIC implementations over satellite links. Without a command: run.",
-        epilog=STATUSES,
+        epilog=EXAMPLES + STATUSES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"quicsat {__version__}")

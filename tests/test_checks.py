@@ -201,6 +201,7 @@ def test_coverage() -> None:
     hole = checks.coverage(answers((0, 0, 50), (0, 60, 40)), [100])
     assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "with 10 bytes missing in between")
     assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "1 packets stayed encrypted")
+    assert checks.coverage(answers((0, 0, 50), (0, 60, 50)), [100]) is not None
     assert checks.coverage(answers((0, 0, 99)), [100]) is not None
     assert checks.coverage(answers((0, 0, 101)), [100]) is not None
     assert checks.coverage(answers((0, 0, 100)), [100, 100]) is not None

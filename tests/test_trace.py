@@ -112,7 +112,8 @@ def test_key_logs_are_merged_and_cleaned(tmp_path: Path) -> None:
     client, server, link = tmp_path / "client", tmp_path / "server", tmp_path / "link"
     client.write_text(f"# comment\n{good}\r\n{good} extra\nRSA {'ab' * 8} 00\n\n")
     server.write_bytes(b"\xff\xfe\x00" * 100 + b"\n" + f"{other}\n{good}".encode() + b"\n\x1b[2J")
-    link.symlink_to(client)
+    (tmp_path / "secret").write_text(f"CLIENT_TRAFFIC_SECRET_1 {'ab' * 32} {'cd' * 32}\n")
+    link.symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "pipe")
     assert trace.key_lines(client, server, link, tmp_path / "pipe", tmp_path / "none", tmp_path) == (good, other)
 
