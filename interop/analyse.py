@@ -11,7 +11,7 @@ from interop import checks, metrics
 from interop.columns import Datagrams, Form, Trace
 from interop.errors import HarnessFault
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Run, TestCase, Verdict
-from interop.pcap import TraceState, check, datagrams
+from interop.pcap import TraceState, check
 from interop.records import Condition
 from interop.trace import key_lines, read
 from interop.units import seconds
@@ -113,8 +113,8 @@ def _read(directory: Path, states: tuple[TraceState, TraceState]) -> _Traces:
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     with ThreadPoolExecutor(len(paths)) as pool:
         readings = [pool.submit(read, path, keys, state.packets) for path, state in zip(paths, states, strict=True)]
-        at_client, at_server = map(datagrams, paths)
         client, server = (reading.result() for reading in readings)
+    at_client, at_server = (state.datagrams for state in states)
     return _Traces(
         client, server, at_server, *_passages(at_client, at_server),
         payload=int(at_client.size[at_client.from_server].sum()),
@@ -203,10 +203,10 @@ def _notes(traces: _Traces, test_case: TestCase, rate: float | None) -> Iterator
 
 def _loss_only(directory: Path) -> Measurement | None:
     """The loss of a run that has no other numbers; None if its traces do not tell."""
-    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
-    if any(state.condition is not Condition.OK or state.cut for state in map(check, paths)):
+    states = check(directory / CLIENT_TRACE), check(directory / SERVER_TRACE)
+    if any(state.condition is not Condition.OK or state.cut for state in states):
         return None
-    forward, back = _passages(datagrams(paths[0]), datagrams(paths[1]))
+    forward, back = _passages(states[0].datagrams, states[1].datagrams)
     values = _known({"loss_forward": forward.loss, "loss_return": back.loss})
     return Measurement(values, ("The run timed out: only the loss was measured.",)) if values else None
 

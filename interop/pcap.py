@@ -25,13 +25,15 @@ PPP_PROTOCOLS = {0x0021: 4, 0x0057: 6}
 UDP = 17
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TraceState:
     """The structure of a trace file."""
 
     condition: Condition
     packets: int
     """Good records up to the end, or up to the fault."""
+    datagrams: Datagrams
+    """The UDP packets between client and server among them."""
     reason: str = ""
     """One sentence; empty if the file is whole."""
     cut: int = 0
@@ -43,41 +45,45 @@ class TraceState:
 def check(path: Path) -> TraceState:
     """Walk the whole file and say whether it is a complete trace; no exception leaves this function."""
     packets = cut = first = last = 0
+    condition, reason = Condition.OK, ""
+    table = _Table()
     try:
         for record in records(path):
             first = first or record.time
             last = record.time
             packets += 1
             cut += record.length > len(record.data)
+            table.add(record)
     except BrokenError as broken:
-        return TraceState(broken.condition, packets, broken.reason, cut, (last - first) / NANOSECONDS)
-    if not packets:
-        return TraceState(Condition.EMPTY, 0, f"{path.name} holds no packet.")
-    return TraceState(Condition.OK, packets, cut=cut, duration=(last - first) / NANOSECONDS)
+        condition, reason = broken.condition, broken.reason
+    if condition is Condition.OK and not packets:
+        condition, reason = Condition.EMPTY, f"{path.name} holds no packet."
+    return TraceState(condition, packets, table.datagrams(), reason, cut, (last - first) / NANOSECONDS)
 
 
-def datagrams(path: Path) -> Datagrams:
-    """The UDP packets between client and server, up to the first fault of the file."""
-    times, server, sizes, digests = array("q"), array("b"), array("q"), array("Q")
-    try:
-        for record in records(path):
-            packet = _udp(record)
-            if packet is None:
-                continue
-            times.append(record.time)
-            server.append(packet.from_server)
-            sizes.append(packet.size)
-            digests.append(packet.digest)
-    except BrokenError:
-        pass  # what came before the fault is asked for
-    epoch = times[0] // NANOSECONDS if times else 0
-    return Datagrams(
-        epoch=epoch,
-        time=(np.array(times, dtype=np.int64) - epoch * NANOSECONDS) / NANOSECONDS,
-        from_server=np.array(server, dtype=np.bool_),
-        size=np.array(sizes, dtype=np.int64),
-        digest=np.array(digests, dtype=np.uint64),
-    )
+class _Table:
+    """UDP packets between client and server, as they are found."""
+
+    def __init__(self) -> None:
+        self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
+
+    def add(self, record: Record) -> None:
+        packet = _udp(record)
+        if packet is not None:
+            self._times.append(record.time)
+            self._server.append(packet.from_server)
+            self._sizes.append(packet.size)
+            self._digests.append(packet.digest)
+
+    def datagrams(self) -> Datagrams:
+        epoch = self._times[0] // NANOSECONDS if self._times else 0
+        return Datagrams(
+            epoch=epoch,
+            time=(np.array(self._times, dtype=np.int64) - epoch * NANOSECONDS) / NANOSECONDS,
+            from_server=np.array(self._server, dtype=np.bool_),
+            size=np.array(self._sizes, dtype=np.int64),
+            digest=np.array(self._digests, dtype=np.uint64),
+        )
 
 
 # ---- packets --------------------------------------------------------------------------------

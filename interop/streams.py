@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ def response_frames(trace: Trace) -> Flags:
     return answers
 
 
+@lru_cache(maxsize=2)  # several numbers need it, and it is the same for each
 def new_bytes(trace: Trace) -> Integers:
     """For each STREAM frame: how many of its bytes no frame before it had, in the same direction of the same stream."""
     frames = trace.frames

@@ -80,7 +80,7 @@ def key_lines(*key_logs: Path) -> tuple[str, ...]:
     for key_log in key_logs:
         with (
             suppress(OSError),
-            os.fdopen(os.open(key_log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream,
+            os.fdopen(os.open(key_log, READ_NO_LINK), "rb") as stream,
         ):
             content = stream.read(KEY_LOG_LIMIT)
             lines.update((line, None) for line in map(bytes.strip, content.splitlines()) if KEY_LINE.fullmatch(line))

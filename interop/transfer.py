@@ -35,6 +35,8 @@ HEARTBEAT = 2.0
 ENDPOINT_LIMITS = Limits(total=1024 * MIB)
 KEPT = ("www", "downloads")
 """Directories of a run that hold its files, if they are kept."""
+CANNOT_EXECUTE = 126
+"""Exit status of a program that could not be started, as a shell has it."""
 TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -211,22 +213,19 @@ def _start(
         while alive:
             event = next_event(events, deadline, around.stop)
             if event is None and time.monotonic() >= deadline:
-                record.timed_out = Deadline.READY
-                return False
-            if event is not None and link.ready(event):
                 break
-            alive = server.running()
-            if alive and not link.running():
-                record.timed_out = Deadline.READY
-                return False
-        return alive and _start_endpoint(client, Role.CLIENT, events, record)
+            if event is not None and link.ready(event):
+                return _start_endpoint(client, Role.CLIENT, events, record)
+            alive = server.running() and link.running()
+        record.timed_out = Deadline.READY  # a server that has ended is never going to be ready
+        return False
 
 
 def _start_endpoint(container: Container, role: Role, events: SimpleQueue[Event], record: _Record) -> bool:
     try:
         container.start()
     except StartFailure as failure:
-        record.exits[role] = container.exit()
+        record.exits[role] = Exit(CANNOT_EXECUTE)
         record.notes.append(f"{role}: cannot be started: {failure}")
         return False
     container.watch(events)

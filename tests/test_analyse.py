@@ -247,7 +247,7 @@ def test_mutated_traces_end_in_a_verdict_and_never_in_a_wrong_number(directory: 
     truth = judged(directory)[1]
     assert truth is not None
     outcomes = set()
-    for number in range(20):
+    for number in range(12):
         trace = (CLIENT_TRACE, SERVER_TRACE)[number % 2]
         (directory / trace).write_bytes(mutate(whole[trace], chance))
         verdict, measurement = judged(directory)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.pcap import check, datagrams
+from interop.pcap import check
 from interop.records import Condition
 from tests.traces import CLIENT_6, EPOCH, SERVER_6, Packet, block, pcap, pcapng
 
@@ -40,7 +40,7 @@ def test_whole_file(path: Path, name: str) -> None:
     state = check(path)
     assert (state.condition, state.packets, state.reason, state.cut) == (Condition.OK, 3, "", 0)
     assert state.duration == 1.5
-    found = datagrams(path)
+    found = check(path).datagrams
     assert found.epoch == EPOCH
     assert found.time.tolist() == [0.25, 0.5, 1.75]
     assert found.from_server.tolist() == [False, True, True]
@@ -52,7 +52,7 @@ def test_the_digest_is_that_of_the_payload_alone(path: Path) -> None:
     path.write_bytes(
         pcap([Packet(0, True, b"same"), Packet(0, True, b"same", ("10.1.2.3", 777)), Packet(0, True, b"else")])
     )
-    first, second, third = datagrams(path).digest.tolist()
+    first, second, third = check(path).datagrams.digest.tolist()
     assert first == second != third
 
 
@@ -65,7 +65,7 @@ def test_packets_that_are_none_between_client_and_server(path: Path) -> None:
     other_protocol[24 + 16 + 14 + 9] = 6  # TCP
     path.write_bytes(pcap([probe, name_service]) + fragment[24:] + other_protocol[24:])
     assert check(path).packets == 4
-    assert len(datagrams(path)) == 0
+    assert len(check(path).datagrams) == 0
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -139,7 +139,7 @@ def test_packets_cut_by_the_snap_length_are_counted(path: Path) -> None:
     path.write_bytes(pcap(PACKETS, snap_length=100))
     state = check(path)
     assert (state.condition, state.packets, state.cut) == (Condition.OK, 3, 1)
-    assert datagrams(path).size.tolist() == [7, 6, 1200]
+    assert check(path).datagrams.size.tolist() == [7, 6, 1200]
 
 
 def test_recorded_traces_are_whole() -> None:
@@ -174,7 +174,6 @@ def test_mutated_files_never_raise_and_need_little_memory(path: Path) -> None:
     for _ in range(100):
         path.write_bytes(mutate(chance.choice(whole), chance))
         found.add(check(path).condition)
-        datagrams(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found >= {Condition.OK, Condition.TRUNCATED, Condition.CORRUPT}

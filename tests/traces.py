@@ -233,6 +233,8 @@ class Row:
     version: int = 1
     decrypted: bool = True
     size: int = 1200
+    number: int = -1
+    """Packet number."""
 
 
 @dataclass
@@ -260,7 +262,7 @@ def columns(*rows: Row) -> Trace:
         path=integers(paths(row.path) for row in rows),
         size=integers(row.size for row in rows),
         form=integers(row.form for row in rows),
-        number=np.arange(len(rows), dtype=np.int64),
+        number=integers(row.number for row in rows),
         version=integers(-1 if row.form is Form.ONE_RTT else row.version for row in rows),
         scid=integers(ids(row.scid) for row in rows),
         dcid=integers(ids(row.dcid) for row in rows),
