@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import shutil
 import threading
 import time
@@ -11,15 +11,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from interop import host
 from interop.compliance import check_compliance
 from interop.daemon import Daemon
-from interop.errors import HarnessFault, MachineError
+from interop.errors import HarnessFault, MachineError, UserError
 from interop.links import LinkBackend
 from interop.model import (
     Compliance,
     ErrorCode,
     Evidence,
-    HostFacts,
     Implementation,
     Measurement,
     Outcome,
@@ -38,6 +38,8 @@ DAEMON_PATIENCE = 300.0
 """Seconds for which a daemon that has vanished is waited for."""
 FREE_SPACE = 512 * 1024 * 1024
 """Bytes that must be free before a run begins."""
+
+log = logging.getLogger(__name__)
 
 Judge = Callable[[Run, Evidence, Path], tuple[Verdict, Measurement | None]]
 """From evidence and traces to a verdict and numbers."""
@@ -83,7 +85,7 @@ class Campaign:
         try:
             yield self
         finally:
-            self._close_testbed()
+            self._clear()
 
     def check_compliance(self, wanted: Mapping[str, tuple[Implementation, set[Role]]]) -> set[tuple[str, Role]]:
         """Check every implementation in the roles that the plan needs; return those that are not compliant."""
@@ -102,8 +104,17 @@ class Campaign:
             offenders = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
             offenders = [offender for offender in offenders if offender in not_compliant]
             result = self._not_compliant(run, offenders) if offenders else self._attempt(run)
+            self._done(self._keep(result))
+
+    def _keep(self, result: RunResult) -> RunResult:
+        """Put a result on disk; if it cannot be written as it is, the fact that it could not."""
+        try:
             self._journal.append_result(result)
-            self._done(result)
+        except HarnessFault as fault:
+            verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, fault.reason)
+            result = replace(result, verdict=verdict, measurement=None)
+            self._journal.append_result(result)
+        return result
 
     # ---- one run ---------------------------------------------------------------------------
 
@@ -113,36 +124,50 @@ class Campaign:
             self._check_disk()
             result = self._run_once(run, directory, attempt)
             verdict = result.verdict
-            if verdict.outcome is not Outcome.ERROR or attempt == ATTEMPTS:
+            if verdict.outcome is not Outcome.ERROR:
                 return result
             if verdict.code is ErrorCode.DISK_FULL:
                 raise MachineError(verdict.reason)
+            if attempt == ATTEMPTS:
+                self._close_testbed()  # whatever was wrong with it, the next run begins with another
+                return result
             self._say(f"{run.path} is repeated: {verdict.reason}")
-            self._journal.append_result(result)
+            self._keep(result)
             shutil.rmtree(directory.with_name(f"{directory.name}.attempt-{attempt}"), ignore_errors=True)
             directory.rename(directory.with_name(f"{directory.name}.attempt-{attempt}"))
-            if verdict.code is ErrorCode.DAEMON_FAULT:
-                self._recover()
+            self._recover()
         raise AssertionError("unreachable: the last attempt returns")
 
     def _run_once(self, run: Run, directory: Path, attempt: int) -> RunResult:
+        directory.mkdir(parents=True, exist_ok=True)
+        evidence, measurement = Evidence(started="", seed=run.seed), None
+        begin = time.monotonic()
         try:
-            around = self._surroundings()
-            host = self._host_facts()
-            evidence = replace(transfer(run, around, directory), host=host)
-        except HarnessFault as fault:  # no testbed
-            directory.mkdir(parents=True, exist_ok=True)
-            evidence = Evidence(started="", seed=run.seed, fault_code=fault.code, fault=fault.reason)
+            evidence = self._evidence(run, directory)
+            begin = time.monotonic()
+            verdict, measurement = self._judge(run, evidence, directory)
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
             raise
-        begin = time.monotonic()
-        verdict, measurement = self._judge(run, evidence, directory)
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug that one run meets must not cost the campaign
+            log.debug("%s", run.path, exc_info=True)
+            reason = f"This program has a fault: {type(error).__name__}: {error}."
+            verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, reason)
         if verdict.outcome is Outcome.SUCCEEDED:
             for name in KEPT:
                 shutil.rmtree(directory / name, ignore_errors=True)
         phases = {**evidence.phases, "analyse": round(time.monotonic() - begin, 6)}
         return _result(run, attempt, verdict, replace(evidence, phases=phases), measurement)
+
+    def _evidence(self, run: Run, directory: Path) -> Evidence:
+        try:
+            around = self._surroundings()
+            facts = host.watch(self._conditions.daemon.info)
+            return replace(transfer(run, around, directory), host=facts())
+        except HarnessFault as fault:  # no testbed
+            return Evidence(started="", seed=run.seed, fault_code=fault.code, fault=fault.reason)
 
     def _not_compliant(self, run: Run, offenders: list[tuple[str, Role]]) -> RunResult:
         names = " and ".join(f"{name} as {role}" for name, role in offenders)
@@ -170,12 +195,25 @@ class Campaign:
     def _close_testbed(self) -> None:
         self._around = None
         stack, self._testbed = self._testbed, ExitStack()
-        stack.close()
+        try:
+            stack.close()
+        except HarnessFault as fault:
+            self._say(f"the testbed could not be removed yet: {fault.reason}")
+
+    def _clear(self) -> bool:
+        """Remove all of this campaign at the daemon; whether that could be done."""
+        daemon = self._conditions.daemon
+        self._close_testbed()
+        try:
+            daemon.sweep(daemon.campaign)
+        except HarnessFault:
+            return False
+        return True
 
     def _recover(self) -> None:
-        """After a fault of the daemon: wait until it answers, and begin with a new testbed."""
+        """After a fault of ours: wait until the daemon answers, and begin with a new testbed."""
         deadline = time.monotonic() + DAEMON_PATIENCE
-        while not self._conditions.daemon.answers():
+        while not self._clear():
             if time.monotonic() > deadline:
                 raise MachineError(
                     f"The Docker daemon at {self._conditions.daemon.url} has not answered for {DAEMON_PATIENCE:.0f} s. "
@@ -183,11 +221,6 @@ class Campaign:
                 )
             if self._conditions.stop.wait(2):
                 raise Interrupted
-        try:
-            self._close_testbed()
-        except HarnessFault as fault:
-            self._say(f"the old testbed could not be removed yet: {fault.reason}")
-        self._conditions.daemon.sweep(self._conditions.daemon.campaign)
 
     def _check_one(self, implementation: Implementation, roles: tuple[Role, ...]) -> tuple[Compliance, ...]:
         for attempt in range(1, ATTEMPTS + 1):
@@ -207,17 +240,6 @@ class Campaign:
                 f"Only {byte_size(free)} are free in {self._journal.directory}; a run needs {byte_size(FREE_SPACE)}. "
                 "What was finished is kept; make room (old campaigns below results/) and start again."
             )
-
-    def _host_facts(self) -> HostFacts:
-        info = self._conditions.daemon.info
-        return HostFacts(
-            kernel=str(info["KernelVersion"]),
-            architecture=str(info["Architecture"]),
-            cpus=int(info["NCPU"]),
-            memory=int(info["MemTotal"]),
-            engine=str(info["ServerVersion"]),
-            load_before=os.getloadavg()[0],
-        )
 
 
 def _result(run: Run, attempt: int, verdict: Verdict, evidence: Evidence, measurement: Measurement | None) -> RunResult:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "errors model units",  # nouns
     "columns names records schema.summary",  # nouns of one subject each
-    "archive daemon documents inputs lock packets pcap quantities schema.document streams",  # one concern each
+    "archive daemon documents host inputs lock packets pcap quantities schema.document streams",  # one concern each
     "checks entries images links metrics plan reaper trace",  # verbs, each made of those
     "inventory links.ns3 links.real store",
     "export transfer",
