@@ -1,7 +1,7 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 
-.PHONY: help setup setup-dev demo images test test-fast lint bench-link clean
+.PHONY: help setup setup-dev demo images test test-fast lint bench-link soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,8 +15,8 @@ setup-dev:
 demo: setup  ## measure quic-go and aioquic, all four pairs, over two links, once
 	$(PYTHON) run.py -s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1
 
-images: setup  ## get the simulator and the endpoints that tests need, and build what can be built
-	@$(PYTHON) scripts/images simulator quic-go aioquic
+images: setup  ## build the simulator and the endpoints that tests need
+	@$(PYTHON) run.py images build simulator quic-go aioquic
 
 test: setup-dev images lint  ## all tests, those against the real engine too
 	$(PYTHON) -m pytest -m "not engine"
@@ -32,6 +32,9 @@ lint: setup-dev  ## style, format and types
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
+
+soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
+	$(PYTHON) bench/soak.py
 
 clean:  ## remove what an interrupted campaign left at the engine
 	$(PYTHON) run.py clean

@@ -52,10 +52,10 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     except HarnessFault as fault:
         return checks.our_error(ErrorCode(fault.code), fault.reason), None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _trace_verdict(traces, run.test_case, sizes)
+    verdict = _trace_verdict(traces, run.as_told, sizes)
     if verdict is not None:
         return verdict, None
-    return Verdict(Outcome.SUCCEEDED), _measure(traces, evidence, run.test_case, sum(sizes))
+    return Verdict(Outcome.SUCCEEDED), _measure(traces, evidence, run.as_told, sum(sizes))
 
 
 def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None:

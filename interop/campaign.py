@@ -151,7 +151,7 @@ class Campaign:
             raise
         except UserError:
             raise
-        except Exception as error:  # noqa: BLE001 - a bug that one run meets must not cost the campaign
+        except Exception as error:  # the only one in the program: a bug that one run meets must not cost the campaign
             log.debug("%s", run.path, exc_info=True)
             reason = f"This program has a fault: {type(error).__name__}: {error}."
             verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, reason)
@@ -244,4 +244,4 @@ class Campaign:
 
 def _result(run: Run, attempt: int, verdict: Verdict, evidence: Evidence, measurement: Measurement | None) -> RunResult:
     names = (run.server.name, run.client.name, run.test_case.name)
-    return RunResult(*names, run.repetition, attempt, verdict, evidence, measurement)
+    return RunResult(*names, run.repetition, attempt, verdict, evidence, measurement, run.protocol)

@@ -10,17 +10,19 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from interop import __version__, export, inventory, plan, tables
-from interop.errors import HarnessFault, UserError
+from interop.errors import HarnessFault, InputError, UserError
 from interop.model import Outcome, ResultSet, Run, RunResult
+from interop.names import printable
 from interop.units import mbit_per_s, percent, seconds
 
-COMMANDS = ("run", "plan", "list", "show", "export", "doctor", "clean")
+COMMANDS = ("run", "plan", "list", "show", "export", "images", "doctor", "clean")
 SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
 EXAMPLES = """\
 examples:
@@ -53,6 +55,9 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
+    except KeyboardInterrupt:
+        _say("stopped by signal 2")
+        return 128 + signal.SIGINT
 
 
 # ---- options --------------------------------------------------------------------------------
@@ -88,6 +93,11 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     exporting.add_argument("directory", type=Path)
     exporting.add_argument("file", type=Path)
     exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
+    images = command("images", _images, "list, build, pull or check images")
+    images.add_argument(
+        "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
+    )
+    images.add_argument("names", nargs="*", metavar="NAME", help="implementations, or simulator; all if none is named")
     command("doctor", _doctor, "examine this machine, with a remedy for what is wrong")
     command("clean", _clean, "remove what killed campaigns have left at the Docker daemon")
     return parser
@@ -149,6 +159,9 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     from interop import images, measure
 
     selection, runs, seed = _select(options, root)
+    if options.json and not options.json.absolute().parent.is_dir():
+        message = f"{options.json}: there is no such directory; make it, or name another file with -j."
+        raise InputError(message)
     settings = measure.Settings(
         url=_daemon_url(),
         root=root,
@@ -161,6 +174,8 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         qlog=not options.no_qlog,
         keep_files=options.save_files,
     )
+    if lost := plan.left_out(selection.servers, selection.clients):
+        _say(lost)
     progress = _Progress(runs)
     finished = measure.measure(selection, runs, settings, _say, progress.show)
     results = finished.record.result_set
@@ -178,8 +193,10 @@ def _run(options: argparse.Namespace, root: Path) -> int:
 
 
 def _plan(options: argparse.Namespace, root: Path) -> int:
-    _, runs, _ = _select(options, root)
+    selection, runs, _ = _select(options, root)
     print(tables.plan(runs))
+    if lost := plan.left_out(selection.servers, selection.clients):
+        print(lost)
     return SUCCESS
 
 
@@ -215,11 +232,24 @@ def _log_dir(directory: Path, file: Path) -> str:
     return os.path.relpath(directory.resolve(), file.resolve().parent)
 
 
+def _images(options: argparse.Namespace, root: Path) -> int:
+    from interop import images_command
+
+    request = images_command.Request(options.action, options.names, _daemon_url(), root, tuple(sys.argv))
+    report = images_command.carry_out(request, _say, lambda runs: _Progress(runs).show)
+    print(report.text)
+    if report.signal is not None:
+        return 128 + report.signal
+    if report.missing:
+        return MACHINE
+    return FAILURE if report.failed else SUCCESS
+
+
 def _doctor(_options: argparse.Namespace, root: Path) -> int:
-    from interop import doctor, images
+    from interop import doctor, recipes
 
     worst = SUCCESS
-    for finding in doctor.examine(_daemon_url(), images.expected(root), root / "results"):
+    for finding in doctor.examine(_daemon_url(), recipes.expected(root), root / "results"):
         print(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not doctor.State.OK:
             print(f"{'':24}-> {finding.remedy}")
@@ -265,7 +295,7 @@ class _Progress:
 
 def _in_words(result: RunResult) -> str:
     verdict, measurement = result.verdict, result.measurement
-    if verdict.outcome is Outcome.SUCCEEDED and measurement is not None:
+    if verdict.outcome is Outcome.SUCCEEDED and measurement is not None and "goodput" in measurement.values:
         return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
     return tables.printable(f"{verdict.outcome}: {verdict.reason}")
 
@@ -295,4 +325,5 @@ def _daemon_url() -> str:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    shown = "\n".join(printable(line) for line in text.splitlines())  # some of it are words of an image
+    print(shown, file=sys.stderr, flush=True)

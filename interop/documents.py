@@ -30,6 +30,7 @@ MOST_DOCUMENTS = 200
 _TAG = "tag:yaml.org,2002:"
 _TEXT = frozenset({_TAG + "str"})
 _SCALARS = _TEXT | {_TAG + kind for kind in ("int", "float", "bool", "timestamp")}
+_FLAG = _TAG + "bool"
 _NOTHING = _TAG + "null"
 
 
@@ -131,6 +132,21 @@ class Fields:
             self.note(f"{key} is an empty list.", _line(node))
         values = (self._parse(key, item, parse) for item in node.value)
         return tuple(value for value in values if value is not None)
+
+    def read_flag(self, key: str) -> bool | None:
+        """The value of ``key`` if it is true or false; None if it is missing, or null, or wrong and has been noted."""
+        node = self._nodes.get(key)
+        if node is None or self.holds_null(key):
+            return None
+        if isinstance(node, yaml.ScalarNode) and node.tag == _FLAG and node.value in ("true", "false"):
+            return bool(node.value == "true")
+        self.note(f"{key} must be true, false or null.", _line(node))
+        return None
+
+    def holds_null(self, key: str) -> bool:
+        """Whether ``null`` stands there as the value of ``key``: it is known to be unknown."""
+        node = self._nodes.get(key)
+        return isinstance(node, yaml.ScalarNode) and node.tag == _NOTHING and bool(node.value)
 
     def holds_mapping(self, key: str) -> bool:
         """Whether the value of ``key`` is a mapping itself."""

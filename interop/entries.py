@@ -1,25 +1,27 @@
-"""One entry of an inventory file, implementation or test case, to a value; what is wrong is noted in its fields."""
+"""A document that describes a test case to a value; what is wrong with it is noted in its fields."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
 from interop.documents import Fields
-from interop.model import (
-    EmulatedLink,
-    GilbertElliottLoss,
-    Implementation,
-    Loss,
-    QueueMode,
-    Role,
-    TestCase,
-    UniformLoss,
+from interop.model import EmulatedLink, GilbertElliottLoss, Loss, QueueMode, TestCase, UniformLoss
+from interop.names import NAME_RULE, is_name
+from interop.quantities import (
+    SIZE,
+    count,
+    duration,
+    matching,
+    one_line,
+    one_of,
+    probability,
+    rate,
+    share,
+    size,
+    within,
 )
-from interop.names import IMAGE_RULE, NAME_RULE, is_image, is_name
-from interop.quantities import SIZE, count, duration, one_of, probability, rate, share, size, within
 from interop.units import MIB, byte_size
 
 T = TypeVar("T")
@@ -28,14 +30,6 @@ RESERVED = ("onlytests", "onlymeasurements")
 """Words that stand for several test cases on the command line."""
 LARGEST_TOTAL = 10 * 1024 * MIB
 """Bytes of all files of a test case together."""
-
-ROLES = {
-    "client": frozenset({Role.CLIENT}),
-    "server": frozenset({Role.SERVER}),
-    "both": frozenset({Role.CLIENT, Role.SERVER}),
-}
-IMPLEMENTATION_EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
-"""Keys that an implementation must have -> an example of the value."""
 
 NAMING_EXAMPLES = {"name": "leo", "abbreviation": "LEO"}
 """Keys that every test case must have -> an example of the value."""
@@ -60,17 +54,6 @@ LOSS_EXAMPLES = {"good to bad": "0.017", "bad to good": "0.935"}
 # ---- what a single value may be -------------------------------------------------------------
 
 
-def _matching(pattern: str, rule: str) -> Callable[[str], str]:
-    compiled = re.compile(pattern)
-
-    def parse(text: str) -> str:
-        if compiled.fullmatch(text) is None:
-            raise ValueError(f"must be {rule}.")
-        return text
-
-    return parse
-
-
 def parse_name(text: str) -> str:
     """A test case's name, which is a folder's name and a word of the command line too."""
     if not is_name(text) or text.endswith((".yaml", ".yml")):
@@ -80,17 +63,8 @@ def parse_name(text: str) -> str:
     return text
 
 
-def _parse_image(text: str) -> str:
-    if not is_image(text):
-        raise ValueError(f"is no image reference, which is {IMAGE_RULE} and in lower case up to the tag.")
-    return text
-
-
-_URL = _matching(r"https?://[!-~]{1,500}", "an address that begins with https:// or http://")
-_FOLDER = _matching(r"(?!.*\.\.)(?:[A-Za-z0-9._-]+/){0,9}[A-Za-z0-9._-]+", "a folder of this checkout, without ..")
-_ABBREVIATION = _matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens")
-_DESCRIPTION = _matching(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,300}", "one line of 1 to 300 characters")
-_ENDPOINT_TEST = _matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "one word of letters, digits, hyphens and underscores")
+_ABBREVIATION = matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens")
+_ENDPOINT_TEST = matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "one word of letters, digits, hyphens and underscores")
 _SERVER_NAME = one_of(("server4", "server6", "server46"))
 _QUEUE_MODE = one_of(mode.value for mode in QueueMode)
 _DELAY = within(duration, "0 s", "60 s")
@@ -101,23 +75,6 @@ _PROBABILITY = within(probability, "0", "1")
 _FILE_SIZE = within(size, "1 B", "10 GiB")
 _REPETITIONS = within(count, "1", "10000")
 _TIMEOUT = within(duration, "1 ms", "24 h")
-
-
-# ---- implementations ------------------------------------------------------------------------
-
-
-def read_implementation(name: str, fields: Fields) -> Implementation | None:
-    """The implementation that ``fields`` describe; None if a fault was noted."""
-    faults = len(fields.problems)
-    fields.allow_only((*IMPLEMENTATION_EXAMPLES, "build"))
-    fields.require(IMPLEMENTATION_EXAMPLES)
-    image = fields.read("image", _parse_image)
-    url = fields.read("url", _URL)
-    role = fields.read("role", one_of(ROLES))
-    build = fields.read("build", _FOLDER)
-    if image is None or url is None or role is None or len(fields.problems) > faults:
-        return None
-    return Implementation(name, image, url, ROLES[role], build)
 
 
 # ---- test cases -----------------------------------------------------------------------------
@@ -141,7 +98,7 @@ def read_test_case(
     test_case = TestCase(
         name=_or(fields.read("name", parse_name), ""),
         abbreviation=_or(fields.read("abbreviation", _ABBREVIATION), ""),
-        description=_or(fields.read("description", _DESCRIPTION), given.description),
+        description=_or(fields.read("description", one_line), given.description),
         link=link,
         file_sizes=_or(file_sizes, given.file_sizes),
         repetitions=_or(fields.read("repetitions", _REPETITIONS), given.repetitions),

@@ -7,6 +7,8 @@ Both know less than we do. What they cannot say is decided as follows:
   that all repetitions have succeeded. If only runs are missing, or ended by our own fault, the result is null.
 * While a campaign is not finished, a pair with repetitions still to run has the result null and the values so far.
 * Runs that failed, ended by our own fault or were left out have the value null.
+* A variant bears the name of its folder, ``picoquic+bbr``: readers find logs by name.
+* Over which protocol a pair fetched is not told.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """
@@ -140,8 +142,12 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
     manifest = result_set.manifest
-    servers, clients = sorted(manifest.servers), sorted(manifest.clients)
-    urls = {implementation.name: implementation.url for implementation in manifest.implementations}
+    folders = _folders(manifest)
+    servers, clients = (
+        sorted(map(folders.__getitem__, manifest.servers)),
+        sorted(map(folders.__getitem__, manifest.clients)),
+    )
+    urls = {implementation.folder: implementation.url for implementation in manifest.implementations}
     return {
         "start_time": _timestamp(manifest.started),
         "end_time": _end(result_set),
@@ -168,9 +174,14 @@ def _cells(result_set: ResultSet) -> list[list[dict[str, Any]]]:
             for case in manifest.test_cases
             if (client, server, case.name) in groups
         ]
-        for client in sorted(manifest.clients)
-        for server in sorted(manifest.servers)
+        for client in sorted(manifest.clients, key=_folders(manifest).__getitem__)
+        for server in sorted(manifest.servers, key=_folders(manifest).__getitem__)
     ]
+
+
+def _folders(manifest: Manifest) -> dict[str, str]:
+    """Names of implementations -> as the readers of these formats need them, who make paths of them."""
+    return {implementation.name: implementation.folder for implementation in manifest.implementations}
 
 
 def _measurement(case: TestCase, results: Mapping[int, RunResult], *, in_progress: bool) -> dict[str, Any]:
@@ -224,7 +235,7 @@ def _images(result_set: ResultSet) -> dict[str, dict[str, Any]]:
     for answer in result_set.compliance:
         answers[answer.implementation] = answers.get(answer.implementation, True) and answer.compliant
     return {
-        name: _image(facts, answers.get(name))
+        _folders(result_set.manifest)[name]: _image(facts, answers.get(name))
         for name, facts in sorted(result_set.manifest.images.items())
         if name in _names(result_set.manifest)
     }

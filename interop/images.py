@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
 from interop.errors import HarnessFault, MachineError
 from interop.model import ImageFacts, Implementation
+from interop.recipes import (
+    BASE,
+    ENDPOINT_BASE,
+    HOST_CERTIFICATES,
+    SIMULATOR,
+    Recipe,
+    build_context,
+    find_recipe,
+    recipe_of,
+)
 from interop.units import byte_size, seconds
 
-BASE = "quicsat/base:trixie"
-"""Debian 13, from which all images built here start."""
 PUBLIC_BASE = "debian:trixie-slim"
-"""The same from an image registry."""
+"""Debian 13 from an image registry."""
 BASE_SUITE = "trixie"
 UNWANTED = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*")
 """Left out of the base, here and in what is installed into it later; Debian's own slim images do the same."""
-ENDPOINT_BASE = "endpoints/base"
-SIMULATOR = "ns3-scenarios"
-HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
-"""Certificate authorities that this machine trusts beyond the usual ones; behind some proxies a build needs them."""
 FIRST_PULL = 15.0
 """Seconds for an image registry to give its first sign of life."""
 PULL_STALL = 120.0
 """Seconds without any progress after which a pull that is all we have is given up."""
 BOOTSTRAP_TIMEOUT = 1800.0
-NOT_OF_THE_IMAGE = frozenset({"ca", "__pycache__", ".git"})
-"""Names inside a folder that are neither sent to the daemon nor part of the digest."""
 
 Say = Callable[[str], None]
 
@@ -77,29 +76,8 @@ class ImageStore(Protocol):
         """Give an image another name."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """An image that can be built here: its folder, and the build arguments that its Dockerfile asks for."""
-
-    name: str
-    folder: Path
-    arguments: Mapping[str, str]
-
-    @property
-    def tag(self) -> str:
-        """``quicsat/<name>:<digest>``: the digest changes with the folder's files and the build arguments."""
-        digest = hashlib.sha256()
-        for path in _files(self.folder):
-            mode = "x" if path.stat().st_mode & 0o100 else "-"
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(self.folder).as_posix()}\0{mode}\0{content}\n".encode())
-        for name, value in sorted(self.arguments.items()):
-            digest.update(f"{name}={value}\n".encode())
-        return f"quicsat/{self.name}:{digest.hexdigest()[:12]}"
-
-
 class Images:
-    """Gets images for one campaign at one daemon; what it does it tells ``say``, a line each."""
+    """Gets images at one daemon, from several threads too; what it does it tells ``say``, a line each."""
 
     def __init__(self, store: ImageStore, root: Path, policy: Policy, say: Say) -> None:
         """``root`` is the checkout; the logs of builds go to ``build/logs`` in it."""
@@ -108,6 +86,8 @@ class Images:
         self._policy = policy
         self._say = say
         self._registry_silent = False
+        self._bases = threading.Lock()
+        """Held while a base is made, from which several builds may want to start."""
 
     # ---- what campaigns ask for --------------------------------------------------------------
 
@@ -115,23 +95,31 @@ class Images:
         """The image of an implementation; raises :class:`MachineError` if there is no way to get it.
 
         The public image if it is here, else our own build if its folder has not changed since, else by policy.
+        The words of a variant are for our own build, where there is a folder: another image might ignore them, unseen.
         """
         name, folder = implementation.name, None if implementation.replaced else implementation.build
+        if folder is not None and implementation.is_variant:
+            implementation = replace(implementation, image="")
         with self._failure(name):
             if folder is None or self._policy is not Policy.BUILD:
-                local = self._store.find(implementation.image)
+                local = self._public(implementation)
                 if local:
-                    return replace(local, source="local")
+                    return local
             if folder is None or self._policy is Policy.PULL:
                 return self._pull_only(implementation)
-            recipe = find_recipe(self._root, name, folder)
+            recipe = recipe_of(self._root, name, folder)
             built = self._built(recipe)
             if built:
                 return built
             if self._policy is Policy.LOCAL:
-                raise MachineError(self._not_here(name, implementation.image))
+                raise MachineError(self._not_here(name, implementation.image or recipe.tag))
             pulled = self._try_to_pull(name, implementation.image) if self._policy is Policy.AUTO else None
             return pulled or self._build(recipe)
+
+    def renew(self, implementation: Implementation) -> ImageFacts:
+        """Pull the public image, even if it is here: a newer one may stand behind the name."""
+        with self._failure(implementation.name):
+            return self._pull_only(implementation)
 
     def ensure_simulator(self) -> ImageFacts:
         """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
@@ -159,10 +147,16 @@ class Images:
                     return replace(pulled, reference=BASE)
             return self._bootstrap()
 
+    def _public(self, implementation: Implementation) -> ImageFacts | None:
+        found = self._store.find(implementation.image) if implementation.image else None
+        return replace(found, source="local") if found else None
+
     # ---- pull --------------------------------------------------------------------------------
 
     def _pull_only(self, implementation: Implementation) -> ImageFacts:
         name, reference = implementation.name, implementation.image
+        if not reference:
+            raise MachineError(f"{name}: there is no public image of it, only our own build: allow --images build.")
         if self._policy is Policy.LOCAL:
             raise MachineError(self._not_here(name, reference))
         self._say(f"{name}: pulling {reference}")
@@ -177,7 +171,7 @@ class Images:
 
     def _try_to_pull(self, name: str, reference: str) -> ImageFacts | None:
         """Pull if a registry answers; once one was silent, the rest of the campaign does not ask again."""
-        if self._registry_silent:
+        if self._registry_silent or not reference:
             return None
         self._say(f"{name}: pulling {reference}")
         pulled = self._store.pull(reference, FIRST_PULL)
@@ -194,15 +188,19 @@ class Images:
         return replace(found, source="built") if found else None
 
     def _make_bases(self, recipe: Recipe) -> None:
-        if "BASE" in recipe.arguments:
-            self.ensure_base()
-        if "ENDPOINT_BASE" in recipe.arguments:
-            base = find_recipe(self._root, "endpoint-base", ENDPOINT_BASE)
-            if not self._built(base):
-                self._build(base)
+        with self._bases:
+            if "BASE" in recipe.arguments:
+                self.ensure_base()
+            if "ENDPOINT_BASE" in recipe.arguments:
+                base = find_recipe(self._root, "endpoint-base", ENDPOINT_BASE)
+                if not self._built(base):
+                    self._build_now(base)
 
     def _build(self, recipe: Recipe) -> ImageFacts:
         self._make_bases(recipe)
+        return self._build_now(recipe)
+
+    def _build_now(self, recipe: Recipe) -> ImageFacts:
         tag = recipe.tag
         log = self._log(recipe.name)
         self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {self._relative(log)}")
@@ -226,7 +224,7 @@ class Images:
                     f"The whole log is in {self._relative(log)}. Most often a package registry did not answer: try "
                     f"again, and where a proxy stands between, put its CA (*.crt) into {HOST_CERTIFICATES}."
                 ) from fault
-        self._store.tag(tag, f"quicsat/{recipe.name}:latest")
+        self._store.tag(tag, recipe.latest)
         self._say(f"{recipe.name}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
         return replace(image, reference=tag, source="built")
 
@@ -272,62 +270,6 @@ class Images:
             yield
         except HarnessFault as fault:
             raise MachineError(f"{name}: its image could not be got: {fault.reason}") from fault
-
-
-def find_recipe(root: Path, name: str, folder: str) -> Recipe:
-    """How to build a folder of the checkout; raises :class:`MachineError` if it holds no Dockerfile."""
-    dockerfile = root / folder / "Dockerfile"
-    if not dockerfile.is_file():
-        raise MachineError(f"{name}: {folder}/Dockerfile does not exist: mend its folder, or name an image with -r.")
-    asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
-    arguments: dict[str, str] = {}
-    if "BASE" in asked:
-        arguments["BASE"] = BASE
-    if "ENDPOINT_BASE" in asked:
-        arguments["ENDPOINT_BASE"] = find_recipe(root, "endpoint-base", ENDPOINT_BASE).tag
-    return Recipe(name, dockerfile.parent, arguments)
-
-
-def expected(root: Path) -> dict[str, str]:
-    """References of all that can be built here and now, by name, the simulator among them."""
-    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in root.glob("endpoints/*/Dockerfile")}
-    folders.pop(Path(ENDPOINT_BASE).name, None)
-    recipes = [find_recipe(root, name, folder) for name, folder in sorted(folders.items())]
-    return {recipe.name: recipe.tag for recipe in (find_recipe(root, "simulator", SIMULATOR), *recipes)}
-
-
-def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[bytes]:
-    """The archive that a build gets: the folder's files, and in ``ca/`` the machine's own certificate authorities.
-
-    The same files give the same bytes, whoever owns them and whenever they were written.
-    """
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for path in _files(folder):
-            _add(tar, path.relative_to(folder).as_posix(), path)
-        directory = tarfile.TarInfo("ca")
-        directory.type, directory.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(directory)
-        for path in sorted(certificates.glob("*.crt")):
-            _add(tar, f"ca/{path.name}", path)
-    archive.seek(0)
-    return archive
-
-
-def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
-    content = path.read_bytes()
-    entry = tarfile.TarInfo(name)
-    entry.size = len(content)
-    entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-    tar.addfile(entry, io.BytesIO(content))
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
-    )
 
 
 def _run_bootstrap(archive: Path, log: Path) -> str:

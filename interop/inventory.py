@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from interop.documents import Fields, Problem, give_up, read_json, read_yaml, shown
-from interop.entries import read_implementation, read_test_case
+from interop.entries import read_test_case
+from interop.implementations import read_implementation
 from interop.model import Implementation, TestCase
 from interop.names import NAME_RULE, is_name, quoted
 from interop.quantities import one_of
@@ -26,8 +27,8 @@ def known_scenarios(folder: Path = SCENARIOS) -> tuple[str, ...]:
 def load_implementations(path: Path) -> dict[str, Implementation]:
     """Implementations by name, in the file's order.
 
-    The format is that of the QUIC Interop Runner, ``{"quic-go": {"image": …, "url": …, "role": "both"}}``, and
-    optionally ``build``, a folder from which the image can be built. Raises :class:`InputError` with every fault.
+    The format is that of the QUIC Interop Runner, ``{"quic-go": {"image": …, "url": …, "role": "both"}}``, and more
+    that may be said; see :mod:`interop.implementations`. Raises :class:`InputError` with every fault.
     """
     problems: list[Problem] = []
     found: dict[str, Implementation] = {}
@@ -44,6 +45,8 @@ def load_implementations(path: Path) -> dict[str, Implementation]:
 def _implementation(entries: Fields, name: str) -> Implementation | None:
     if not is_name(name):
         entries.note(f"{quoted(name)} is no name of an implementation: {NAME_RULE}.", entries.line_of(name))
+    if name == "simulator":
+        entries.note('"simulator" is the name of the simulator\'s own image; choose another.', entries.line_of(name))
     fields = entries.mapping(name, about=f"{quoted(name)}: ")
     return read_implementation(name, fields) if fields.is_mapping else None
 

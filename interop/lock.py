@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from interop.errors import LockedError
+from interop.errors import LockedError, MachineError
 
 
 def lock_path(daemon: str) -> Path:
@@ -22,9 +22,15 @@ def lock_path(daemon: str) -> Path:
 
 @contextmanager
 def exclusive(daemon: str, purpose: str) -> Iterator[None]:
-    """Hold the daemon's lock; raises :class:`LockedError` that names its holder."""
+    """Hold the daemon's lock; raises :class:`LockedError` that names its holder, MachineError if it is not ours."""
     path = lock_path(daemon)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        message = (
+            f"{path}: the lock of this Docker daemon cannot be opened: {error.strerror}. Remove it if no campaign runs."
+        )
+        raise MachineError(message) from error
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ from interop import __version__, images
 from interop.analyse import analyse
 from interop.campaign import Campaign, Conditions
 from interop.daemon import Daemon
-from interop.errors import MachineError
+from interop.errors import HarnessFault, MachineError
 from interop.links.ns3 import Ns3Backend
 from interop.lock import exclusive
 from interop.model import ImageFacts, Implementation, Manifest, Role, Run, RunResult
@@ -80,10 +80,10 @@ def measure(
     with ExitStack() as stack:
         stack.enter_context(exclusive(daemon.id, f"campaign {campaign_id}"))
         stack.enter_context(watched_over(settings.url, campaign_id))
-        stack.enter_context(_signals(stop, caught))
         if removed := daemon.sweep():
             say(f"removed {removed} containers that an earlier campaign had left")
         facts = _images(daemon, selection, settings, say)
+        stack.enter_context(_signals(stop, caught))
         directory = _directory(settings)
         say(f"results: {_shown(directory)}")
         journal = stack.enter_context(
@@ -130,7 +130,7 @@ def _carry_out(
             campaign.carry_out(plan, campaign.check_compliance(wanted))
     except Interrupted:
         return ""
-    except MachineError as error:
+    except (MachineError, HarnessFault) as error:
         return str(error)
     return ""
 

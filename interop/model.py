@@ -5,33 +5,17 @@ Seconds, bit/s, bytes and shares (0..1) throughout. Verbs live in the modules na
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from interop.stack import CongestionControl as CongestionControl
+from interop.stack import Implementation as Implementation
+from interop.stack import Protocol as Protocol
+from interop.stack import Role as Role
+from interop.stack import Variant as Variant
+
 # ---- what can be measured -------------------------------------------------------------------
-
-
-class Role(StrEnum):
-    """What an endpoint is in a run."""
-
-    CLIENT = "client"
-    SERVER = "server"
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """A QUIC stack, packaged as an image."""
-
-    name: str
-    image: str
-    """Public image reference, as in the QUIC Interop Runner's registry."""
-    url: str
-    roles: frozenset[Role]
-    build: str | None = None
-    """Folder, relative to the repository, from which the image can be built without a registry."""
-    replaced: bool = False
-    """The image was named on the command line: it is used as it is and never built."""
 
 
 class QueueMode(StrEnum):
@@ -118,6 +102,10 @@ class TestCase:
 
 # ---- what is to be done ---------------------------------------------------------------------
 
+TRANSFER = "transfer"
+PROTOCOL_TESTS = {Protocol.HQ: TRANSFER, Protocol.H3: "http3", Protocol.TCP: "tcp"}
+"""The TESTCASE in which endpoints transfer files over a protocol."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -130,11 +118,24 @@ class Run:
     """Counted from 1."""
     seed: int
     """Seed of the simulator's random numbers; the same for all pairs of a test case's repetition."""
+    protocol: Protocol = Protocol.HQ
 
     @property
     def path(self) -> PurePosixPath:
-        """Directory of the run below the campaign directory: ``quic-go_aioquic/sat/1``."""
-        return PurePosixPath(f"{self.server.name}_{self.client.name}", self.test_case.name, str(self.repetition))
+        """Directory of the run below the campaign directory: ``quic-go_picoquic+bbr/sat/1``."""
+        pair = f"{self.server.folder}_{self.client.folder}"
+        return PurePosixPath(pair, self.test_case.name, str(self.repetition))
+
+    @property
+    def as_told(self) -> TestCase:
+        """The test case as the endpoints hear of it: a transfer over another protocol than hq has another name."""
+        test = PROTOCOL_TESTS[self.protocol]
+        client, server = self.test_case.client_test, self.test_case.server_test
+        return replace(
+            self.test_case,
+            client_test=test if client == TRANSFER else client,
+            server_test=test if server == TRANSFER else server,
+        )
 
 
 # ---- what happened --------------------------------------------------------------------------
@@ -325,6 +326,7 @@ class RunResult:
     verdict: Verdict
     evidence: Evidence
     measurement: Measurement | None = None
+    protocol: Protocol = Protocol.HQ
 
 
 @dataclass(frozen=True)

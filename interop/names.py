@@ -9,6 +9,9 @@ from collections.abc import Iterable
 NAME_RULE = "1 to 64 of a-z, 0-9, dot, hyphen and underscore, the first a letter or a digit"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
+VARIANT_SIGN = ":"
+"""Between the name of an implementation and that of its variant; no name holds it."""
+
 IMAGE_RULE = 'written like "owner/name:tag"'
 _LONGEST_IMAGE = 400
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -25,6 +28,12 @@ _SHOWN = 60
 def is_name(text: str) -> bool:
     """Whether ``text`` keeps :data:`NAME_RULE`, and so is safe as a folder's name too."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_implementation(text: str) -> bool:
+    """Whether ``text`` names an implementation or a variant of one, ``picoquic:bbr``."""
+    name, colon, variant = text.partition(VARIANT_SIGN)
+    return is_name(name) and (not colon or is_name(variant))
 
 
 def is_image(text: str) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
 from interop.errors import InputError
-from interop.model import Implementation, Role, Run, TestCase
-from interop.names import IMAGE_RULE, did_you_mean, is_image, quoted
+from interop.model import PROTOCOL_TESTS, Implementation, Protocol, Role, Run, TestCase
+from interop.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, quoted
+from interop.variants import variant_named
 
 T = TypeVar("T")
 
@@ -20,6 +21,8 @@ LoadTestCases = Callable[[Path, Mapping[str, TestCase]], tuple[TestCase, ...]]
 
 ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
 """Words of the QUIC Interop Runner that stand for several test cases."""
+SIMULATOR = "simulator"
+"""Its image bears this name beside those of implementations, none of which may have it."""
 MOST_REPETITIONS = 10_000
 MOST_RUNS = 1_000_000
 """Runs in a plan; at one every five seconds these take two months."""
@@ -89,28 +92,71 @@ def split(names: Sequence[str]) -> list[str]:
     return [word for name in names for part in name.split(",") if (word := part.strip())]
 
 
-def _listed(names: Mapping[str, object]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
 def select_implementations(
     names: Sequence[str], known: Mapping[str, Implementation], role: Role
 ) -> tuple[tuple[Implementation, ...], list[str]]:
-    """The implementations that ``names`` mean (all that can play ``role`` if there are no names), and the faults."""
+    """The implementations that ``names`` mean, and the faults.
+
+    A name is that of an implementation or of a variant, ``picoquic:bbr``. No names mean all implementations that can
+    play ``role``, without their variants.
+    """
     able = {name: implementation for name, implementation in known.items() if role in implementation.roles}
     if not names:
         return tuple(able.values()), [] if able else [f"No implementation can be a {role}."]
-    unable = {name.casefold(): name for name in known if name not in able}
-    wanted = split(names)
-    misplaced = dict.fromkeys(unable[word.casefold()] for word in wanted if word.casefold() in unable)
-    rest = [word for word in wanted if word.casefold() not in unable]
-    found, problems = select(rest, able, role) if rest or not misplaced else ((), [])
-    return found, [_misplaced(known[name], role) for name in misplaced] + problems
+    problems = [] if split(names) else [f"No {role} was named. Known: {_listed(able)}."]
+    found: dict[str, Implementation] = {}
+    for word in split(names):
+        try:
+            base, chosen = _named(word, known, able, role)
+        except InputError as error:
+            problems += error.problems
+            continue
+        if role in chosen.roles:
+            found[chosen.name] = chosen
+        elif role in base.roles:
+            problems.append(f"{chosen.name} changes nothing in a {role}; name {base.name}.")
+        else:
+            roles = " and ".join(sorted(base.roles))
+            problems.append(f"{base.name} is only a {roles}; it cannot be a {role}.")
+    return tuple(found.values()), list(dict.fromkeys(problems))
 
 
-def _misplaced(implementation: Implementation, role: Role) -> str:
-    roles = " and ".join(sorted(implementation.roles))
-    return f"{implementation.name} is only a {roles}; it cannot be a {role}."
+def _named(
+    word: str, known: Mapping[str, Implementation], offered: Collection[str], what: str
+) -> tuple[Implementation, Implementation]:
+    """The implementation that a word names, and the variant of it if it names one, else the same again."""
+    name, colon, variant = (part.strip() for part in word.partition(VARIANT_SIGN))
+    base = {each.casefold(): implementation for each, implementation in known.items()}.get(name.casefold())
+    if base is None:
+        raise InputError(f"No {what} {quoted(name)}.{did_you_mean(name, offered)} Known: {_listed(offered)}.")
+    return base, variant_named(base, variant) if colon else base
+
+
+def select_images(names: Sequence[str], known: Mapping[str, Implementation]) -> tuple[tuple[Implementation, ...], bool]:
+    """The implementations, variants too, that ``names`` mean, and whether ``simulator`` is among them.
+
+    No names mean everything. Raises :class:`InputError` with every fault.
+    """
+    if not names:
+        return tuple(known.values()), True
+    found: dict[str, Implementation] = {}
+    problems = [] if split(names) else ["No image was named."]
+    words = split(names)
+    for word in words:
+        if word.casefold() != SIMULATOR:
+            try:
+                chosen = _named(word, known, [*known, SIMULATOR], "image")[1]
+            except InputError as error:
+                problems += error.problems
+            else:
+                found[chosen.name] = chosen
+    if problems:
+        raise InputError(*dict.fromkeys(problems))
+    return tuple(found.values()), SIMULATOR in map(str.casefold, words)
 
 
 def select_test_cases(
@@ -165,6 +211,9 @@ def replace_images(
         name = spellings.get(given.casefold())
         if not given or not image:
             problems.append(f'{quoted(word)} is no replacement; write "name=image".')
+        elif VARIANT_SIGN in given:
+            base = given.partition(VARIANT_SIGN)[0]
+            problems.append(f'{quoted(given)} has the image of its implementation; write "{base}=image".')
         elif name is None:
             hint = did_you_mean(given, implementations)
             problems.append(f"No implementation {quoted(given)} to replace.{hint} Known: {_listed(implementations)}.")
@@ -183,7 +232,7 @@ def _shared_folders(servers: Sequence[Implementation], clients: Sequence[Impleme
     problems = []
     for server, client in product(servers, clients):
         pair = f"{server.name} with {client.name}"
-        owner = owners.setdefault(f"{server.name}_{client.name}", pair)
+        owner = owners.setdefault(f"{server.folder}_{client.folder}", pair)
         if owner != pair:
             problems.append(f"{owner} and {pair} would have the same folder; run them one after the other.")
     return problems
@@ -205,7 +254,8 @@ def make_plan(
 
     One test case after the other; in each the first repetition of all pairs, then the second, and so on, so that
     whatever changes on the machine in the meantime hits all pairs alike. ``repetitions`` and ``timeout`` (seconds)
-    replace those of the test cases. Raises :class:`InputError` if they are impossible or the plan is too large.
+    replace those of the test cases. Pairs without a protocol in common are left out, see :func:`left_out`. Raises
+    :class:`InputError` if repetitions or timeout are impossible, or the plan too large or empty.
     """
     problems = []
     if repetitions is not None and not 1 <= repetitions <= MOST_REPETITIONS:
@@ -216,17 +266,41 @@ def make_plan(
         replace(case, repetitions=_or(repetitions, case.repetitions), timeout=_or(timeout, case.timeout))
         for case in test_cases
     ]
-    size = len(servers) * len(clients) * sum(max(case.repetitions, 0) for case in planned)
+    pairs = [(server, client) for server, client in product(servers, clients) if _common(server, client)]
+    if not pairs:
+        problems.append(f"Nothing to run: {left_out(servers, clients)}.")
+    size = len(pairs) * sum(max(case.repetitions, 0) for case in planned)
     if size > MOST_RUNS:
         problems.append(f"The plan has {size} runs, more than {MOST_RUNS}; choose fewer pairs or repetitions.")
     if problems:
         raise InputError(*problems)
     return tuple(
-        Run(server, client, case, repetition, _seed(seed, case.name, repetition))
+        Run(server, client, case, repetition, _seed(seed, case.name, repetition), _protocol(server, client, case))
         for case in planned
         for repetition in range(1, case.repetitions + 1)
-        for server, client in product(servers, clients)
+        for server, client in pairs
     )
+
+
+def left_out(servers: Sequence[Implementation], clients: Sequence[Implementation]) -> str:
+    """``left out, no protocol in common: chrome with quinn, kwik; curl with quinn``; empty if no pair is."""
+    strangers: dict[str, list[str]] = {}
+    for client, server in product(clients, servers):
+        if not _common(server, client):
+            strangers.setdefault(client.name, []).append(server.name)
+    told = "; ".join(f"{client} with {', '.join(names)}" for client, names in strangers.items())
+    return f"left out, no protocol in common: {told}" if told else ""
+
+
+def _common(server: Implementation, client: Implementation) -> list[Protocol]:
+    """The protocols that both know, the preferred one first."""
+    return [protocol for protocol in Protocol if protocol in server.protocols and protocol in client.protocols]
+
+
+def _protocol(server: Implementation, client: Implementation, case: TestCase) -> Protocol:
+    """What a test case asks for by name or, if it leaves it open, what the pair prefers."""
+    asked = {test: protocol for protocol, test in PROTOCOL_TESTS.items() if protocol is not Protocol.HQ}
+    return asked.get(case.client_test) or _common(server, client)[0]
 
 
 def _or(given: T | None, default: T) -> T:

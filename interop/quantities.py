@@ -119,6 +119,21 @@ def within(parse: Callable[[str], N], least: str, most: str) -> Callable[[str], 
     return parse_within
 
 
+def matching(pattern: str, rule: str) -> Callable[[str], str]:
+    """A parser for text that is a ``pattern`` (regular expression) as a whole; ``rule`` says the same in words."""
+    compiled = re.compile(pattern)
+
+    def parse_text(text: str) -> str:
+        if compiled.fullmatch(text) is None:
+            raise ValueError(f"must be {rule}.")
+        return text
+
+    return parse_text
+
+
+one_line = matching(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,300}", "one line of 1 to 300 characters")
+
+
 def one_of(words: Iterable[str]) -> Callable[[str], str]:
     """A parser for one of some words, in exactly this spelling."""
     known = tuple(words)

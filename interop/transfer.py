@@ -166,7 +166,7 @@ def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) ->
 def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, ...]) -> ContainerSpec:
     """The container of an endpoint, as the contract of the QUIC Interop Runner has it."""
     implementation: Implementation = run.server if role is Role.SERVER else run.client
-    case = run.test_case
+    case = run.as_told
     environment = {
         "ROLE": str(role),
         "TESTCASE": case.server_test if role is Role.SERVER else case.client_test,
@@ -178,10 +178,11 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
     if role is Role.CLIENT:
         environment["REQUESTS"] = " ".join(f"https://{case.server_name}:443/{name}" for name in names)
     parameters = f"{role.upper()}_PARAMS"
-    environment[parameters] = around.parameters.get(parameters, "")
+    own = implementation.server_parameters if role is Role.SERVER else implementation.client_parameters
+    environment[parameters] = " ".join(filter(None, (around.parameters.get(parameters), own)))
     environment["CRON"] = around.parameters.get("CRON", "")
     return ContainerSpec(
-        name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}",
+        name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}".replace("+", "."),  # of a variant
         image=around.images[implementation.name],
         environment=environment,
         network=around.testbed.network(role),

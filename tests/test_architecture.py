@@ -12,15 +12,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a module imports from the layers above its own line, and never from its own layer.
 LAYERS = (
+    "stack",
     "errors model units",  # nouns
     "columns names records schema.summary",  # nouns of one subject each
-    "archive daemon documents host inputs lock packets pcap quantities schema.document streams",  # one concern each
-    "checks entries images links metrics plan reaper trace",  # verbs, each made of those
-    "inventory links.ns3 links.real store",
+    # one concern each
+    "archive daemon documents host inputs lock packets pcap quantities recipes schema.document streams variants",
+    "checks entries images implementations links metrics plan reaper trace",  # verbs, each made of those
+    "checkup inventory links.ns3 links.real stock store",
     "export transfer",
     "compliance",
     "analyse campaign doctor site tables",  # phases
-    "measure",
+    "lists measure",
+    "images_command",
     "cli",
 )
 # A library -> the only module of the core that imports it.

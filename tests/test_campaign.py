@@ -39,8 +39,8 @@ from tests.fakes import (
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience that tests can afford."""
-    monkeypatch.setattr(module, "DAEMON_PATIENCE", 0.3)
-    monkeypatch.setattr("interop.daemon.QUICK", 0.1)
+    monkeypatch.setattr(module, "DAEMON_PATIENCE", 2)
+    monkeypatch.setattr("interop.daemon.QUICK", 0.01)
     monkeypatch.setattr(transfer_module, "HEARTBEAT", 0.1)
 
 
@@ -226,7 +226,9 @@ def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
     assert engine.lives == {}
 
 
-def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard) -> None:
+def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DAEMON_PATIENCE", 0)
+
     def pull_the_plug(life: Life) -> int:
         engine.gone = True
         return endpoint(life)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 import pytest
 
 from interop.errors import HarnessFault, MachineError
-from interop.images import BASE, PUBLIC_BASE, Images, Policy, Recipe, build_context, expected
+from interop.images import PUBLIC_BASE, Images, Policy
 from interop.model import ErrorCode, ImageFacts, Implementation, Role
+from interop.recipes import BASE, Recipe, build_context, expected
 
 PUBLIC = "someone/quic-go:latest"
 IMPLEMENTATION = Implementation("quic-go", PUBLIC, "", frozenset(Role), build="endpoints/quic-go")
@@ -186,6 +187,44 @@ def test_image_without_folder_is_pulled_even_after_a_silent_registry(root: Path)
     images.ensure(IMPLEMENTATION)
     store.registry.add("other:1")
     assert images.ensure(Implementation("other", "other:1", "", frozenset(Role))).source == "pulled"
+
+
+def test_what_has_no_public_image_is_built_and_nothing_is_asked_of_a_registry(root: Path) -> None:
+    ours, store = replace(IMPLEMENTATION, image=""), FakeStore(registry={""})
+    assert _images(store, root)[0].ensure(ours).source == "built"
+    assert not [line for line in store.log if line.startswith("pull quic-go")]
+    with pytest.raises(MachineError, match="there is no public image of it"):
+        _images(FakeStore(), root, Policy.PULL)[0].ensure(ours)
+    with pytest.raises(MachineError, match=r"quicsat/quic-go:[0-9a-f]{12} is not here, .*--images local"):
+        _images(FakeStore(), root, Policy.LOCAL)[0].ensure(ours)
+
+
+def test_a_variant_runs_in_our_own_build_which_is_built_once(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC, PUBLIC_BASE})
+    images, _ = _images(store, root)
+    bbr = replace(IMPLEMENTATION, name="quic-go:bbr", server_parameters="--cc bbr")
+    cubic = replace(IMPLEMENTATION, name="quic-go:cubic", server_parameters="--cc cubic")
+    assert images.ensure(IMPLEMENTATION).reference == PUBLIC
+    assert images.ensure(bbr).reference == images.ensure(cubic).reference
+    assert images.ensure(bbr).reference.startswith("quicsat/quic-go:")
+    assert store.log.count("build quic-go") == 1
+    assert f"pull {PUBLIC}" not in store.log
+    store.here.add("mine:1")
+    assert images.ensure(replace(bbr, image="mine:1", replaced=True)).reference == "mine:1"
+
+
+def test_an_image_bears_the_name_of_its_folder(root: Path) -> None:
+    store = FakeStore()
+    images, _ = _images(store, root, Policy.BUILD)
+    other = images.ensure(replace(IMPLEMENTATION, name="other"))
+    assert other.reference.startswith("quicsat/quic-go:")
+    assert images.ensure(IMPLEMENTATION).reference == other.reference
+
+
+def test_renewing_pulls_what_is_here_already(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC})
+    assert _images(store, root, Policy.PULL)[0].renew(IMPLEMENTATION).source == "pulled"
+    assert store.log == [f"pull {PUBLIC}"]
 
 
 # ---- base and simulator ---------------------------------------------------------------------

@@ -12,7 +12,19 @@ import pytest
 
 from interop.errors import InputError
 from interop.inventory import known_scenarios, load_implementations, load_known_test_cases, load_test_cases
-from interop.model import EmulatedLink, GilbertElliottLoss, Implementation, QueueMode, Role, TestCase, UniformLoss
+from interop.model import (
+    PROTOCOL_TESTS,
+    CongestionControl,
+    EmulatedLink,
+    GilbertElliottLoss,
+    Implementation,
+    Protocol,
+    QueueMode,
+    Role,
+    TestCase,
+    UniformLoss,
+    Variant,
+)
 from interop.units import MBPS, MIB, MS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,18 +103,46 @@ def _values(link: EmulatedLink) -> tuple[str, float, float, float, float, int, i
     return (link.scenario, *delays, *rates, link.forward_queue, link.return_queue)
 
 
+PROJECT = load_implementations(ROOT / "implementations.json")
+
+
 def test_the_projects_implementations() -> None:
-    known = load_implementations(ROOT / "implementations.json")
-    assert known["quic-go"] == Implementation(
-        "quic-go",
-        "martenseemann/quic-go-interop:latest",
-        "https://github.com/quic-go/quic-go",
-        frozenset(Role),
-        build="endpoints/quic-go",
-    )
-    assert known["chrome"].roles == {Role.CLIENT}
-    assert known["haproxy"].roles == {Role.SERVER}
-    assert {name for name, entry in known.items() if entry.build} == {"quic-go", "aioquic", "picoquic"}
+    quic_go = PROJECT["quic-go"]
+    assert (quic_go.image, quic_go.build) == ("martenseemann/quic-go-interop:latest", "endpoints/quic-go")
+    assert quic_go.roles == set(Role)
+    assert quic_go.protocols == (Protocol.HQ, Protocol.H3)
+    assert PROJECT["chrome"].roles == {Role.CLIENT}
+    assert PROJECT["chrome"].protocols == (Protocol.H3,)
+    assert PROJECT["haproxy"].roles == {Role.SERVER}
+    bbr = next(variant for variant in PROJECT["picoquic"].variants if variant.name == "bbr")
+    assert bbr == Variant("bbr", server="-G bbr", client="-G bbr", congestion_control="bbr")
+    of_the_paper = {"aioquic", "chrome", "kwik", "lsquic", "msquic", "mvfst", "neqo", "nginx", "ngtcp2", "picoquic"}
+    assert of_the_paper | {"quant", "quic-go", "quiche", "quicly", "xquic"} <= set(PROJECT)
+
+
+@pytest.mark.parametrize("name", sorted(PROJECT))
+def test_what_is_told_of_an_implementation_is_whole(name: str) -> None:
+    entry = PROJECT[name]
+    assert entry.licence
+    assert entry.language
+    assert entry.congestion_control is not None
+    assert all(variant.congestion_control in entry.congestion_control.known for variant in entry.variants)
+    for variant in entry.variants:
+        words = {Role.SERVER: variant.server, Role.CLIENT: variant.client}
+        assert {role for role in Role if words[role]} <= entry.roles
+
+
+@pytest.mark.parametrize("name", sorted(name for name, entry in PROJECT.items() if entry.build))
+def test_an_entry_agrees_with_its_folder(name: str) -> None:
+    folder = ROOT / str(PROJECT[name].build)
+    lines = dict(line.split(":") for line in (folder / "tests").read_text(encoding="utf-8").splitlines())
+    assert (folder / "Dockerfile").is_file()
+    assert {Role(role) for role in lines} == PROJECT[name].roles
+    transfers = {protocol: PROTOCOL_TESTS[protocol] for protocol in Protocol}
+    for tests in lines.values():
+        assert {protocol for protocol in Protocol if transfers[protocol] in tests.split()} == set(
+            PROJECT[name].protocols
+        )
 
 
 def test_scenarios_are_folders_with_a_program(tmp_path: Path) -> None:
@@ -396,10 +436,56 @@ def test_an_implementation() -> None:
         ("https://", "ftp://", '4: "mvfst": url "ftp://example.org" must be an address'),
         ('"mvfst"', '"Mv fst"', '2: "Mv fst" is no name of an implementation'),
         ('"mvfst"', '"../x"', '2: "../x" is no name of an implementation'),
-        ('"role"', '"rol"', '5: "mvfst": unknown key "rol". Did you mean role? Allowed: image, url, role, build.'),
+        (
+            '"role"',
+            '"rol"',
+            '5: "mvfst": unknown key "rol". Did you mean role? Allowed: image, url, role, build, protocols,',
+        ),
         ('"role"', '"rol"', '2: "mvfst": missing key "role"; write for example role: "both"'),
         ('"role"', '"url"', '5: "mvfst": key "url" stands here again; first in line 4.'),
         ('"both"', '"both", "build": "../x"', '5: "mvfst": build "../x" must be a folder of this checkout'),
+        (
+            GOOD,
+            '{"simulator": {"build": "x"}}',
+            '1: "simulator" is the name of the simulator\'s own image; choose another.',
+        ),
+        ('"both"', '"both", "protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp.'),
+        ('"both"', '"both", "protocols": []', '5: "mvfst": protocols is an empty list.'),
+        ('"both"', '"both", "licence": "M\u00efT"', "must be an SPDX expression such as MIT or Apache-2.0."),
+        ('"both"', '"both", "language": 7', '5: "mvfst": language must be text in double quotes.'),
+        (
+            '"both"',
+            '"both", "congestion control": "bbr"',
+            '5: "mvfst": congestion control must be a mapping of default,',
+        ),
+        ('"both"', '"both", "congestion control": {}', 'missing key "source"; write for example source: "README'),
+        *(
+            ('"both"', f'"both", "congestion control": {{"source": "s", "date": "2026-11-21", {text}}}', problem)
+            for text, problem in [
+                ('"known": ["bbr"], "default": "bb"', '5: "mvfst": default "bb" is not among "known": bbr.'),
+                ('"hystart": "yes"', '5: "mvfst": hystart must be true, false or null.'),
+                ('"hystart": 1', '5: "mvfst": hystart must be true, false or null.'),
+                ('"source": "t"', '5: "mvfst": key "source" stands here again; first in line 5.'),
+                ('"defualt": null', 'unknown key "defualt". Did you mean default? Allowed: default, known, hystart,'),
+                ('"known": ["a b"]', '5: "mvfst": known "a b" must be one word'),
+            ]
+        ),
+        (
+            '"both"',
+            '"both", "congestion control": {"source": "s", "date": "2026-13-01"}',
+            '5: "mvfst": date "2026-13-01" is no date; write for example "2026-11-21".',
+        ),
+        ('"both"', '"both", "variants": ["bbr"]', '5: "mvfst": variants must be a mapping of names to mappings.'),
+        ('"both"', '"both", "variants": {"B": {"server": "x"}}', '5: "mvfst": "B" is no name of a variant: 1 to 64'),
+        ('"both"', '"both", "variants": {"b": "x"}', '5: "mvfst": variant "b": must be a mapping of keys to values.'),
+        (
+            '"both"',
+            '"both", "variants": {"b": {}}',
+            '5: "mvfst": variant "b": changes nothing: it has neither "server"',
+        ),
+        ('"both"', '"both", "variants": {"b": {"servr": "x"}}', 'unknown key "servr". Did you mean server? Allowed:'),
+        ('"both"', '"both", "variants": {"b": {"server": "a\\nb"}}', "must be one to ten words of ASCII characters"),
+        ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
         ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
         ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" stands here again; first in line 2.'),
         ("}\n}", '},\n  "x": 7\n}', '7: "x": must be a mapping of keys to values.'),
@@ -418,6 +504,43 @@ def test_a_wrong_implementation_is_named(old: str, new: str, problem: str) -> No
     assert any(message.startswith(f"implementations.json:{problem}") for message in found) or any(
         problem in message for message in found
     )
+
+
+WHOLE = """\
+{"mine": {
+  "build": "endpoints/mine", "url": "https://example.org", "role": "server",
+  "protocols": ["tcp", "hq"], "licence": null, "language": "C",
+  "congestion control":
+    {"default": null, "known": ["reno", "bbr"], "hystart": false, "source": "its README", "date": "2026-11-21"},
+  "variants": {
+    "bbr": {"server": "--cc bbr"},
+    "fast": {"server": "--cc reno -x", "client": "-y", "congestion control": "reno"},
+    "big": {"server": "--window 32"}}
+}}
+"""
+
+
+def test_all_that_may_be_said_of_an_implementation() -> None:
+    expected = Implementation(
+        "mine",
+        "",
+        "https://example.org",
+        frozenset({Role.SERVER}),
+        build="endpoints/mine",
+        protocols=(Protocol.HQ, Protocol.TCP),
+        language="C",
+        congestion_control=CongestionControl(None, ("reno", "bbr"), False, "its README", "2026-11-21"),
+        variants=(
+            Variant("bbr", "--cc bbr", "", "bbr"),
+            Variant("fast", "--cc reno -x", "-y", "reno"),
+            Variant("big", "--window 32", "", None),
+        ),
+    )
+    assert implementations(WHOLE) == {"mine": expected}
+    unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
+    mine = implementations(unknown)["mine"]
+    assert mine.congestion_control is not None
+    assert (mine.congestion_control.hystart, mine.protocols) == (None, (Protocol.H3,))
 
 
 def test_all_faults_of_implementations_are_reported_in_order() -> None:
@@ -500,6 +623,7 @@ PIECES = [
 SEEDS = {
     "test case": (LEO + "---\n" + child("link: {loss: {good to bad: 0.1, bad to good: 0.5}}"), cases),
     "implementation": (GOOD, implementations),
+    "variant": (WHOLE, implementations),
 }
 
 

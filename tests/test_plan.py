@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interop.errors import InputError
-from interop.model import EmulatedLink, Implementation, Role, TestCase
+from interop.model import CongestionControl, EmulatedLink, Implementation, Protocol, Role, TestCase, Variant
 from interop.names import quoted
-from interop.plan import choose, is_file, make_plan, replace_images, select
+from interop.plan import choose, is_file, left_out, make_plan, replace_images, select, select_images
 
 BOTH = frozenset(Role)
 
@@ -150,7 +150,89 @@ def test_select_works_for_any_value() -> None:
     assert select(["B", "one"], {"a": 1, "b": 2}, "number", {"one": "a"}) == ((2, 1), [])
 
 
+# ---- variants -------------------------------------------------------------------------------
+
+VARIANTS = (Variant("bbr", "-G bbr", "-G bbr", "bbr"), Variant("cubic", "-G cubic", "", "cubic"))
+PICOQUIC = replace(
+    IMPLEMENTATIONS["picoquic"],
+    variants=VARIANTS,
+    congestion_control=CongestionControl("bbr", ("bbr", "cubic"), True, "a test", "2026-11-21"),
+)
+WITH_VARIANTS = IMPLEMENTATIONS | {"picoquic": PICOQUIC}
+
+
+def chosen_variants(**options: list[str]) -> tuple[tuple[Implementation, ...], tuple[Implementation, ...]]:
+    selection = choose(WITH_VARIANTS, TEST_CASES, load, **options)
+    return selection.servers, selection.clients
+
+
+def test_a_variant_is_an_implementation_of_the_same_image() -> None:
+    servers, clients = chosen_variants(
+        servers=["picoquic:BBR,Picoquic:cubic", "picoquic:bbr"], clients=["picoquic:bbr"]
+    )
+    bbr, cubic = servers
+    assert (bbr.name, bbr.folder, cubic.name) == ("picoquic:bbr", "picoquic+bbr", "picoquic:cubic")
+    assert clients == (bbr,)
+    assert (bbr.server_parameters, bbr.client_parameters, bbr.image) == ("-G bbr", "-G bbr", PICOQUIC.image)
+    assert (bbr.is_variant, PICOQUIC.is_variant) == (True, False)
+    assert bbr.congestion_control == PICOQUIC.congestion_control
+    assert cubic.congestion_control == CongestionControl("cubic", ("bbr", "cubic"), None, "a test", "2026-11-21")
+
+
+def test_variants_are_no_part_of_everything() -> None:
+    assert [server.name for server in chosen_variants()[0]] == ["quic-go", "picoquic", "nginx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"servers": ["picoquic:bbrr"]}, 'picoquic has no variant "bbrr". Did you mean bbr? Known: bbr, cubic.'),
+        ({"servers": ["picoquic:"]}, 'picoquic has no variant "". Known: bbr, cubic.'),
+        ({"servers": ["quic-go:bbr"]}, 'quic-go has no variant "bbr". Known: none.'),
+        ({"servers": ["picoqic:bbr"]}, 'No server "picoqic". Did you mean picoquic? Known: quic-go, picoquic, nginx.'),
+        ({"clients": ["picoquic:cubic"]}, "picoquic:cubic changes nothing in a client; name picoquic."),
+        (
+            {"images": ["picoquic:bbr=a/b"]},
+            '"picoquic:bbr" has the image of its implementation; write "picoquic=image".',
+        ),
+    ],
+)
+def test_wrong_variants(options: dict[str, list[str]], fault: str) -> None:
+    with pytest.raises(InputError) as caught:
+        chosen_variants(**options)
+    assert caught.value.problems == (fault,)
+
+
+def test_a_variant_has_the_image_that_replaces_that_of_its_implementation() -> None:
+    [bbr], _ = chosen_variants(servers=["picoquic:bbr"], images=["picoquic=me/p:1"])
+    assert (bbr.image, bbr.replaced) == ("me/p:1", True)
+
+
+def test_runs_of_variants_have_safe_folders_of_their_own() -> None:
+    servers, _ = chosen_variants(servers=["picoquic,picoquic:bbr,picoquic:cubic"])
+    runs = make_plan(servers, servers[:2], [TEST_CASES["sat"]], repetitions=1, seed=1)
+    paths = [str(run.path) for run in runs]
+    assert paths[:3] == ["picoquic_picoquic/sat/1", "picoquic_picoquic+bbr/sat/1", "picoquic+bbr_picoquic/sat/1"]
+    assert len(set(paths)) == 6
+    assert not any(":" in path for path in paths)
+
+
 # ---- images ---------------------------------------------------------------------------------
+
+
+def test_images_by_name() -> None:
+    assert select_images([], WITH_VARIANTS) == (tuple(WITH_VARIANTS.values()), True)
+    found, simulator = select_images(["Simulator,chrome", "picoquic:bbr,CHROME"], WITH_VARIANTS)
+    assert ([each.name for each in found], simulator) == (["chrome", "picoquic:bbr"], True)
+    with pytest.raises(InputError) as caught:
+        select_images(["simulatr", "picoquic:x", "chrome"], WITH_VARIANTS)
+    assert [problem.split(".")[0] for problem in caught.value.problems] == [
+        'No image "simulatr"',
+        'picoquic has no variant "x"',
+    ]
+    assert "Did you mean simulator?" in caught.value.problems[0]
+    with pytest.raises(InputError, match="No image was named"):
+        select_images([","], WITH_VARIANTS)
 
 
 def test_images_are_replaced_and_marked() -> None:
@@ -219,6 +301,54 @@ def test_test_cases_keep_their_own_repetitions_and_timeout_unless_told_otherwise
     told = make_plan(SERVERS, CLIENTS, cases, repetitions=1, timeout=7.5, seed=1)
     assert len(told) == 12
     assert {(run.test_case.repetitions, run.test_case.timeout) for run in told} == {(1, 7.5)}
+
+
+def speaking(name: str, *protocols: Protocol) -> Implementation:
+    return replace(implementation(name), protocols=protocols)
+
+
+HQ, H3, TCP = Protocol
+NGINX, CHROME, CURL, KWIK = (
+    speaking("nginx", *Protocol),
+    speaking("chrome", H3),
+    speaking("curl", TCP),
+    speaking("k", HQ),
+)
+
+
+def test_a_pair_prefers_hq_then_h3_then_tcp() -> None:
+    clients = (KWIK, CHROME, CURL, speaking("both", H3, TCP))
+    runs = make_plan([NGINX], clients, [TEST_CASES["sat"]], repetitions=1, seed=1)
+    assert [(run.client.name, run.protocol) for run in runs] == [("k", HQ), ("chrome", H3), ("curl", TCP), ("both", H3)]
+    told = [(run.as_told.client_test, run.as_told.server_test) for run in runs]
+    assert told == [(test, test) for test in ("transfer", "http3", "tcp", "http3")]
+    assert {run.test_case for run in runs} == {replace(TEST_CASES["sat"], repetitions=1)}
+
+
+def test_pairs_without_a_protocol_in_common_are_left_out_and_told() -> None:
+    servers, clients = (NGINX, KWIK, speaking("other", HQ)), (KWIK, CHROME, CURL)
+    runs = make_plan(servers, clients, [TEST_CASES["sat"]], repetitions=1, seed=1)
+    pairs = [(run.server.name, run.client.name) for run in runs]
+    assert pairs == [("nginx", "k"), ("nginx", "chrome"), ("nginx", "curl"), ("k", "k"), ("other", "k")]
+    told = "left out, no protocol in common: chrome with k, other; curl with k, other"
+    assert left_out(servers, clients) == told
+    assert left_out([NGINX], clients) == ""
+
+
+def test_nothing_in_common_at_all() -> None:
+    with pytest.raises(InputError, match=r"^Nothing to run: left out, no protocol in common: chrome with k\.$"):
+        make_plan([KWIK], [CHROME], [TEST_CASES["sat"]], seed=1)
+
+
+def test_a_test_case_may_ask_for_a_protocol_or_for_something_else() -> None:
+    http3 = replace(TEST_CASES["sat"], client_test="http3", server_test="http3", repetitions=1)
+    handshake = replace(TEST_CASES["terrestrial"], client_test="handshake", repetitions=1)
+    first, second, third = make_plan([NGINX], [speaking("c", HQ, H3)], [http3, handshake], seed=1) + make_plan(
+        [NGINX], [CHROME], [handshake], seed=1
+    )
+    assert (first.protocol, first.as_told) == (H3, http3)
+    assert (second.protocol, second.as_told) == (HQ, handshake)
+    assert (third.as_told.client_test, third.as_told.server_test) == ("handshake", "http3")
 
 
 def test_all_pairs_of_a_repetition_meet_the_same_losses() -> None:

@@ -10,16 +10,19 @@ import pytest
 from interop import tables
 from interop.errors import InputError
 from interop.model import (
+    CongestionControl,
     EmulatedLink,
     ErrorCode,
     GilbertElliottLoss,
     Outcome,
+    Protocol,
     QueueMode,
     ResultSet,
     Role,
     Run,
     RunResult,
     UniformLoss,
+    Variant,
 )
 from interop.tables import failures, implementations, link_in_words, matrix, overhead, plan, printable
 from interop.units import MBPS, MIB
@@ -271,17 +274,46 @@ def test_the_list_of_test_cases() -> None:
 
 
 def test_the_list_of_implementations() -> None:
-    chrome = replace(implementation("chrome", Role.CLIENT), build=None)
-    assert (
-        implementations([implementation("picoquic"), chrome])
-        == dedent("""\
-        ┌────────────────┬───────────────────┬─────────────────────────┬────────────────────┬──────────────────────────┐
-        │ implementation │ role              │ image                   │ build              │ project                  │
-        ├────────────────┼───────────────────┼─────────────────────────┼────────────────────┼──────────────────────────┤
-        │ picoquic       │ client and server │ example/picoquic:latest │ endpoints/picoquic │ https://picoquic.example │
-        │ chrome         │ client            │ example/chrome:latest   │ not here           │ https://chrome.example   │
-        └────────────────┴───────────────────┴─────────────────────────┴────────────────────┴──────────────────────────┘""")
+    chrome = replace(implementation("chrome", Role.CLIENT), build=None, protocols=(Protocol.H3,))
+    bbr = CongestionControl("bbr", ("bbr", "cubic"))
+    picoquic = replace(
+        implementation("picoquic"),
+        image="",
+        protocols=(Protocol.HQ, Protocol.H3),
+        congestion_control=bbr,
+        variants=(Variant("cubic", "-G cubic"), Variant("bbr", "-G bbr")),
     )
+    text = implementations([picoquic, chrome])
+    rows = [[field.strip() for field in line.strip("│").split("│")] for line in text.splitlines()]
+    assert [row for row in rows if len(row) == 7] == [
+        ["implementation", "role", "protocols", "congestion control", "variants", "public image", "build"],
+        ["picoquic", "client and server", "hq, h3", "bbr", "cubic, bbr", "none", "endpoints/picoquic"],
+        ["chrome", "client", "h3", "unknown", "", "example/chrome:latest", "not here"],
+    ]
+
+
+def test_what_was_not_fetched_over_hq_is_marked() -> None:
+    results = [
+        *runs(12.1e6, 12.4e6, server="picoquic", client="quiche"),
+        *(replace(run, protocol=Protocol.H3) for run in runs(5.1e6, None, server="nginx", client="quiche")),
+        *(replace(run, protocol=Protocol.H3) for run in runs(None, None, server="nginx", client="chrome")),
+        *(replace(run, protocol=Protocol.TCP) for run in runs(9e6, 9e6, server="nginx", client="curl")),
+    ]
+    clients = ("quiche", "chrome", "curl")
+    text = matrix(result_set(results, servers=("picoquic", "nginx"), clients=clients, repetitions=2), "sat")
+    rows = {line.split()[1]: line for line in text.splitlines() if line.startswith("│")}
+    assert "12.2 ± 0.2  61 % │ 5.10  26 %  (1/2, 1 T)  h3 │" in rows["quiche"]
+    assert "│ T  h3 " in rows["chrome"]
+    assert "│ 9.00 ± 0.00  45 %  tcp " in rows["curl"]
+    assert "\nh3: fetched over HTTP/3 and QUIC; " in text
+    assert "\ntcp: fetched over HTTPS and TCP; " in text
+
+
+def test_the_plan_tells_protocols_where_not_all_are_hq() -> None:
+    run = Run(implementation("picoquic"), implementation("quiche"), SAT, 1, 1)
+    assert "protocol" not in plan([run])
+    lines = plan([run, replace(run, protocol=Protocol.H3)]).splitlines()
+    assert [line.split("│")[-2].strip() for line in lines if line.startswith("│")] == ["protocol", "hq", "h3"]
 
 
 @pytest.mark.parametrize(

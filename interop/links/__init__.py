@@ -29,8 +29,8 @@ class RunningLink(Protocol):
     def stop(self) -> None:
         """Carry nothing more and complete the traces."""
 
-    def collect(self, directory: Path) -> SimulatorReport:
-        """Write the traces below ``directory`` and read what the link says of itself."""
+    def collect(self, directory: Path) -> SimulatorReport | None:
+        """Write the traces below ``directory`` and read what the link says of itself; None if it carried nothing."""
 
 
 class Testbed(Protocol):

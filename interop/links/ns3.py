@@ -102,6 +102,7 @@ class SimulatedLink:
 
     def __init__(self, container: Container) -> None:
         self._container = container
+        self._carries = False
 
     def start(self, events: SimpleQueue[Event]) -> None:
         """Start the simulator: it waits for the server, then carries packets."""
@@ -110,7 +111,8 @@ class SimulatedLink:
 
     def ready(self, event: Event) -> bool:
         """Whether the simulator says that it carries packets."""
-        return event.container is self._container and _event_name(event.line) == "running"
+        self._carries |= event.container is self._container and _event_name(event.line) == "running"
+        return self._carries
 
     def running(self) -> bool:
         """Whether the simulator runs; False if the server never answered; its other ends are faults of ours."""
@@ -126,10 +128,15 @@ class SimulatedLink:
 
     def stop(self) -> None:
         """Stop the simulator; its traces are complete then."""
-        self._container.stop(grace=5)
+        self._container.stop(grace=5 if self._carries else 0)
 
-    def collect(self, directory: Path) -> SimulatorReport:
-        """Write traces and report below ``directory/sim``; raise :class:`HarnessFault` if there is no report."""
+    def collect(self, directory: Path) -> SimulatorReport | None:
+        """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
+
+        Raises :class:`HarnessFault` if there should be a report and there is none.
+        """
+        if not self._carries:
+            return None
         target = directory / "sim"
         target.mkdir(parents=True, exist_ok=True)
         unpack(self._container.fetch("/logs"), target, Limits())
@@ -269,7 +276,7 @@ class Ns3Testbed:
                 "WAITTIMEOUT": str(SERVER_PATIENCE),
             },
             network=f"container:{self._holders['simulator'].id}",
-            capabilities=("NET_RAW", "SYS_NICE"),
+            capabilities=("NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
             without=("ALL",),
             memory=2048 * MIB,
             realtime=self._abilities.realtime,
@@ -281,10 +288,11 @@ class Ns3Testbed:
 class Ns3Backend:
     """Testbeds at one daemon, made from one simulator image."""
 
-    def __init__(self, daemon: Daemon, image: str) -> None:
+    def __init__(self, daemon: Daemon, image: str, abilities: Abilities | None = None) -> None:
+        """``abilities``: None to find out."""
         self._daemon = daemon
         self._image = image
-        self._abilities: Abilities | None = None
+        self._abilities = abilities
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -331,8 +339,8 @@ def _plumb(daemon: Daemon, image: str, pids: list[int]) -> None:
         command=("plumb", *map(str, pids)),
         network="host",
         host_pids=True,
-        unconfined=True,
-        capabilities=("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE"),
+        capabilities=("NET_ADMIN",),
+        without=("ALL",),
     )
     with daemon.container(spec) as container:
         container.start()

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from interop.errors import HarnessFault, InputError
 from interop.model import Compliance, ErrorCode, Manifest, ResultSet, Role, RunResult
-from interop.names import NAME_RULE, is_name, quoted
+from interop.names import NAME_RULE, is_implementation, is_name, quoted
 from interop.schema.summary import Cell, summarise
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -286,8 +286,9 @@ def _manifest_faults(manifest: Manifest) -> list[str]:
         "a test case": tuple(case.name for case in cases),
         "an abbreviation": tuple(case.abbreviation for case in cases),
     }
-    plain = dict.fromkeys([*implementations, *manifest.servers, *manifest.clients, *listed["a test case"]])
-    wrong = [name for name in plain if not is_name(name)]
+    endpoints = dict.fromkeys([*implementations, *manifest.servers, *manifest.clients])
+    wrong = [name for name in endpoints if not is_implementation(name)]
+    wrong += [case.name for case in cases if not is_name(case.name)]
     wrong += [case.abbreviation for case in cases if not _is_abbreviation(case.abbreviation)]
     faults = [f"the manifest has the name {quoted(name)}, but a name is {NAME_RULE}." for name in wrong]
     faults += [

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from interop.model import Outcome, ResultSet, RunResult
+from interop.model import Outcome, Protocol, ResultSet, RunResult
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Cell:
     """bit/s; None if no repetition succeeded."""
     efficiency: Figures | None
     """Share of the forward rate, 0..1."""
+    protocol: Protocol = Protocol.HQ
 
     @property
     def not_run(self) -> int:
@@ -91,6 +92,7 @@ def _cell(results: list[RunResult], planned: int) -> Cell:
         error=outcomes[Outcome.ERROR],
         goodput=figures(_of_successes(results, "goodput")),
         efficiency=figures(_of_successes(results, "efficiency")),
+        protocol=results[0].protocol,
     )
 
 

@@ -1,26 +1,29 @@
 // A link whose directions differ in delay, rate and queue, as to a satellite.
 #include "../common/emulator.h"
 
-#include "ns3/command-line.h"
-#include "ns3/data-rate.h"
-#include "ns3/nstime.h"
+namespace {
+
+void AddDirection(quicsat::Options& options, const std::string& name, const std::string& way,
+                  quicsat::Direction& direction) {
+    options.Add(name + "-delay", "one-way delay " + way + ", like 300ms",
+                [&direction](const std::string& text) { direction.delay = quicsat::ReadDelay(text); });
+    options.Add(name + "-data-rate", "rate " + way + ", like 20Mbps",
+                [&direction](const std::string& text) { direction.rate = quicsat::ReadRate(text); });
+    options.Add(name + "-queue", "packets that may wait " + way,
+                [&direction](const std::string& text) { direction.queue = quicsat::ReadCount(text); });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-    quicsat::Link link;
-    link.scenario = "asymmetric-p2p";
-    link.paperExtra = 100;
-    ns3::CommandLine command;
-    command.AddValue("delay", "one-way delay of both directions", [&link](const std::string& text) {
-        link.forward.delay = link.back.delay = ns3::Time(text);
-        return true;
+    quicsat::Link link = {"asymmetric-p2p", 100};
+    quicsat::Options options;
+    options.Add("delay", "one-way delay of both directions, like 300ms", [&link](const std::string& text) {
+        link.forward.delay = link.back.delay = quicsat::ReadDelay(text);
     });
-    command.AddValue("forward-delay", "server to client", link.forward.delay);
-    command.AddValue("return-delay", "client to server", link.back.delay);
-    command.AddValue("forward-data-rate", "server to client", link.forward.rate);
-    command.AddValue("return-data-rate", "client to server", link.back.rate);
-    command.AddValue("forward-queue", "packets that may wait, server to client", link.forward.queue);
-    command.AddValue("return-queue", "packets that may wait, client to server", link.back.queue);
-    quicsat::AddCommonOptions(command, link);
-    command.Parse(argc, argv);
-    return quicsat::Emulate(link);
+    AddDirection(options, "forward", "from server to client", link.forward);
+    AddDirection(options, "return", "from client to server", link.back);
+    quicsat::AddCommonOptions(options, link);
+    options.Parse(argc, argv);
+    return quicsat::Emulate(link, options);
 }

@@ -1,6 +1,7 @@
 #include "emulator.h"
 
 #include "socket.h"
+#include "trace.h"
 
 #include "ns3/core-module.h"
 #include "ns3/fd-net-device-module.h"
@@ -9,12 +10,16 @@
 #include "ns3/point-to-point-module.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iomanip>
+#include <memory>
+#include <stdexcept>
 #include <vector>
 
 using namespace ns3;
@@ -26,9 +31,9 @@ namespace {
 constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runner
 constexpr uint32_t kEthernetHeader = 14;
 constexpr uint32_t kPppHeader = 2;
-constexpr uint32_t kSnapLength = 65535;
-constexpr uint32_t kEthernetLinkType = 1;
-const Time kTick = MilliSeconds(10);
+constexpr double kNanoseconds = 1e9;
+constexpr uint64_t kTicksPerSecond = 100;
+constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
 
 volatile std::sig_atomic_t g_stop = 0;
 
@@ -45,8 +50,13 @@ constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
                          "fd00:cafe:cafe:100::3"};
 
-double WallClock() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+int64_t WallClock() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+double InSeconds(int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / kNanoseconds;
 }
 
 void Say(const std::string& event) {
@@ -63,7 +73,7 @@ class Emulator {
     struct End {
         Ptr<Node> node;
         Ptr<FdNetDevice> device;
-        Ptr<PcapFileWrapper> trace;
+        std::shared_ptr<Trace> trace;
         int socket;
     };
 
@@ -72,15 +82,16 @@ class Emulator {
     void AddAddresses(const End& end, const Side& side, Ptr<NetDevice> link, const char* link4, const char* link6,
                       const char* peer4, const char* peer6);
     Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss,
-                                          Counters& arriving, int64_t stream);
+                                          Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
-    void Record(Ptr<PcapFileWrapper> trace, Ptr<const Packet> packet);
+    void Record(Trace& trace, const Packet& packet) const;
+    void Start(const End& left, const End& right);
     void Tick();
-    void WriteReport(const End& left, const End& right, double stopped) const;
+    void WriteReport(const End& left, const End& right, int64_t stopped) const;
 
     Link m_link;
     Counters m_forward, m_back;
-    double m_started = 0;
+    int64_t m_started = 0;  // wall clock at simulation time 0, nanoseconds since 1970
     double m_lagSum = 0, m_lagMax = 0;
     std::vector<double> m_lagPerSecond;
     uint64_t m_ticks = 0;
@@ -101,21 +112,19 @@ Emulator::End Emulator::MakeEnd(const Side& side) {
     end.socket = OpenPacketSocket(interface, side.ipv4, side.ipv6);
     end.device->SetFileDescriptor(end.socket);
     end.node->AddDevice(end.device);
-    end.trace = CreateObject<PcapFileWrapper>();
-    end.trace->Open(side.trace, std::ios::out);
-    end.trace->Init(kEthernetLinkType, kSnapLength);
+    end.trace = std::make_shared<Trace>(side.trace);
     return end;
 }
 
-void Emulator::Record(Ptr<PcapFileWrapper> trace, Ptr<const Packet> packet) {
-    trace->Write(Seconds(m_started) + Simulator::Now(), packet);
+void Emulator::Record(Trace& trace, const Packet& packet) const {
+    trace.Write(m_started + Simulator::Now().GetNanoSeconds(), packet);
 }
 
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
     const auto trace = end.trace;
     end.device->TraceConnectWithoutContext(
         "PromiscSniffer", Callback<void, Ptr<const Packet>>([this, trace](Ptr<const Packet> packet) {
-            Record(trace, packet);
+            Record(*trace, *packet);
         }));
     end.device->TraceConnectWithoutContext(
         "MacRx", Callback<void, Ptr<const Packet>>([&received](Ptr<const Packet> packet) {
@@ -170,7 +179,7 @@ class Channel : public PointToPointChannel {
 
 // One end of the link: it queues what leaves its side, and loses what arrives at its side.
 Ptr<PointToPointNetDevice> Emulator::MakeDevice(
-    Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss, Counters& arriving, int64_t stream) {
+    Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss, Counters& arriving, uint32_t stream) {
     const auto device = CreateObject<PointToPointNetDevice>();
     device->SetAddress(Mac48Address::Allocate());
     device->SetDataRate(out.rate);
@@ -182,7 +191,7 @@ Ptr<PointToPointNetDevice> Emulator::MakeDevice(
                                       }));
     device->SetQueue(queue);
     const auto model = CreateObject<UdpLoss>();
-    model->Configure(loss, stream, &arriving);
+    model->Configure(loss, {m_link.seed, stream}, &arriving);
     device->SetReceiveErrorModel(model);
     node->AddDevice(device);
     return device;
@@ -194,7 +203,7 @@ void Emulator::Join(End& left, End& right) {
     const auto channel = CreateObject<Channel>();
     leftDevice->Attach(channel);
     rightDevice->Attach(channel);
-    channel->SetDelays(leftDevice, m_link.back.delay, m_link.forward.delay);
+    channel->SetDelays(leftDevice, *m_link.back.delay, *m_link.forward.delay);
     AddAddresses(left, kLeft, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2", "fd00:cafe:cafe:50::2");
     AddAddresses(right, kRight, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1", "fd00:cafe:cafe:50::1");
 }
@@ -208,11 +217,11 @@ void Emulator::Tick() {
     const double lag = (simulator->RealtimeNow() - Simulator::Now()).GetSeconds();
     m_lagSum += lag;
     m_lagMax = std::max(m_lagMax, lag);
-    if (m_ticks++ % 100 == 0) {
+    if (m_ticks++ % kTicksPerSecond == 0) {
         m_lagPerSecond.push_back(0);
     }
     m_lagPerSecond.back() = std::max(m_lagPerSecond.back(), lag);
-    Simulator::Schedule(kTick, &Emulator::Tick, this);
+    Simulator::Schedule(Seconds(1.0 / kTicksPerSecond), &Emulator::Tick, this);
 }
 
 void WriteCounters(std::ostream& out, const char* name, const Counters& counters) {
@@ -221,11 +230,11 @@ void WriteCounters(std::ostream& out, const char* name, const Counters& counters
         << ",\"in_flight\":" << counters.InFlight() << "}";
 }
 
-void Emulator::WriteReport(const End& left, const End& right, double stopped) const {
+void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) const {
     std::ofstream out("/logs/link.json");
     out << std::fixed << std::setprecision(6);
     out << "{\"scenario\":\"" << m_link.scenario << "\",\"seed\":" << m_link.seed << ",\"queue_mode\":\""
-        << m_link.queueMode << "\",\"started\":" << m_started << ",\"stopped\":" << stopped
+        << m_link.queueMode << "\",\"started\":" << InSeconds(m_started) << ",\"stopped\":" << InSeconds(stopped)
         << ",\"realtime_priority\":" << (m_realtime ? "true" : "false") << ",\"lag\":{\"mean\":"
         << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax << ",\"samples\":" << m_ticks
         << ",\"max_per_second\":[";
@@ -242,67 +251,142 @@ void Emulator::WriteReport(const End& left, const End& right, double stopped) co
     }
 }
 
-int Emulator::Run() {
+void Configure() {
     GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
     GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
     // ns-3's defaults delay the first packet by up to 11 ms, keep 3 packets per unresolved address, and ask again
     // after two minutes
-    Config::SetDefault("ns3::ArpL3Protocol::RequestJitter", StringValue("ns3::ConstantRandomVariable[Constant=0]"));
-    Config::SetDefault("ns3::Icmpv6L4Protocol::SolicitationJitter", StringValue("ns3::ConstantRandomVariable[Constant=0]"));
+    const StringValue never("ns3::ConstantRandomVariable[Constant=0]");
+    Config::SetDefault("ns3::ArpL3Protocol::RequestJitter", never);
+    Config::SetDefault("ns3::Icmpv6L4Protocol::SolicitationJitter", never);
     Config::SetDefault("ns3::ArpCache::PendingQueueSize", UintegerValue(10000));
     Config::SetDefault("ns3::ArpCache::AliveTimeout", TimeValue(Hours(24)));
     Config::SetDefault("ns3::NdiscCache::UnresolvedQueueSize", UintegerValue(10000));
     Config::SetDefault("ns3::Icmpv6L4Protocol::ReachableTime", TimeValue(Hours(24)));
     Config::SetDefault("ns3::Icmpv6L4Protocol::DAD", BooleanValue(false));
-    RngSeedManager::SetSeed(m_link.seed);
+}
 
-    if (const char* server = std::getenv("WAITFORSERVER"); server && *server) {
-        const char* patience = std::getenv("WAITTIMEOUT");
-        const double seconds = patience ? std::atof(patience) : 10;
-        Say("waiting");
-        if (!AwaitServer(server, seconds)) {
-            Fail(3, std::string(server) + " did not answer within " + std::to_string(static_cast<int>(seconds)) + " s");
+double Patience() {
+    const char* text = std::getenv("WAITTIMEOUT");
+    double seconds = kPatience;
+    if (text && *text) {
+        const char* last = text + std::strlen(text);
+        const auto [end, error] = std::from_chars(text, last, seconds);
+        if (error != std::errc() || end != last || !(seconds >= 0)) {
+            Fail(2, std::string("WAITTIMEOUT=") + text + ": expected seconds");
         }
-        Say("server-ready");
+    }
+    return seconds;
+}
+
+// Waits for the server if the environment asks for it; false if it was told to stop meanwhile.
+bool ServerReady() {
+    const char* server = std::getenv("WAITFORSERVER");
+    if (!server || !*server) {
+        return true;
+    }
+    const double seconds = Patience();
+    Say("waiting");
+    if (!AwaitServer(server, seconds, g_stop)) {
+        if (g_stop) {
+            return false;
+        }
+        char message[200];
+        std::snprintf(message, sizeof message, "%s did not answer within %g s", server, seconds);
+        Fail(3, message);
+    }
+    Say("server-ready");
+    return true;
+}
+
+void Emulator::Start(const End& left, const End& right) {
+    // now, so that making the topology does not use up the budget, and before the devices start their threads, which
+    // inherit it
+    m_realtime = TakeRealtimePriority();
+    left.trace->Start();
+    right.trace->Start();
+    m_started = WallClock() - Simulator::Now().GetNanoSeconds();
+    OpenStartSignal(kStartSignalPort);
+    std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
+    std::fflush(stdout);
+    Tick();
+}
+
+int Emulator::Run() {
+    Configure();
+    if (!ServerReady()) {
+        return 0;
     }
     End left = MakeEnd(kLeft), right = MakeEnd(kRight);
     Join(left, right);
     Watch(left, m_back, m_forward);
     Watch(right, m_forward, m_back);
-    Simulator::Schedule(Seconds(0), [this] {
-        m_realtime = TakeRealtimePriority();  // now, so that making the topology does not use up the budget
-        m_started = WallClock() - Simulator::Now().GetSeconds();
-        OpenStartSignal(kStartSignalPort);
-        std::printf("{\"event\":\"running\",\"started\":%.6f}\n", m_started);
-        std::fflush(stdout);
-        Tick();
-    });
+    Simulator::ScheduleNow([&] { Start(left, right); });
     Simulator::Run();
-    WriteReport(left, right, WallClock());
-    left.trace = right.trace = nullptr;
+    const int64_t stopped = WallClock();
+    left.trace->Close();
+    right.trace->Close();
+    WriteReport(left, right, stopped);
     Simulator::Destroy();
     Say("stopped");
     return 0;
 }
 
+// ---- the link's faults --------------------------------------------------------------------------
+
+void CheckDirection(const Direction& direction, const std::string& name, const std::string& towards,
+                    std::vector<std::string>& faults) {
+    const auto expect = [&](bool given, const std::string& what) {
+        if (!given) {
+            faults.push_back("the link has no " + what + " from " + name);
+        }
+    };
+    expect(direction.delay.has_value(), "delay");
+    expect(direction.rate.GetBitRate() > 0, "rate");
+    expect(direction.queue > 0, "queue");
+    if (direction.loss.rate > 0 && direction.loss.IsBursty()) {
+        faults.push_back("--drop-rate-to-" + towards + " and --good-bad-prob-to-" + towards + " exclude each other");
+    }
+}
+
+void FailIfFaulty(const Link& link, std::vector<std::string> faults) {
+    if (faults.empty()) {  // else what is missing may just be what was misspelt
+        CheckDirection(link.forward, "server to client", "client", faults);
+        CheckDirection(link.back, "client to server", "server", faults);
+    }
+    std::string message;
+    for (const std::string& fault : faults) {
+        message += (message.empty() ? "" : "; ") + fault;
+    }
+    if (!faults.empty()) {
+        Fail(2, link.scenario + ": " + message);
+    }
+}
+
 }  // namespace
 
-void AddCommonOptions(CommandLine& command, Link& link) {
-    const auto add = [&](const std::string& side, Loss& loss) {
-        command.AddValue("drop-rate-to-" + side, "loss in per cent", [&loss](const std::string& text) {
-            loss.rate = std::atof(text.c_str()) / 100;
-            return loss.rate >= 0 && loss.rate <= 1;
-        });
-        command.AddValue("good-bad-prob-to-" + side, "Gilbert-Elliott: good to bad, 0..1", loss.goodToBad);
-        command.AddValue("bad-good-prob-to-" + side, "Gilbert-Elliott: bad to good, 0..1", loss.badToGood);
+void AddCommonOptions(Options& options, Link& link) {
+    const auto add = [&options](const std::string& side, Loss& loss) {
+        options.Add("drop-rate-to-" + side, "independent loss of UDP packets, per cent",
+                    [&loss](const std::string& text) { loss.rate = ReadPercent(text); });
+        options.Add("good-bad-prob-to-" + side, "Gilbert-Elliott loss: from good to bad, 0 to 1",
+                    [&loss](const std::string& text) { loss.goodToBad = ReadProbability(text); });
+        options.Add("bad-good-prob-to-" + side, "Gilbert-Elliott loss: from bad to good, 0 to 1",
+                    [&loss](const std::string& text) { loss.badToGood = ReadProbability(text); });
     };
     add("client", link.forward.loss);
     add("server", link.back.loss);
-    command.AddValue("queue-mode", "exact or paper", link.queueMode);
-    command.AddValue("seed", "of the losses", link.seed);
+    options.Add("queue-mode", "exact, or paper: as long as QIR-SE's queue really was", [&link](const std::string& text) {
+        if (text != "exact" && text != "paper") {
+            throw std::invalid_argument("exact or paper");
+        }
+        link.queueMode = text;
+    });
+    options.Add("seed", "of the losses", [&link](const std::string& text) { link.seed = ReadSeed(text); });
 }
 
-int Emulate(Link link) {
+int Emulate(const Link& link, const Options& options) {
+    FailIfFaulty(link, options.Faults());
     const auto stop = [](int) { g_stop = 1; };
     std::signal(SIGTERM, stop);
     std::signal(SIGINT, stop);

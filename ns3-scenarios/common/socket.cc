@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,11 +14,12 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
+#include <random>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 namespace quicsat {
 
@@ -25,6 +27,9 @@ namespace {
 constexpr int kReceiveBuffer = 32 << 20;  // bytes; 250 Mbit/s for a second
 constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Negotiation (RFC 9000, section 15)
 constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
+
+constexpr int kProbeInterval = 20;              // milliseconds
+constexpr int kPriority = 10;  // of 1..99; the kernel's own threads that matter are higher
 
 int Check(int result, const char* what) {
     if (result < 0) {
@@ -60,6 +65,53 @@ void AttachFilter(int socket, const char* ipv4, const char* ipv6) {
     }};
     const sock_fprog program = {code.size(), code.data()};
     Check(setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), "packet filter");
+}
+
+// A packet of an unknown QUIC version, which every server answers.
+std::array<uint8_t, kProbeSize> MakeProbe() {
+    std::array<uint8_t, kProbeSize> probe = {0xc0};
+    const uint32_t version = htonl(kProbeVersion);
+    std::memcpy(&probe[1], &version, sizeof version);
+    probe[5] = 8;   // length of the destination connection id
+    probe[14] = 8;  // length of the source connection id
+    std::random_device random;
+    for (int byte = 0; byte < 8; ++byte) {
+        probe[6 + byte] = static_cast<uint8_t>(random());
+        probe[15 + byte] = static_cast<uint8_t>(random());
+    }
+    return probe;
+}
+
+// A UDP socket towards each address of the host.
+std::vector<int> ConnectAll(const std::string& hostAndPort) {
+    const size_t colon = hostAndPort.rfind(':');
+    if (colon == std::string::npos) {
+        Fail(2, "WAITFORSERVER=" + hostAndPort + ": expected a host and a port like server:443");
+    }
+    std::string host = hostAndPort.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
+    }
+    addrinfo hints{}, *list = nullptr;
+    hints.ai_socktype = SOCK_DGRAM;
+    if (getaddrinfo(host.c_str(), hostAndPort.substr(colon + 1).c_str(), &hints, &list)) {
+        Fail(2, "WAITFORSERVER=" + hostAndPort + ": no such host or port");
+    }
+    std::vector<int> sockets;
+    for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+        const int fd = Check(::socket(entry->ai_family, SOCK_DGRAM | SOCK_NONBLOCK, 0), "UDP socket");
+        Check(connect(fd, entry->ai_addr, entry->ai_addrlen), "connect to the server");
+        sockets.push_back(fd);
+    }
+    freeaddrinfo(list);
+    return sockets;
+}
+
+// Whether such a packet has come: long header, version 0.
+bool IsVersionNegotiation(int fd) {
+    uint8_t answer[2048];
+    return recv(fd, answer, sizeof answer, 0) >= 7 && answer[0] & 0x80 &&
+           !(answer[1] | answer[2] | answer[3] | answer[4]);
 }
 }  // namespace
 
@@ -133,47 +185,36 @@ void OpenStartSignal(uint16_t port) {
     Check(listen(fd, 100), "listen for the start signal");
 }
 
-bool AwaitServer(const std::string& hostAndPort, double seconds) {
-    const size_t colon = hostAndPort.rfind(':');
-    if (colon == std::string::npos) {
-        Fail(2, "WAITFORSERVER=" + hostAndPort + " is not written like server:443");
-    }
-    addrinfo hints{}, *server = nullptr;
-    hints.ai_socktype = SOCK_DGRAM;
-    if (getaddrinfo(hostAndPort.substr(0, colon).c_str(), hostAndPort.substr(colon + 1).c_str(), &hints, &server)) {
-        Fail(2, "WAITFORSERVER=" + hostAndPort + ": no such host");
-    }
-    const int fd = Check(::socket(server->ai_family, SOCK_DGRAM, 0), "UDP socket");
-    Check(connect(fd, server->ai_addr, server->ai_addrlen), "connect to the server");
-    uint8_t probe[kProbeSize] = {0xc0};
-    const uint32_t version = htonl(kProbeVersion);
-    std::memcpy(probe + 1, &version, sizeof version);
-    probe[5] = 8;   // length of the destination connection id
-    probe[14] = 8;  // length of the source connection id
-    for (int byte = 0; byte < 8; ++byte) {
-        probe[6 + byte] = probe[15 + byte] = static_cast<uint8_t>(std::rand());
-    }
+bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop) {
+    const std::vector<int> sockets = ConnectAll(hostAndPort);
+    const auto probe = MakeProbe();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (std::chrono::steady_clock::now() < deadline) {
-        send(fd, probe, sizeof probe, 0);  // refused until the server listens
-        pollfd waiting = {fd, POLLIN, 0};
-        uint8_t answer[2048];
-        if (poll(&waiting, 1, 20) > 0 && recv(fd, answer, sizeof answer, 0) >= 7 && answer[0] & 0x80 &&
-            !(answer[1] | answer[2] | answer[3] | answer[4])) {
-            close(fd);
-            return true;
+    bool answered = false;
+    while (!answered && !stop && std::chrono::steady_clock::now() < deadline) {
+        std::vector<pollfd> waiting;
+        for (const int fd : sockets) {
+            send(fd, probe.data(), probe.size(), 0);  // refused until the server listens
+            waiting.push_back({fd, POLLIN, 0});
         }
-        if (waiting.revents & POLLERR) {
-            usleep(20000);
+        poll(waiting.data(), waiting.size(), kProbeInterval);
+        bool refused = false;
+        for (const pollfd& one : waiting) {
+            answered = answered || IsVersionNegotiation(one.fd);
+            refused = refused || one.revents & POLLERR;
+        }
+        if (refused && !answered) {
+            usleep(kProbeInterval * 1000);  // poll came back at once
         }
     }
-    return false;
+    for (const int fd : sockets) {
+        close(fd);
+    }
+    return answered;
 }
 
 bool TakeRealtimePriority() {
-    mlockall(MCL_CURRENT | MCL_FUTURE);
     sched_param parameters{};
-    parameters.sched_priority = 10;
+    parameters.sched_priority = kPriority;
     return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
 }
 

@@ -1,6 +1,7 @@
 // The simulator's sides: the network interfaces of its namespace, and what is asked of the kernel about them.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 
@@ -21,16 +22,18 @@ Interface FindInterface(const char* address);
 // (`ipv4`, `ipv6`): those belong to its kernel, e.g. the clients' start signal.
 int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* ipv6);
 
-// Frames that the kernel dropped because the socket's buffer was full.
+// Frames that the kernel dropped because the socket's buffer was full, since the last call.
 uint64_t Overflows(int socket);
 
 // Listening TCP sockets of the contract's start signal, on IPv4 and IPv6.
 void OpenStartSignal(uint16_t port);
 
-// Poll `host:port` until a QUIC server answers with Version Negotiation (RFC 9000, section 6); false after `seconds`.
-bool AwaitServer(const std::string& hostAndPort, double seconds);
+// Polls all addresses of `host:port` or `[address]:port` until a QUIC server answers at one of them with Version
+// Negotiation (RFC 9000, section 6); false after `seconds`, or when `stop` is set. Exits with status 2 if there is no
+// such host.
+bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop);
 
-// SCHED_FIFO for this process; false if the machine does not allow it.
+// SCHED_FIFO for this thread and those that it starts from now on; false if the machine does not allow it.
 bool TakeRealtimePriority();
 
 // One line on standard error, and the end.

@@ -1,25 +1,19 @@
 // A symmetric link: one delay, rate and queue for both directions.
 #include "../common/emulator.h"
 
-#include "ns3/command-line.h"
-#include "ns3/data-rate.h"
-#include "ns3/nstime.h"
-
 int main(int argc, char** argv) {
-    ns3::Time delay;
-    ns3::DataRate bandwidth;
-    uint32_t queue = 0;
-    quicsat::Link link;
-    link.scenario = "simple-p2p";
-    link.paperExtra = 1;
-    ns3::CommandLine command;
-    command.AddValue("delay", "one-way delay", delay);
-    command.AddValue("bandwidth", "rate", bandwidth);
-    command.AddValue("queue", "packets that may wait", queue);
-    quicsat::AddCommonOptions(command, link);
-    command.Parse(argc, argv);
-    link.forward.delay = link.back.delay = delay;
-    link.forward.rate = link.back.rate = bandwidth;
-    link.forward.queue = link.back.queue = queue;
-    return quicsat::Emulate(link);
+    quicsat::Link link = {"simple-p2p", 1};
+    quicsat::Options options;
+    options.Add("delay", "one-way delay, like 15ms", [&link](const std::string& text) {
+        link.forward.delay = link.back.delay = quicsat::ReadDelay(text);
+    });
+    options.Add("bandwidth", "rate, like 20Mbps", [&link](const std::string& text) {
+        link.forward.rate = link.back.rate = quicsat::ReadRate(text);
+    });
+    options.Add("queue", "packets that may wait", [&link](const std::string& text) {
+        link.forward.queue = link.back.queue = quicsat::ReadCount(text);
+    });
+    quicsat::AddCommonOptions(options, link);
+    options.Parse(argc, argv);
+    return quicsat::Emulate(link, options);
 }

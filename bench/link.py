@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Proves the emulated link: measures rate, delay, loss and queue of a real testbed against what was asked for."""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "bench"))
+
+from traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
+
+from interop.daemon import Daemon
+from interop.errors import HarnessFault, UserError
+from interop.images import Images, Policy
+from interop.links.ns3 import Abilities, Ns3Backend, probe
+from interop.lock import exclusive
+from interop.model import EmulatedLink, QueueMode, UniformLoss
+from interop.reaper import watched_over
+from interop.units import MBPS, MS, PERCENT
+
+TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
+SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+FAST = replace(TERRESTRIAL, forward_rate=100 * MBPS, return_rate=100 * MBPS, forward_queue=1000, return_queue=1000)
+OVERLOAD, NEARLY_FULL = 1.3, 0.95
+RATES = (20.0, 50.0, 250.0)
+LADDER = (300.0, 350.0, 400.0, 500.0)
+"""Mbit/s tried beyond those that have a bar, until one is missed."""
+LOSS = UniformLoss(1 * PERCENT)
+LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
+"""Packets per direction, payload in bytes, packets per second."""
+BUSY_LOOPS = 3
+
+NAN = float("nan")
+RTT_BAR, RTT_TAIL_BAR = 1 * MS, 2 * MS
+RATE_BAR = 1 * PERCENT
+LOSS_BAR = 0.1 * PERCENT
+LAG_BAR = 10 * MS
+"""As in ``interop.checks``: a run whose simulator fell further behind is not counted."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure; ``bar`` says what is asked of it, ``passed`` is None where nothing is."""
+
+    case: str
+    name: str
+    n: int
+    """Values; 0 if the simulator's own mean stands in for the median."""
+    median: float
+    p95: float
+    max: float
+    unit: str
+    bar: str = ""
+    passed: bool | None = None
+
+
+def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", passed: bool | None = None) -> Figure:
+    """A figure of several values, or of one."""
+    ordered = sorted(values) or [NAN]
+    p95 = ordered[round(0.95 * (len(ordered) - 1))]
+    return Figure(case, name, len(values), median(ordered), p95, ordered[-1], unit, bar, passed)
+
+
+def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
+    """How far the simulator fell behind, and what the kernel dropped in front of it."""
+    report = seen.report
+    scheduling = "" if report.realtime_priority else ", not real-time"
+    behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
+    dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
+    if not judged:
+        return [behind, dropped]
+    return [
+        replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=report.lag_max <= LAG_BAR),
+        replace(dropped, bar="0", passed=report.receive_overflows == 0),
+    ]
+
+
+# ---- cases ----------------------------------------------------------------------------------
+
+
+def nominal_round_trip(link: EmulatedLink, overhead: int) -> float:
+    """Propagation and serialisation of a ping in both directions, seconds."""
+    bits = (PING_SIZE + overhead + PPP) * 8
+    return link.round_trip_delay + bits / link.forward_rate + bits / link.return_rate
+
+
+def round_trips(bench: Bench, case: str, link: EmulatedLink, version: int, n: int) -> list[Figure]:
+    """Error of the round-trip time on an idle link."""
+    seen = bench.ping(link, version, n)
+    nominal = nominal_round_trip(link, UDP_IPV4 if version == 4 else UDP_IPV6)
+    errors = [(value - nominal) / MS for value in seen.round_trips]
+    result = figure(case, f"RTT error, nominal {nominal / MS:.3f} ms", errors, "ms")
+    passed = abs(result.median) <= RTT_BAR / MS and abs(result.p95) <= RTT_TAIL_BAR / MS and len(errors) == n
+    return [replace(result, bar="median +-1, p95 +-2, all n", passed=passed), *lag(case, seen)]
+
+
+def nearly_full(bench: Bench, name: str, link: EmulatedLink) -> list[Figure]:
+    """A stream at 95 % of the rate, in both directions at once, loses nothing."""
+    seen = bench.stream(link, [Flow(way, NEARLY_FULL * bench.rate(link, way), 4.0) for way in ("forward", "return")])
+    figures: list[Figure] = []
+    for way, flow in seen.flows.items():
+        lost = flow.sent - flow.received
+        figures.append(figure(name, f"{way} at 95 %: lost of {flow.sent}", [lost], "packets", "0", lost == 0))
+    return [*figures, *lag(name, seen)]
+
+
+def delivered_rate(bench: Bench, rate: float, *, judged: bool = True) -> tuple[list[Figure], bool]:
+    """Rate of the link at 130 % load, from the trace behind it; and whether the simulator kept up.
+
+    The receiver's own figure is lower where the receiver, not the link, loses packets for want of a CPU.
+    """
+    case = f"rate {rate:.0f} Mbit/s"
+    link = replace(TERRESTRIAL, forward_rate=rate * MBPS, return_rate=rate * MBPS, forward_queue=250)
+    seen = bench.stream(link, [Flow("forward", OVERLOAD * rate * MBPS, 4.0, catch_up=1.0)])
+    flow = seen.flows["forward"]
+    traced = rate_in_trace(seen.left) / MBPS
+    fine = abs(traced / rate - 1) <= RATE_BAR
+    bar = "+-1 %" if judged else ""
+    figures = [
+        figure(case, "in the trace", [traced], "Mbit/s", bar, fine if judged else None),
+        figure(case, "by the receiver's clock", [flow.steady_rate / MBPS], "Mbit/s"),
+        figure(case, "offered", [flow.sent * flow.wire_bits / flow.duration / MBPS], "Mbit/s"),
+    ]
+    report = seen.report
+    sustained = fine and report.lag_max <= LAG_BAR and report.receive_overflows == 0
+    return [*figures, *lag(case, seen, judged=judged)], sustained
+
+
+def rates(bench: Bench) -> Iterator[list[Figure]]:
+    """Delivered rates that have a bar, and the highest that this machine sustains."""
+    highest = 0.0
+    for rate in (*RATES, *LADDER):
+        figures, sustained = delivered_rate(bench, rate, judged=rate in RATES)
+        yield figures
+        if sustained:
+            highest = rate
+        elif rate not in RATES:
+            break
+    yield [figure("rate", "highest sustained", [highest], "Mbit/s")]
+
+
+def losses(bench: Bench, version: int, n: int = LOSSY_PACKETS) -> list[Figure]:
+    """1 % loss per direction, both at once."""
+    case = f"loss IPv{version}"
+    link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
+    seen = _lossy(bench, link, n, LOSSY_RATE, version)
+    figures = []
+    for way, flow in seen.flows.items():
+        share = 1 - flow.received / flow.sent
+        # over fewer packets chance alone leaves the bar
+        passed = abs(share - LOSS.rate) <= LOSS_BAR if n >= LOSSY_PACKETS else None
+        bar = "1.0 +-0.1" if passed is not None else ""
+        figures.append(figure(case, f"{way}, {flow.sent} packets", [share / PERCENT], "%", bar, passed))
+    return [*figures, *lag(case, seen)]
+
+
+def _lossy(bench: Bench, link: EmulatedLink, n: int, per_second: float, version: int = 4, seed: int = 7) -> Seen:
+    bits = (LOSSY_SIZE + (UDP_IPV4 if version == 4 else UDP_IPV6) + PPP) * 8
+    flows = [Flow(way, per_second * bits, n / per_second, LOSSY_SIZE, version) for way in ("forward", "return")]
+    return bench.stream(link, flows, seed=seed)
+
+
+def repeatable_losses(bench: Bench) -> list[Figure]:
+    """The same packets are lost for the same seed, whatever the rate; others for another seed."""
+    link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
+    slow = replace(link, forward_rate=40 * MBPS, return_rate=40 * MBPS)
+    n = 20_000
+    first = _lossy(bench, link, n, LOSSY_RATE)
+    again = _lossy(bench, slow, n, LOSSY_RATE / 2)
+    other = _lossy(bench, link, n, LOSSY_RATE, seed=8)
+    figures = []
+    for way in ("forward", "return"):
+        lost, repeated, different = (set(seen.flows[way].missing) for seen in (first, again, other))
+        case, same = "loss, seeds", len(lost ^ repeated)
+        figures.append(
+            figure(case, f"{way}: not lost in both, same seed, half rate", [same], "packets", "0", same == 0)
+        )
+        common = len(lost & different)
+        figures.append(figure(case, f"{way}: lost in both, other seed", [common], "packets", "< 20", common < 20))
+    return figures
+
+
+def queues(bench: Bench) -> Iterator[list[Figure]]:
+    """Packets that the buffer holds, from the longest queueing delay at 130 % load."""
+    for link, extra in ((TERRESTRIAL, 1), (replace(SAT, forward_delay=15 * MS, return_delay=15 * MS), 100)):
+        for mode in QueueMode:
+            expected = link.forward_queue + (extra if mode is QueueMode.PAPER else 0)
+            seen = bench.stream(replace(link, queue_mode=mode), [Flow("forward", OVERLOAD * link.forward_rate, 3.0)])
+            flow = seen.flows["forward"]
+            serialisation = flow.wire_bits / link.forward_rate
+            # a packet in the last place waits for all before it, and for the rest of the one on its way
+            held = [(delay - link.forward_delay) / serialisation - 1 for delay in flow.delays]
+            case = f"queue {link.scenario} {mode.value}"
+            passed = expected - 0.5 <= held[2] and held[1] <= expected + 1
+            bar = f"{expected} (p95)"
+            middle, p95, longest = held[1:]
+            buffer = Figure(case, "packets held", flow.received, middle, p95, longest, "packets", bar, passed)
+            yield [buffer, *lag(case, seen)]
+
+
+def contention(bench: Bench, name: str, loops: int) -> list[Figure]:
+    """Round trips beside a stream while busy loops want the CPUs."""
+    with bench.busy(loops):
+        seen = bench.ping(TERRESTRIAL, 4, 200, Flow("forward", 15 * MBPS, 5.0))
+    nominal = nominal_round_trip(TERRESTRIAL, UDP_IPV4)
+    errors = [(value - nominal) / MS for value in seen.round_trips]
+    return [figure(name, "RTT error beside 15 Mbit/s", errors, "ms"), *lag(name, seen, judged=False)]
+
+
+# ---- the whole ------------------------------------------------------------------------------
+
+
+def idle(bench: Bench) -> Iterator[list[Figure]]:
+    """Round trips on idle links."""
+    for version in (4, 6):
+        yield round_trips(bench, f"idle terrestrial IPv{version}", TERRESTRIAL, version, 200)
+        yield round_trips(bench, f"idle sat IPv{version}", SAT, version, 200)
+
+
+def full(bench: Bench) -> Iterator[list[Figure]]:
+    """Links that are all but full."""
+    yield nearly_full(bench, "terrestrial", TERRESTRIAL)
+    yield nearly_full(bench, "sat", SAT)
+
+
+def lossy(bench: Bench) -> Iterator[list[Figure]]:
+    """Loss, and that it repeats."""
+    yield losses(bench, 4)
+    yield losses(bench, 6, 30_000)
+    yield repeatable_losses(bench)
+
+
+CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
+    "idle": idle,
+    "full": full,
+    "queue": queues,
+    "loss": lossy,
+    "rate": rates,
+}
+"""What can be asked for with ``--cases``."""
+
+
+def contended(open_bench: Callable[[Abilities], Any], abilities: Abilities) -> Iterator[list[Figure]]:
+    """With and without real-time priority, with and without busy loops."""
+    plain = replace(abilities, realtime_priority=False, realtime=None)
+    for name, chosen in (("real-time", abilities), ("no real-time", plain)):
+        with open_bench(chosen) as bench:
+            for loops in (0, BUSY_LOOPS):
+                yield contention(bench, f"{loops} busy loops, {name}", loops)
+
+
+def steal() -> float:
+    """CPU time that the hypervisor gave to others instead, seconds; nothing in this machine can prevent it."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def show(figures: list[Figure]) -> None:
+    """One line per figure."""
+    for one in figures:
+        verdict = {True: "PASS", False: "MISS", None: ""}[one.passed]
+        shown = (one.median, one.p95, one.max) if one.n != 1 else (one.median, NAN, NAN)
+        values = " ".join(f"{value:10.3f}" if value == value else " " * 10 for value in shown)
+        print(f"{one.case:28} {one.name:44} {one.n:7d} {values} {one.unit:8} {one.bar:27} {verdict}", flush=True)
+
+
+def main() -> int:
+    """Exit status: 0 all bars held, 1 one was missed, 3 the machine lacks something, 75 a campaign is under way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument("--contention", action="store_true", help="also with busy loops and without real-time priority")
+    parser.add_argument("--cases", nargs="*", choices=list(CASES), default=list(CASES), help="(default: all)")
+    options = parser.parse_args()
+    daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"bench-{os.getpid()}")
+    image = Images(daemon, ROOT, Policy.AUTO, lambda text: print(text, flush=True)).ensure_simulator().reference
+    figures: list[Figure] = []
+    begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()
+    with ExitStack() as stack:
+        stack.enter_context(exclusive(daemon.id, "bench/link.py"))
+        stack.enter_context(watched_over(daemon.url, daemon.campaign))
+        abilities = probe(daemon, image)
+        numbers = count(1)
+
+        def open_bench(chosen: Abilities) -> Any:
+            return Bench.open(daemon, image, Ns3Backend(daemon, image, chosen), numbers)
+
+        with open_bench(abilities) as bench:
+            for case in options.cases:
+                for some in CASES[case](bench):
+                    show(some)
+                    figures += some
+        for some in contended(open_bench, abilities) if options.contention else ():
+            show(some)
+            figures += some
+    missed = sum(one.passed is False for one in figures)
+    judged = sum(one.passed is not None for one in figures)
+    duration = time.monotonic() - begin
+    stolen = steal() - stolen
+    print(f"{missed} of {judged} bars missed; {duration:.0f} s; load before {load:.1f}; CPU time stolen {stolen:.2f} s")
+    if options.json:
+        document = {
+            "load_before": load,
+            "seconds": duration,
+            "stolen": stolen,
+            "figures": [asdict(one) for one in figures],
+        }
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_status)
+    except HarnessFault as fault:
+        sys.stderr.write(f"{fault.reason}\n")
+        sys.exit(3)

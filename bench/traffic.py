@@ -1,0 +1,251 @@
+"""Traffic through a testbed: streams and pings by udp-stream, which the simulator's image holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from interop.archive import Limits, unpack
+from interop.daemon import Container, ContainerSpec, Daemon, Event
+from interop.errors import HarnessFault
+from interop.links.ns3 import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
+from interop.model import EmulatedLink, ErrorCode, Implementation, Role, Run, SimulatorReport, TestCase
+from interop.records import NANOSECONDS, records
+from interop.units import MIB, MS
+
+UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
+"""Bytes that the link carries beside a payload."""
+ETHERNET_HEADER = 14
+PING_SIZE, STREAM_SIZE = 100, 1200
+"""Bytes of payload."""
+PORT = 4433
+TRACE_LIMIT = 8192 * MIB
+STEADY = (0.3, 0.95)
+"""Beginning and end of the steady state, as shares of a trace's packets."""
+PATIENCE = 120.0
+PREPARE = 'mkdir -p /logs; ip route replace default via "$0"; ip -6 route replace default via "$1"; shift'
+"""Shell words with which an endpoint sends its packets to the simulator."""
+REPORT = "--report=/logs/report.json"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream to be sent."""
+
+    way: str
+    """``forward`` or ``return``."""
+    rate: float
+    """Of the packets as the link carries them, bit/s."""
+    duration: float
+    size: int = STREAM_SIZE
+    version: int = 4
+    catch_up: float = 1 * MS
+    """Delay of the sender, in seconds, that it makes up for by a burst."""
+
+    @property
+    def wire_bits(self) -> int:
+        """Bits of a packet as the link carries it."""
+        return (self.size + (UDP_IPV4 if self.version == 4 else UDP_IPV6) + PPP) * 8
+
+
+@dataclass(frozen=True)
+class FlowSeen:
+    """What became of a stream."""
+
+    sent: int
+    received: int
+    missing: tuple[int, ...]
+    out_of_order: int
+    duration: float
+    steady_rate: float
+    """bit/s on the link, by the receiver's clock."""
+    delays: tuple[float, float, float, float]
+    """One-way delay, seconds: min, median, p95, max."""
+    wire_bits: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one run of the simulator left."""
+
+    report: SimulatorReport
+    left: Path
+    """Trace at the client's side."""
+    flows: Mapping[str, FlowSeen] = field(default_factory=dict)
+    round_trips: tuple[float, ...] = ()
+    """Seconds, without the echo's own time."""
+
+
+class Bench:
+    """A testbed and what is started in it."""
+
+    def __init__(
+        self, daemon: Daemon, image: str, testbed: Ns3Testbed, numbers: Iterator[int], directory: Path
+    ) -> None:
+        self._daemon = daemon
+        self._image = image
+        self._testbed = testbed
+        self._numbers = numbers
+        self._directory = directory
+
+    @classmethod
+    @contextmanager
+    def open(cls, daemon: Daemon, image: str, backend: Ns3Backend, numbers: Iterator[int]) -> Iterator[Bench]:
+        """A bench; its testbed and traces are gone when the block is left."""
+        with backend.open() as testbed, tempfile.TemporaryDirectory(prefix="quicsat-bench-") as directory:
+            yield cls(daemon, image, testbed, numbers, Path(directory))
+
+    @staticmethod
+    def rate(link: EmulatedLink, way: str) -> float:
+        """Rate of one direction, bit/s."""
+        return link.forward_rate if way == "forward" else link.return_rate
+
+    # ---- what can be measured ----------------------------------------------------------------
+
+    def stream(self, link: EmulatedLink, flows: list[Flow], seed: int = 1) -> Seen:
+        """Send all flows at once."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, seed))
+            results = self._finish(self._begin(stack, flows))
+            return simulator(flows=results)
+
+    def ping(self, link: EmulatedLink, version: int, n: int, beside: Flow | None = None) -> Seen:
+        """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1))
+            self._program(stack, Role.SERVER, "echo", f"--port={PORT + 9}", ready=True)
+            streams = self._begin(stack, [beside] if beside else [])
+            words = (f"--host={SERVER[version == 6]}", f"--port={PORT + 9}", f"--size={PING_SIZE}", f"--count={n}")
+            report = _report(self._program(stack, Role.CLIENT, "ping", *words, f"--idle={3 * link.round_trip_delay}"))
+            flows = self._finish(streams)
+            return simulator(flows=flows, round_trips=tuple(value / NANOSECONDS for value in report["round_trip_ns"]))
+
+    @contextmanager
+    def busy(self, loops: int) -> Iterator[None]:
+        """That many processes that want a CPU each."""
+        with ExitStack() as stack:
+            for _ in range(loops):
+                spec = ContainerSpec(self._name("busy"), self._image, ("bash", "-c", "while :; do :; done"))
+                stack.enter_context(self._daemon.container(spec)).start()
+            yield
+
+    # ---- how ---------------------------------------------------------------------------------
+
+    def _name(self, what: str) -> str:
+        return f"quicsat-{self._daemon.campaign}-bench{next(self._numbers)}-{what}"
+
+    @contextmanager
+    def _simulator(self, link: EmulatedLink, seed: int) -> Iterator[Callable[..., Seen]]:
+        self._testbed.reset()
+        test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, PATIENCE)
+        nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
+        events: SimpleQueue[Event] = SimpleQueue()
+        with self._testbed.link(Run(nobody, nobody, test_case, 1, seed), wait_for_server=False) as simulator:
+            simulator.start(events)
+            while not simulator.ready(_next(events)):
+                simulator.running()
+
+            def finish(**seen: Any) -> Seen:
+                simulator.stop()
+                shutil.rmtree(self._directory / "sim", ignore_errors=True)
+                report = simulator.collect(self._directory)
+                if report is None:
+                    raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
+                return Seen(report, self._directory / "sim" / "trace_node_left.pcap", **seen)
+
+            yield finish
+
+    def _program(self, stack: ExitStack, role: Role, *words: str, ready: bool = False) -> Container:
+        ipv4, ipv6 = GATEWAYS[role]
+        spec = ContainerSpec(
+            self._name(words[0]),
+            self._image,
+            ("sh", "-c", f'{PREPARE}; exec "$@"', ipv4, ipv6, "udp-stream", *words, REPORT),
+            network=self._testbed.network(role),
+            capabilities=("NET_ADMIN",),
+        )
+        container = stack.enter_context(self._daemon.container(spec))
+        container.start()
+        deadline = time.monotonic() + PATIENCE
+        while ready and b"ready" not in container.output() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return container
+
+    def _begin(self, stack: ExitStack, flows: list[Flow]) -> list[tuple[Flow, Container, Container]]:
+        receivers = [
+            self._program(
+                stack, Role.CLIENT if flow.way == "forward" else Role.SERVER, "receive", f"--port={PORT}", ready=True
+            )
+            for flow in flows
+        ]
+        started = []
+        for flow, receiver in zip(flows, receivers, strict=True):
+            sender, addresses = (Role.SERVER, CLIENT) if flow.way == "forward" else (Role.CLIENT, SERVER)
+            started.append((flow, receiver, self._program(stack, sender, "send", *_words(flow, addresses))))
+        return started
+
+    def _finish(self, started: list[tuple[Flow, Container, Container]]) -> dict[str, FlowSeen]:
+        return {flow.way: _flow_seen(flow, _report(sender), _report(receiver)) for flow, receiver, sender in started}
+
+
+def _words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
+    packets = round(flow.duration * flow.rate / flow.wire_bits)
+    return (
+        f"--host={addresses[flow.version == 6]}",
+        f"--port={PORT}",
+        f"--rate={flow.rate}",
+        f"--size={flow.size}",
+        f"--count={packets}",
+        f"--catch-up={flow.catch_up:.6f}",
+    )
+
+
+def _next(events: SimpleQueue[Event]) -> Event:
+    try:
+        return events.get(timeout=PATIENCE)
+    except Empty:
+        raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator does not start") from None
+
+
+def _report(container: Container) -> dict[str, Any]:
+    """What a program of ours wrote at its end."""
+    if not container.wait(PATIENCE) or container.exit().status != 0:
+        words = container.output().decode(errors="replace").strip()[-300:]
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{container.spec.name} failed: {words}")
+    with tempfile.TemporaryDirectory() as directory:
+        unpack(container.fetch("/logs"), Path(directory), Limits())
+        document: dict[str, Any] = json.loads(Path(directory, "report.json").read_text())
+        return document
+
+
+def _flow_seen(flow: Flow, sender: dict[str, Any], receiver: dict[str, Any]) -> FlowSeen:
+    least, middle, p95, most = (value / NANOSECONDS for value in receiver["delay_ns"])
+    return FlowSeen(
+        sent=sender["sent"],
+        received=receiver["received"],
+        missing=tuple(receiver["missing"]),
+        out_of_order=receiver["out_of_order"],
+        duration=sender["duration_ns"] / NANOSECONDS,
+        steady_rate=receiver["steady_rate"],
+        delays=(least, middle, p95, most),
+        wire_bits=flow.wire_bits,
+    )
+
+
+def rate_in_trace(path: Path) -> float:
+    """Rate of the large packets in a trace in their steady state, as the link carries them, bit/s."""
+    packets = [(record.time, record.length) for record in records(path) if record.length >= STREAM_SIZE]
+    first, last = (round(share * (len(packets) - 1)) for share in STEADY)
+    times, lengths = np.array(packets, dtype=np.int64)[first : last + 1].T
+    bits = (lengths[1:] - ETHERNET_HEADER + PPP).sum() * 8
+    return float(bits * NANOSECONDS / (times[-1] - times[0]))

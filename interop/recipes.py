@@ -1,0 +1,116 @@
+"""How an image is built here: a folder of the checkout with a Dockerfile, its digest, and the archive a build gets."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from interop.errors import MachineError
+
+BASE = "quicsat/base:trixie"
+"""Debian 13, from which all images built here start."""
+ENDPOINT_BASE = "endpoints/base"
+NO_ENDPOINTS = ("base", "TEMPLATE")
+"""Folders of endpoints/ that are not one."""
+SIMULATOR = "ns3-scenarios"
+HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
+"""Certificate authorities that this machine trusts beyond the usual ones; behind some proxies a build needs them."""
+NOT_OF_THE_IMAGE = frozenset({"ca", "__pycache__", ".git"})
+"""Names inside a folder that are neither sent to the daemon nor part of the digest."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An image that can be built here: its folder, and the build arguments that its Dockerfile asks for."""
+
+    name: str
+    folder: Path
+    arguments: Mapping[str, str]
+
+    @property
+    def tag(self) -> str:
+        """``quicsat/<name>:<digest>``: the digest changes with the folder's files and the build arguments."""
+        digest = hashlib.sha256()
+        for path in _files(self.folder):
+            mode = "x" if path.stat().st_mode & 0o100 else "-"
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(self.folder).as_posix()}\0{mode}\0{content}\n".encode())
+        for name, value in sorted(self.arguments.items()):
+            digest.update(f"{name}={value}\n".encode())
+        return f"quicsat/{self.name}:{digest.hexdigest()[:12]}"
+
+    @property
+    def latest(self) -> str:
+        """The name of the newest image that was built from the folder, whatever was in it then."""
+        return f"quicsat/{self.name}:latest"
+
+
+def find_recipe(root: Path, name: str, folder: str) -> Recipe:
+    """How to build a folder of the checkout; raises :class:`MachineError` if it holds no Dockerfile."""
+    dockerfile = root / folder / "Dockerfile"
+    if not dockerfile.is_file():
+        raise MachineError(f"{name}: {folder}/Dockerfile does not exist: mend its folder, or name an image with -r.")
+    asked = set(re.findall(r"^ARG (\w+)", dockerfile.read_text(encoding="utf-8"), re.MULTILINE))
+    arguments: dict[str, str] = {}
+    if "BASE" in asked:
+        arguments["BASE"] = BASE
+    if "ENDPOINT_BASE" in asked:
+        arguments["ENDPOINT_BASE"] = find_recipe(root, "endpoint-base", ENDPOINT_BASE).tag
+    return Recipe(name, dockerfile.parent, arguments)
+
+
+def recipe_of(root: Path, name: str, folder: str) -> Recipe:
+    """How to build an implementation: its image bears the folder's name, as all do that share the folder.
+
+    Raises :class:`MachineError`, which names the implementation, if the folder holds no Dockerfile.
+    """
+    return replace(find_recipe(root, name, folder), name=Path(folder).name)
+
+
+def expected(root: Path) -> dict[str, str]:
+    """References of all that can be built here and now, by name, the simulator among them."""
+    folders = {path.parent.name: f"endpoints/{path.parent.name}" for path in root.glob("endpoints/*/Dockerfile")}
+    for name in NO_ENDPOINTS:
+        folders.pop(name, None)
+    recipes = [find_recipe(root, name, folder) for name, folder in sorted(folders.items())]
+    return {recipe.name: recipe.tag for recipe in (find_recipe(root, "simulator", SIMULATOR), *recipes)}
+
+
+def build_context(folder: Path, certificates: Path = HOST_CERTIFICATES) -> IO[bytes]:
+    """The archive that a build gets: the folder's files, and in ``ca/`` the machine's own certificate authorities.
+
+    The same files give the same bytes, whoever owns them and whenever they were written.
+    """
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path in _files(folder):
+            _add(tar, path.relative_to(folder).as_posix(), path)
+        directory = tarfile.TarInfo("ca")
+        directory.type, directory.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(directory)
+        for path in sorted(certificates.glob("*.crt")):
+            _add(tar, f"ca/{path.name}", path)
+    archive.seek(0)
+    return archive
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
+    content = path.read_bytes()
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    entry.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
+    )

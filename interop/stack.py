@@ -1,0 +1,85 @@
+"""The nouns around an implementation: frozen values; the rest of the project takes them from ``interop.model``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What an endpoint is in a run."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class Protocol(StrEnum):
+    """What carries the files, the preferred one first."""
+
+    HQ = "hq"
+    """HTTP/0.9 over QUIC, as the QUIC Interop Runner's transfers have it."""
+    H3 = "h3"
+    """HTTP/3."""
+    TCP = "tcp"
+    """HTTPS over TCP and TLS 1.3."""
+
+
+@dataclass(frozen=True)
+class CongestionControl:
+    """What is known of an implementation's congestion controls; what is not known is None or empty."""
+
+    default: str | None = None
+    known: tuple[str, ...] = ()
+    """Names of those that can be chosen, or of which one is built in."""
+    hystart: bool | None = None
+    """Whether slow start is left before a loss (HyStart, RFC 9406)."""
+    source: str = ""
+    """Where this knowledge comes from: words or an address."""
+    date: str = ""
+    """Of the source, YYYY-MM-DD."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another way to run an implementation's image, for example under another congestion control."""
+
+    name: str
+    server: str = ""
+    client: str = ""
+    """Words for SERVER_PARAMS and CLIENT_PARAMS; a variant can play the roles for which it has words."""
+    congestion_control: str | None = None
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
+
+    name: str
+    image: str
+    """Public image reference, as in the QUIC Interop Runner's registry; empty if there is none."""
+    url: str
+    roles: frozenset[Role]
+    build: str | None = None
+    """Folder, relative to the repository, from which the image can be built without a registry."""
+    replaced: bool = False
+    """The image was named on the command line: it is used as it is and never built."""
+    protocols: tuple[Protocol, ...] = (Protocol.HQ,)
+    """The preferred one first."""
+    licence: str | None = None
+    """SPDX expression."""
+    language: str | None = None
+    congestion_control: CongestionControl | None = None
+    variants: tuple[Variant, ...] = ()
+    server_parameters: str = ""
+    client_parameters: str = ""
+    """Words that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is a variant of an implementation."""
+        return bool(self.server_parameters or self.client_parameters)
+
+    @property
+    def folder(self) -> str:
+        """The name as a part of paths, where a colon is not safe: ``picoquic+bbr``. No other name holds a plus."""
+        return self.name.replace(":", "+")

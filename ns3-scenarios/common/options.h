@@ -1,0 +1,47 @@
+// A scenario's command line: --name=value, read strictly, all faults told at once.
+#pragma once
+
+#include "ns3/data-rate.h"
+#include "ns3/nstime.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace quicsat {
+
+// Readers of values; each throws std::invalid_argument with what it expects instead.
+ns3::Time ReadDelay(const std::string& text);       // "300ms"
+ns3::DataRate ReadRate(const std::string& text);    // "20Mbps", "20Mb/s"
+uint32_t ReadCount(const std::string& text);        // 1..1000000
+uint32_t ReadSeed(const std::string& text);         // 1..4294967295
+double ReadPercent(const std::string& text);        // 0..100 as a share
+double ReadProbability(const std::string& text);    // 0..1
+
+// The options that a scenario knows.
+class Options {
+  public:
+    using Setter = std::function<void(const std::string&)>;
+
+    // `set` throws std::invalid_argument if it does not like the value.
+    void Add(const std::string& name, const std::string& help, Setter set);
+    // Reads the words; each fault adds one line to Faults(). --help prints the options and ends with status 0.
+    void Parse(int argc, char** argv);
+    const std::vector<std::string>& Faults() const { return m_faults; }
+
+  private:
+    void Take(const std::string& word);
+    void PrintHelp() const;
+
+    struct Option {
+        std::string help;
+        Setter set;
+        bool taken = false;
+    };
+    std::map<std::string, Option> m_options;
+    std::vector<std::string> m_faults;
+};
+
+}  // namespace quicsat

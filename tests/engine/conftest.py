@@ -1,0 +1,73 @@
+"""What tests against the real engine need: the engine, the images, and the engine's lock; else they are skipped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from interop import recipes
+from interop.archive import pack
+from interop.daemon import Daemon
+from interop.errors import LockedError, MachineError
+from interop.lock import exclusive
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+NEEDED = ("simulator", "quic-go", "aioquic")
+HOSTILE = "quicsat/test-hostile:latest"
+ENTRY = b"""#!/bin/bash
+if [ "$ROLE" = client ]; then eval "$CLIENT_PARAMS"; else eval "$SERVER_PARAMS"; fi
+"""
+LOCK_PATIENCE = 240
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder need the engine."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.engine)
+
+
+@pytest.fixture(scope="session")
+def daemon() -> Daemon:
+    """The real engine."""
+    try:
+        return Daemon(URL, f"test-{os.getpid()}")
+    except MachineError as error:
+        pytest.skip(f"NO DOCKER ENGINE, nothing of tests/engine was run: {error}")
+
+
+@pytest.fixture(scope="session")
+def image_ids(daemon: Daemon) -> Mapping[str, str]:
+    """Image id by name, and of an endpoint that does what CLIENT_PARAMS or SERVER_PARAMS say."""
+    expected = recipes.expected(ROOT)
+    found = {name: daemon.find(expected[name]) for name in NEEDED}
+    missing = [name for name, image in found.items() if image is None]
+    if missing:
+        pytest.skip(f"IMAGES ARE MISSING, nothing of tests/engine was run; `./run.py images build {' '.join(missing)}`")
+    base = recipes.find_recipe(ROOT, "endpoint-base", recipes.ENDPOINT_BASE).tag
+    dockerfile = f'FROM {base}\nCOPY run.sh /run.sh\nENTRYPOINT ["/bin/bash", "/run.sh"]\n'
+    context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
+    hostile = daemon.build(context, HOSTILE, {}, lambda _line: None)
+    return {"hostile": hostile.id} | {name: image.id for name, image in found.items() if image}
+
+
+@pytest.fixture(scope="module")
+def lock(daemon: Daemon) -> Iterator[None]:
+    """The engine is ours for a module."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(exclusive(daemon.id, "tests/engine"))
+                break
+            except LockedError as error:
+                if time.monotonic() > deadline:
+                    pytest.fail(f"the engine is busy: {error}")
+                time.sleep(1)
+        yield

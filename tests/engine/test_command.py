@@ -1,0 +1,213 @@
+"""The command at the real engine: real transfers, interruption, kill -9, and what is not ours stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from interop.daemon import LABEL, Daemon
+from interop.model import Outcome, RunResult
+from interop.pcap import check
+from interop.store import load
+from tests.engine.conftest import LOCK_PATIENCE, ROOT
+
+MINE = """\
+name: mine
+abbreviation: MI
+description: 1 MiB over a link that loses 1 %
+link: {scenario: simple-p2p, delay: 10 ms, rate: 20 Mbit/s, queue: 100, loss: 1 %}
+file size: 1 MiB
+repetitions: 1
+timeout: 30 s
+---
+name: mine6
+extends: mine
+abbreviation: M6
+description: 300 kB over IPv6
+server name: server6
+link: {loss: 0 %}
+file size: 300 kB
+"""
+PAIR = ("-s", "quic-go", "-c", "aioquic")
+BUSY = 75
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.yaml"
+    path.write_text(MINE)
+    return path
+
+
+def start(*words: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "run.py", *map(str, words)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def call(*words: str | Path) -> tuple[int, str, str]:
+    """Exit status and both streams; waits for whoever else uses the engine."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        with start(*words) as process:
+            out, err = process.communicate()
+        if process.returncode != BUSY or time.monotonic() > deadline:
+            assert "Traceback" not in err, err
+            return process.returncode, out, err
+        time.sleep(1)
+
+
+def measure(directory: Path, *words: str | Path) -> list[RunResult]:
+    """Results of a campaign that must succeed."""
+    status, _, err = call("run", *words, "-l", directory, "--images", "local", "--no-qlog")
+    assert status == 0, err
+    return list(load(directory).result_set.results)
+
+
+def start_when_free(directory: Path, *words: str | Path) -> subprocess.Popen[str]:
+    """A campaign under way that has its first result."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        process = start("run", *words, "-l", directory, "--images", "local", "--no-qlog")
+        while process.poll() is None and not finished(directory):
+            time.sleep(0.02)
+        if process.poll() is None:
+            return process
+        assert process.returncode == BUSY, process.communicate()
+        process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(1)
+
+
+def finished(directory: Path) -> list[tuple[str, int]]:
+    """Runs that the journal has acknowledged; a torn line at its end is not one of them."""
+    journal = directory / "journal.jsonl"
+    if not journal.exists():
+        return []
+    whole = [line for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+    found = [json.loads(line) for line in whole]
+    results = [line["data"] for line in found if line.get("kind") == "result"]
+    return [(result["test_case"], result["repetition"]) for result in results]
+
+
+def leftovers(daemon: Daemon, directory: Path) -> tuple[str, ...]:
+    return daemon.leftovers(load(directory).result_set.manifest.id)
+
+
+# ---- transfers ------------------------------------------------------------------------------
+
+
+def test_10_mib_over_a_satellite(image_ids: Mapping[str, str], tmp_path: Path) -> None:
+    [result] = measure(tmp_path / "r", *PAIR, "-t", "sat", "--repetitions", "1")
+    assert result.measurement is not None
+    assert 0 < result.measurement.values["efficiency"] < 1
+    assert result.measurement.values["handshake_time"] >= 0.6
+    assert result.evidence.simulator is not None
+
+
+def test_the_same_seed_loses_the_same_packets(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
+    """The loss of a direction depends on nothing but the seed and the number of the packet."""
+    lost: list[list[list[int]]] = []
+    for name, seed in (("a", "7"), ("b", "7"), ("c", "8")):
+        [result] = measure(tmp_path / name, *PAIR, "-t", f"{mine}", "--repetitions", "1", "--seed", seed)[:1]
+        folder = tmp_path / name / "quic-go_aioquic/mine/1"
+        lost.append(lost_packets(folder))
+        report = result.evidence.simulator
+        assert report is not None
+        assert report.forward.loss_drops == len(lost[-1][0]) > 0
+    shortest = [min(len(run[way]) for run in lost[:2]) for way in (0, 1)]
+    for way in (0, 1):
+        assert lost[0][way][: shortest[way] - 1] == lost[1][way][: shortest[way] - 1]
+    assert lost[0][0] != lost[2][0]
+
+
+def lost_packets(folder: Path) -> list[list[int]]:
+    """Numbers of the packets that did not arrive, forward and return."""
+    client, server = (check(folder / "sim" / f"trace_node_{side}.pcap").datagrams for side in ("left", "right"))
+    ways = []
+    for sender, receiver, forward in ((server, client, True), (client, server, False)):
+        arrived = set(receiver.digest[receiver.from_server == forward].tolist())
+        sent = sender.digest[sender.from_server == forward].tolist()
+        ways.append([index for index, digest in enumerate(sent) if digest not in arrived])
+    return ways
+
+
+def test_ipv6(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
+    results = measure(tmp_path / "r", *PAIR, "-t", f"{mine}")
+    assert [result.test_case for result in results] == ["mine", "mine6"]
+    assert all(result.verdict.outcome is Outcome.SUCCEEDED for result in results)
+    trace = (tmp_path / "r/quic-go_aioquic/mine6/1/sim/trace_node_left.pcap").read_bytes()
+    assert bytes.fromhex("fd00cafecafe00000000000000000100") in trace
+
+
+# ---- ends -----------------------------------------------------------------------------------
+
+
+def test_ctrl_c(image_ids: Mapping[str, str], daemon: Daemon, tmp_path: Path, mine: Path) -> None:
+    directory = tmp_path / "r"
+    with start_when_free(directory, *PAIR, "-t", f"{mine}", "--repetitions", "20") as process:
+        time.sleep(0.7)
+        before = finished(directory)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        _, err = process.communicate(timeout=30)
+        assert time.monotonic() - begin < 10
+    assert process.returncode == 130, err
+    assert finished(directory)[: len(before)] == before
+    assert leftovers(daemon, directory) == ()
+    assert (directory / "result.json").exists()
+
+
+def test_kill_9_at_any_moment(image_ids: Mapping[str, str], daemon: Daemon, tmp_path: Path, mine: Path) -> None:
+    chance = random.Random(20220208)
+    for number in range(3):
+        directory = tmp_path / str(number)
+        with start_when_free(directory, *PAIR, "-t", f"{mine}", "--repetitions", "20") as process:
+            time.sleep(chance.uniform(0, 3))
+            before = finished(directory)
+            process.kill()
+            process.communicate()
+        deadline = time.monotonic() + 15
+        while leftovers(daemon, directory) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert leftovers(daemon, directory) == ()
+        results = load(directory).result_set.results
+        assert [(result.test_case, result.repetition) for result in results][: len(before)] == before
+        assert len(results) >= len(before) >= 1
+
+
+def test_two_at_once(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
+    with start_when_free(tmp_path / "first", *PAIR, "-t", f"{mine}", "--repetitions", "20") as first:
+        with start(*PAIR, "-t", f"{mine}", "-l", tmp_path / "second") as second:
+            _, err = second.communicate(timeout=30)
+        assert second.returncode == BUSY
+        assert f"process {first.pid} " in err
+        assert not (tmp_path / "second").exists()
+        assert first.poll() is None
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=30)
+    assert first.returncode == 128 + signal.SIGTERM
+
+
+def test_clean_leaves_what_is_not_ours(image_ids: Mapping[str, str], daemon: Daemon) -> None:
+    name = f"quicsat-foreign-{os.getpid()}"
+    foreign = daemon.slow.create_container(image_ids["simulator"], ["true"], name=name, labels={f"{LABEL}.not": "1"})
+    ours = daemon.slow.create_container(image_ids["simulator"], ["true"], labels={LABEL: "1"})
+    try:
+        status, out, _ = call("clean")
+        assert status == 0
+        assert "removed" in out
+        names = [container["Id"] for container in daemon.quick.containers(all=True)]
+        assert foreign["Id"] in names
+        assert ours["Id"] not in names
+    finally:
+        daemon.remove(foreign["Id"])
+        daemon.remove(ours["Id"])

@@ -1,0 +1,67 @@
+"""What tests/fakes.py makes up holds for the real engine too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from queue import SimpleQueue
+
+import pytest
+
+from interop.archive import pack
+from interop.daemon import ContainerSpec, Daemon, Event, StartFailure
+from interop.errors import HarnessFault
+from interop.model import ErrorCode, Exit
+
+
+def spec(daemon: Daemon, image: str, *command: str, name: str = "contract") -> ContainerSpec:
+    return ContainerSpec(f"quicsat-{daemon.campaign}-{name}", image, command)
+
+
+def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    simulator = image_ids["simulator"]
+    with daemon.container(spec(daemon, simulator, "holder")) as container:
+        assert container.exit() == Exit(None)
+        container.put(pack({"a/b": b"content"}))
+        assert b"content" in b"".join(container.fetch("/a"))
+        assert list(container.fetch("/no/such/path")) == []
+    words = ("bash", "-c", "trap 'exit 0' TERM; echo hello; sleep 60 & wait")
+    with daemon.container(spec(daemon, simulator, *words)) as container:
+        events: SimpleQueue[Event] = SimpleQueue()
+        container.start()
+        container.watch(events, lines=True)
+        assert events.get(timeout=10) == Event(container, "hello")
+        assert container.running()
+        assert container.pid > 1
+        assert not container.wait(0)
+        container.stop(grace=10)
+        assert events.get(timeout=10) == Event(container, None)
+        assert container.exit() == Exit(0, killed=True)
+        assert b"hello" in container.output()
+        container.signal("SIGTERM")  # has ended: nothing happens
+    assert daemon.leftovers(daemon.campaign) == ()
+
+
+def test_exit_status_and_a_program_that_is_not_there(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    simulator = image_ids["simulator"]
+    with daemon.container(spec(daemon, simulator, "true")) as container:
+        container.start()
+        assert container.wait(10)
+        container.stop(grace=1)
+        assert container.exit() == Exit(0)
+    with daemon.container(spec(daemon, simulator, "/no/such/program")) as container:
+        with pytest.raises(StartFailure, match="no such file"):
+            container.start()
+        assert container.exit() == Exit(None)
+
+
+def test_refusals(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    with pytest.raises(HarnessFault) as caught, daemon.container(spec(daemon, "quicsat/none:none", "true")):
+        pass
+    assert caught.value.code == ErrorCode.IMAGE_MISSING
+    assert daemon.find("quicsat/none:none") is None
+    daemon.remove("no-such-container")
+    one = spec(daemon, image_ids["simulator"], "true")
+    with daemon.container(one), pytest.raises(HarnessFault, match="already in use"), daemon.container(one):
+        pass
+    assert daemon.answers()
+    assert daemon.sweep(daemon.campaign) == 0

@@ -1,0 +1,261 @@
+"""Endpoints that misbehave: each ends in an outcome with a sentence, in time, and harms neither host nor next run."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from interop.analyse import analyse
+from interop.campaign import ATTEMPTS
+from interop.daemon import Container, ContainerSpec, Daemon
+from interop.links import Testbed
+from interop.links.ns3 import Ns3Backend
+from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
+from interop.transfer import Surroundings, transfer
+from interop.units import MBPS, MIB
+
+LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
+CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 4.0)
+SPARE = 30.0
+"""Seconds beyond the deadline of the transfer within which any run must be over."""
+
+
+class SmallDaemon(Daemon):
+    """Gives endpoints little memory and few processes, so that tests need not fill the machine."""
+
+    @contextmanager
+    def container(self, spec: ContainerSpec) -> Iterator[Container]:
+        if spec.name.endswith(("-client", "-server")):
+            spec = replace(spec, memory=192 * MIB, pids=200)
+        with super().container(spec) as container:
+            yield container
+
+
+@dataclass
+class Bench:
+    """A testbed for one run after another."""
+
+    daemon: Daemon
+    testbed: Testbed
+    images: Mapping[str, str]
+    folder: Path
+    runs: int = 0
+
+    @property
+    def directory(self) -> Path:
+        """Of the latest run."""
+        return self.folder / str(self.runs)
+
+    def run(self, client: str = "", server: str = "", *, keep: bool = False) -> tuple[Verdict, Evidence, float]:
+        """Verdict, evidence and seconds of a run with ``client`` or ``server`` as shell commands, quic-go else.
+
+        Repeated, as in a campaign, if the machine was too busy to emulate a link.
+        """
+        for _ in range(ATTEMPTS):
+            found = self._run_once(client, server, keep=keep)
+            if found[0].code is not ErrorCode.SIMULATOR_LAG:
+                return found
+        pytest.skip("THE MACHINE IS TOO BUSY: the simulator fell behind in every attempt")
+
+    def _run_once(self, client: str, server: str, *, keep: bool) -> tuple[Verdict, Evidence, float]:
+        case = replace(CASE, timeout=8.0) if not client + server else CASE
+        run = Run(implementation(server), implementation(client), case, 1, 1)
+        parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
+        around = Surroundings(
+            self.daemon, self.testbed, self.images, threading.Event(), keep_files=keep, parameters=parameters
+        )
+        self.runs += 1
+        before = set(self.daemon.leftovers(self.daemon.campaign))
+        begin = time.monotonic()
+        evidence = transfer(run, around, self.directory)
+        spent = time.monotonic() - begin
+        assert set(self.daemon.leftovers(self.daemon.campaign)) == before
+        verdict, _ = analyse(run, evidence, self.directory)
+        assert spent < run.test_case.timeout + SPARE
+        assert bool(verdict.reason) == (verdict.outcome is not Outcome.SUCCEEDED)
+        return verdict, evidence, spent
+
+    @property
+    def output(self) -> str:
+        return (self.directory / "output.txt").read_text()
+
+
+def implementation(commands: str) -> Implementation:
+    return Implementation("hostile" if commands else "quic-go", "", "", frozenset(Role))
+
+
+@pytest.fixture(scope="module")
+def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, Testbed]]:
+    small = SmallDaemon(daemon.url, daemon.campaign)
+    with Ns3Backend(small, image_ids["simulator"]).open() as testbed:
+        yield small, testbed
+    assert small.leftovers(small.campaign) == ()
+
+
+@pytest.fixture
+def bench(testbed: tuple[Daemon, Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
+    return Bench(*testbed, image_ids, tmp_path)
+
+
+def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
+    verdict, evidence, _ = bench.run()
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert evidence.simulator is not None
+
+
+# ---- ends -----------------------------------------------------------------------------------
+
+SEND = "/setup.sh; echo x >/dev/udp/193.167.100.100/443; "
+DEAF = "trap '' TERM INT HUP; while :; do sleep 1; done"
+
+
+@pytest.mark.parametrize(
+    ("client", "code"),
+    [
+        ("exit 1", "client-failed"),
+        ("exit 127", "unsupported"),
+        ("bash -c 'kill -SEGV $$'; exit $?", "crashed"),
+        (DEAF, "timeout"),
+        ("/setup.sh; echo x >/dev/udp/193.167.100.100/443; exit 0", "file-missing"),
+        ("exec tail /dev/zero", "out-of-memory"),
+    ],
+)
+def test_clients(bench: Bench, client: str, code: str) -> None:
+    verdict, evidence, _ = bench.run(client)
+    assert verdict.code == code
+    assert evidence.server is not None
+    assert evidence.server.killed
+
+
+@pytest.mark.parametrize(
+    ("server", "code"),
+    [
+        ("exit 1", "server-not-ready"),
+        ("exit 127", "unsupported"),
+        ("bash -c 'kill -SEGV $$'; exit $?", "crashed"),
+        (DEAF, "server-not-ready"),
+        ("exec tail /dev/zero", "out-of-memory"),
+    ],
+)
+def test_servers(bench: Bench, server: str, code: str) -> None:
+    verdict, _, _ = bench.run(server=server)
+    assert verdict.code == code
+
+
+def test_a_flood_of_words_is_cut(bench: Bench) -> None:
+    verdict, _, _ = bench.run("exec yes $(printf 'x%.0s' {1..200})")
+    assert verdict.code == "timeout"
+    assert (bench.directory / "output.txt").stat().st_size < 8 * MIB
+
+
+def test_a_fork_bomb_meets_the_limit_of_processes(bench: Bench) -> None:
+    verdict, _, _ = bench.run("f() { f | f & }; f 2>/dev/null; while :; do :; done")
+    assert verdict.outcome in (Outcome.FAILED, Outcome.TIMEOUT)
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+TRAPS = """
+cd /{0}; ln -s /etc/passwd link; ln -s / root; mkfifo pipe; mknod null c 1 3; mkdir -p a/b; ln -s ../../.. a/b/up
+printf x > '..\\\\x'; printf y > $'new\\nline'; printf z > plain; ln plain hard; chmod 000 plain; truncate -s 40M sparse
+"""
+
+
+def test_traps_in_the_logs(bench: Bench) -> None:
+    verdict, evidence, _ = bench.run(TRAPS.format("logs") + "exit 1")
+    assert verdict.code == "client-failed"
+    found = [path for path in (bench.directory / "client").rglob("*") if not path.is_dir()]
+    assert all(path.is_file() and not path.is_symlink() for path in found)
+    assert (bench.directory / "client/plain").read_text() == "z"
+    assert all(os.access(path, os.R_OK) and path.stat().st_uid == os.getuid() for path in found)
+    assert any("left out" in note for note in evidence.notes)
+
+
+def test_traps_in_the_downloads(bench: Bench) -> None:
+    verdict, evidence, _ = bench.run(TRAPS.format("downloads") + SEND + "exit 0", keep=True)
+    assert verdict.code == "file-missing"
+    assert not any(path.is_symlink() for path in bench.directory.rglob("*"))
+    assert {file.name for file in evidence.downloaded} >= {"plain", "hard", "sparse"}
+
+
+# ---- the host and the other side ------------------------------------------------------------
+
+
+def addresses_of_the_host() -> list[str]:
+    """Of all interfaces, those of the engine's bridges too."""
+    found = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+    fib = Path("/proc/net/fib_trie").read_text().split()
+    found |= {fib[index - 2] for index, word in enumerate(fib) if word == "host"} & {
+        w for w in fib if w.count(".") == 3
+    }
+    return sorted(str(address) for address in found if not str(address).startswith("127."))
+
+
+def test_the_host_cannot_be_reached(bench: Bench) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        port = listener.getsockname()[1]
+        hosts = ["127.0.0.1", "172.17.0.1", "193.167.0.1", *addresses_of_the_host()]
+        probes = [f"timeout 1 bash -c '</dev/tcp/{host}/{port}' && echo REACHED {host}" for host in hosts]
+        probes += ["ip route show default | grep . && echo REACHED default route"]
+        probes += ["ip -6 route show default | grep . && echo REACHED default route"]
+        probes += ["timeout 2 getent hosts deb.debian.org && echo REACHED DNS", "ls /sys/class/net | sort | xargs"]
+        for prepare in ("", "/setup.sh; ", "ip route add default via 193.167.0.2; "):
+            bench.run(prepare + "; ".join(p for p in probes if not (prepare and "default" in p)) + "; exit 1")
+            assert "REACHED" not in bench.output
+            assert "client | " in bench.output
+        listener.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+def test_the_other_side_is_reached_through_the_simulator_alone(bench: Bench) -> None:
+    bench.run("/setup.sh; ls /sys/class/net | xargs echo INTERFACES; ip route get 193.167.100.100; exit 1")
+    assert "193.167.100.100 via 193.167.0.2 dev eth0" in bench.output
+    interfaces = bench.output.split("INTERFACES ")[1].splitlines()[0].split()
+    assert {name for name in interfaces if name.startswith("eth")} == {"eth0"}
+    # the simulator's kernel forwards nothing: what ns-3 does not carry does not arrive
+    _, evidence, _ = bench.run("/setup.sh; timeout 2 bash -c '</dev/tcp/193.167.100.100/22' && echo REACHED; exit 1")
+    assert "REACHED" not in bench.output
+    assert evidence.simulator is not None
+
+
+# ---- what the next run finds ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "ip addr flush dev eth0; ip addr add 193.167.0.77/24 dev eth0; ip link set eth0 mtu 700",
+        "ip route add blackhole 193.167.100.0/24; ip rule add from all blackhole priority 5",
+        "tc qdisc add dev eth0 root tbf rate 1kbit burst 1500 latency 1s; ip link set eth0 down",
+        "ip link add dummy0 type dummy; ip addr add 193.167.100.100/32 dev dummy0; ip link set dummy0 up",
+        "ip neigh replace 193.167.0.2 lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
+        "ip link set eth0 address 02:00:00:00:00:09; ip link set eth0 arp off; ethtool -K eth0 tx on gso on",
+    ],
+)  # fmt: skip
+def test_the_next_run_is_unharmed(bench: Bench, harm: str) -> None:
+    bench.run(f"({harm}) 2>&1; exit 1")
+    verdict, evidence, _ = bench.run()
+    assert verdict == Verdict(Outcome.SUCCEEDED), (verdict, evidence.notes)
+
+
+@pytest.mark.parametrize("harm", ["ip link set eth0 name other", "ip link del eth0", "ip link add eth9 type dummy"])
+def test_a_testbed_beyond_repair_is_our_fault_and_replaced(
+    harm: str, testbed: tuple[Daemon, Testbed], image_ids: Mapping[str, str], tmp_path: Path
+) -> None:
+    daemon = testbed[0]
+    backend = Ns3Backend(daemon, image_ids["simulator"])
+    with backend.open() as first:
+        bench = Bench(daemon, first, image_ids, tmp_path)
+        bench.run(f"{harm}; exit 1")
+        assert bench.run()[0].outcome in (Outcome.ERROR, Outcome.SUCCEEDED)
+    with backend.open() as second:
+        assert replace(bench, testbed=second).run()[0] == Verdict(Outcome.SUCCEEDED)

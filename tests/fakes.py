@@ -1,0 +1,450 @@
+"""A Docker engine without Docker: it answers the calls of the library, and its containers are threads.
+
+All of the core is real, the engine's client, the testbed and the analysis too; only what stands behind
+``docker.APIClient`` is made up. tests/engine/test_contract.py holds the same expectations against a real engine.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import tarfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from unittest.mock import patch
+
+import docker
+import docker.errors
+import pytest
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from interop import checks, doctor, measure
+from interop.daemon import Daemon
+from interop.links import Testbed
+from interop.model import (
+    EmulatedLink,
+    Evidence,
+    Implementation,
+    Measurement,
+    Outcome,
+    Role,
+    Run,
+    TestCase,
+    Verdict,
+)
+from interop.transfer import Surroundings
+from interop.units import MBPS, MS
+from tests.traces import Connection, Packet, pcap, stream_frame
+
+DELAY = 0.015
+PIECE = 1000
+"""Bytes of a file in one packet."""
+LINK = EmulatedLink("simple-p2p", DELAY, DELAY, 20 * MBPS, 20 * MBPS, 25, 25)
+CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, 20.0)
+SIMULATOR = "simulator"
+_numbers = itertools.count(1)
+
+
+# ---- the inside of a container --------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Life:
+    """A container, as the program in it sees it."""
+
+    engine: FakeEngine
+    name: str
+    image: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    host_config: Mapping[str, Any]
+    hostname: str | None
+    labels: Mapping[str, str]
+    id: str = field(default_factory=lambda: f"id{next(_numbers)}")
+    files: dict[str, bytes] = field(default_factory=dict)
+    """By path without the leading slash."""
+    lines: list[str] = field(default_factory=list)
+    terminated: threading.Event = field(default_factory=threading.Event)
+    """SIGTERM has come."""
+    listening: threading.Event = field(default_factory=threading.Event)
+    """It is a server that answers."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    status: str = "created"
+    exit_code: int = 0
+    out_of_memory: bool = False
+    error: str = ""
+
+    def say(self, line: str) -> None:
+        """A line of standard output."""
+        self.lines.append(line)
+
+    def end(self, exit_code: int) -> None:
+        """The first end counts."""
+        with self.engine.mutex:
+            if not self.ended.is_set():
+                self.status, self.exit_code = "exited", exit_code
+                self.ended.set()
+                self.terminated.set()
+
+    def run(self, program: Program) -> None:
+        self.end(program(self))
+
+
+Program = Callable[[Life], int]
+"""What an image does, in a thread; returns the exit status."""
+
+
+def serve(life: Life) -> int:
+    """A server as it should be."""
+    if life.environment["TESTCASE"] != "transfer":
+        return 127
+    life.say("listening")
+    life.files["logs/server.log"] = b"all is well\n"
+    life.listening.set()
+    life.terminated.wait()
+    return 143
+
+
+def fetch(life: Life) -> int:
+    """A client as it should be."""
+    if life.environment["TESTCASE"] != "transfer":
+        return 127
+    server = life.engine.endpoint("server")
+    for url in life.environment["REQUESTS"].split():
+        name = url.rpartition("/")[2]
+        life.files[f"downloads/{name}"] = server.files[f"www/{name}"]
+    life.files["logs/keys.log"] = Connection().key_log.encode()
+    return 0
+
+
+def endpoint(life: Life) -> int:
+    """An implementation as it should be, in both roles."""
+    return serve(life) if life.environment["ROLE"] == "server" else fetch(life)
+
+
+def only_as(role: Role, program: Program) -> Program:
+    """``program`` in one role, and what should be in the other; compliant in both."""
+
+    def run(life: Life) -> int:
+        special = life.environment["ROLE"] == role and life.environment["TESTCASE"] == "transfer"
+        return program(life) if special else endpoint(life)
+
+    return run
+
+
+def hang(life: Life) -> int:
+    """Ignores all but SIGKILL."""
+    life.listening.set()
+    life.ended.wait(20)
+    return 0
+
+
+def end_with(status: int) -> Program:
+    """Ends at once."""
+    return lambda _life: status
+
+
+def simulate(life: Life) -> int:
+    """All commands of the simulator's image."""
+    match life.command[:1]:
+        case ("holder",):
+            life.terminated.wait()
+            return 0
+        case ("plumb",) | ("chrt",) | ("true",):
+            return 0
+    return carry_packets(life)
+
+
+def carry_packets(life: Life) -> int:
+    """The simulator of a run."""
+    if not life.environment["WAITFORSERVER"]:
+        life.terminated.wait()
+        return 0
+    server = next((end for end in life.engine.all("server")), None)
+    if server is None or not server.listening.wait(life.engine.server_patience) or server.ended.is_set():
+        return 3
+    life.say(json.dumps({"event": "running"}))
+    life.terminated.wait()
+    files = {name: data for name, data in server.files.items() if name.startswith("www/")}
+    left, right = traces([*files.values()])
+    life.files["logs/trace_node_left.pcap"], life.files["logs/trace_node_right.pcap"] = left, right
+    counters = {"received": 9, "delivered": 9, "queue_drops": 0, "loss_drops": 0}
+    report = {"started": 1.0, "realtime_priority": True, "lag": {"mean": 0.0, "max": 0.001}, "receive_overflows": 0}
+    life.files["logs/link.json"] = json.dumps(report | {"forward": counters, "return": counters}).encode()
+    return 0
+
+
+def traces(files: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """Client's and server's pcap of a transfer of ``files``, each on a stream of its own."""
+    made, number, now = Connection(), itertools.count(1), 3 * DELAY
+    forth = [(DELAY, made.server_hello())]
+    back = [(0.0, made.client_hello())]
+    for index, data in enumerate(files):
+        request = stream_frame(4 * index, b"GET /f\r\n", fin=True)
+        back.append((2 * DELAY, made.one_rtt(index, request, from_server=False)))
+        for start in range(0, len(data), PIECE):
+            now += 1 * MS
+            last = start + PIECE >= len(data)
+            frame = stream_frame(4 * index, data[start : start + PIECE], start, fin=last)
+            forth.append((now, made.one_rtt(next(number), frame, from_server=True)))
+    client = [Packet(time, False, data) for time, data in back] + [Packet(t + DELAY, True, data) for t, data in forth]
+    server = [Packet(t + DELAY, False, data) for t, data in back] + [Packet(time, True, data) for time, data in forth]
+    left, right = (pcap(sorted(packets, key=lambda packet: packet.time)) for packets in (client, server))
+    return left, right
+
+
+# ---- the engine -----------------------------------------------------------------------------
+
+
+class FakeEngine:
+    """Stands in for ``docker.APIClient``; ``images`` says what the containers of an image do."""
+
+    api_version = "1.41"
+
+    def __init__(self, **programs: Program) -> None:
+        self.programs: dict[str, Program] = {SIMULATOR: simulate, **programs}
+        self.lives: dict[str, Life] = {}
+        self.all_lives: list[Life] = []
+        """Those too that have been removed."""
+        self.log: list[tuple[str, str]] = []
+        """What was done to which container, by the last word of its name."""
+        self.unstartable: set[str] = set()
+        self.refused: set[str] = set()
+        """Verbs that fail."""
+        self.gone = False
+        self.server_patience = 0.3
+        self.mutex = threading.RLock()
+
+    # ---- for tests and programs
+
+    def all(self, role: str) -> list[Life]:
+        """Containers of the endpoints in ``role`` that are there."""
+        return [life for life in self.lives.values() if life.environment.get("ROLE") == role]
+
+    def endpoint(self, role: str) -> Life:
+        """The one endpoint in ``role``."""
+        [life] = self.all(role)
+        return life
+
+    def started(self) -> list[str]:
+        """What was started, in order."""
+        return [name for verb, name in self.log if verb == "start"]
+
+    def client(self, **_options: Any) -> FakeEngine:
+        """What ``docker.APIClient(...)`` gives."""
+        self._answer("connect")
+        return self
+
+    def _answer(self, verb: str, identity: str = "") -> Life:
+        if self.gone:
+            raise DockerException("Connection refused")
+        if verb in self.refused:
+            raise APIError(f"{verb} was refused", explanation=f"{verb} was refused")
+        life = self.lives.get(identity) or next((x for x in self.lives.values() if x.name == identity), None)
+        if identity and life is None:
+            raise NotFound(f"No such container: {identity}", explanation=f"No such container: {identity}")
+        if life is not None:
+            self.log.append((verb, life.name.rpartition("-")[2]))
+            return life
+        return Life(self, "", "", (), {}, {}, None, {})
+
+    def _image(self, reference: str) -> str:
+        name = reference.rpartition("/")[2].partition(":")[0]
+        if name not in self.programs:
+            raise ImageNotFound(f"No such image: {reference}", explanation=f"No such image: {reference}")
+        return name
+
+    # ---- as docker.APIClient has it
+
+    def info(self) -> dict[str, Any]:
+        self._answer("info")
+        return {
+            "ID": "fake",
+            "ServerVersion": "99.0",
+            "KernelVersion": "6.1",
+            "Architecture": "x86_64",
+            "NCPU": 2,
+            "MemTotal": 8 * 1024**3,
+            "DockerRootDir": "/",
+        }
+
+    def ping(self) -> bool:
+        self._answer("ping")
+        return True
+
+    def networks(self) -> list[dict[str, Any]]:
+        self._answer("networks")
+        return [
+            {"Name": "bridge", "IPAM": {"Config": [{"Subnet": "172.17.0.0/16"}]}},
+            {"Name": "none", "IPAM": {"Config": None}},
+        ]
+
+    def inspect_image(self, reference: str) -> dict[str, Any]:
+        self._answer("image")
+        name = self._image(reference)
+        labels = {"org.opencontainers.image.version": "1.0"}
+        return {"Id": name, "Created": "2026-01-01T00:00:00Z", "Size": 1, "Config": {"Labels": labels}}
+
+    def pull(self, reference: str, **_options: Any) -> Iterator[dict[str, str]]:
+        yield {"error": f"pull access denied for {reference}"}
+
+    def close(self) -> None:
+        """All clients are this one."""
+
+    def create_host_config(self, **options: Any) -> dict[str, Any]:
+        return options
+
+    def create_container(self, image: str, **options: Any) -> dict[str, str]:
+        self._answer("create")
+        image = self._image(image)
+        with self.mutex:
+            if any(life.name == options["name"] for life in self.lives.values()):
+                raise APIError("Conflict", explanation=f"Conflict: {options['name']} is in use")
+            life = Life(
+                self, options["name"], image, tuple(options["command"] or ()), options["environment"],
+                options["host_config"], options["hostname"], options["labels"],
+            )  # fmt: skip
+            self.lives[life.id] = life
+            self.all_lives.append(life)
+        self.log.append(("create", life.name.rpartition("-")[2]))
+        return {"Id": life.id}
+
+    def start(self, identity: str) -> None:
+        life = self._answer("start", identity)
+        if life.image in self.unstartable:
+            life.exit_code, life.error = 127, 'exec: "/run_endpoint.sh": no such file or directory'
+            raise APIError(life.error, explanation=life.error)
+        life.status = "running"
+        threading.Thread(target=life.run, args=(self.programs[life.image],), daemon=True).start()
+
+    def put_archive(self, identity: str, path: str, archive: IO[bytes]) -> bool:
+        life = self._answer("put", identity)
+        with tarfile.open(fileobj=archive) as tar:
+            for member in tar:
+                content = tar.extractfile(member)
+                if content is not None:
+                    life.files[f"{path.strip('/')}/{member.name}".strip("/")] = content.read()
+        return True
+
+    def get_archive(self, identity: str, path: str, chunk_size: int) -> tuple[Iterator[bytes], dict[str, str]]:
+        life = self._answer("get", identity)
+        folder = path.strip("/")
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for name, content in life.files.items():
+                if name.startswith(f"{folder}/"):
+                    entry = tarfile.TarInfo(name)
+                    entry.size = len(content)
+                    tar.addfile(entry, io.BytesIO(content))
+        data = archive.getvalue()
+        return (data[start : start + chunk_size] for start in range(0, len(data), chunk_size)), {}
+
+    def inspect_container(self, identity: str) -> dict[str, Any]:
+        life = self._answer("inspect", identity)
+        return {
+            "State": {
+                "Status": life.status,
+                "Running": life.status == "running",
+                "ExitCode": life.exit_code,
+                "OOMKilled": life.out_of_memory,
+                "Pid": 4711,
+                "Error": life.error,
+            }
+        }
+
+    def kill(self, identity: str, signal: str) -> None:
+        life = self._answer(signal, identity)
+        if life.ended.is_set():
+            raise APIError("is not running", explanation="is not running")
+        match signal:
+            case "SIGKILL":
+                life.end(137)
+            case "SIGTERM":
+                life.terminated.set()
+            case "SIGHUP":
+                life.say(json.dumps({"event": "reset"}))
+
+    def wait(self, identity: str, timeout: float | None = None) -> dict[str, int]:
+        life = self._answer("wait", identity)
+        life.ended.wait(timeout)
+        return {"StatusCode": life.exit_code}
+
+    def logs(self, identity: str, *, stream: bool = False, timestamps: bool = False, **_options: Any) -> Any:
+        life = self._answer("logs", identity)
+        if stream:
+            return self._follow(life)
+        stamp = "2026-01-01T00:00:00.000000000Z " if timestamps else ""
+        return "".join(f"{stamp}{line}\r\n" for line in life.lines).encode()
+
+    def _follow(self, life: Life) -> Iterator[bytes]:
+        told = 0
+        while True:
+            over = life.ended.wait(0.002)
+            fresh = life.lines[told:]
+            told += len(fresh)
+            for line in fresh:
+                yield f"{line}\n".encode()
+            if over:
+                return
+
+    def remove_container(self, identity: str, *, v: bool, force: bool) -> None:
+        life = self._answer("remove", identity)
+        assert v
+        assert force
+        life.end(137)
+        del self.lives[life.id]
+
+    def containers(self, *, filters: Mapping[str, str], **_options: Any) -> list[dict[str, str]]:
+        self._answer("list")
+        label, _, value = filters["label"].partition("=")
+        found = [life for life in self.lives.values() if label in life.labels]
+        return [{"Id": life.id} for life in found if not value or life.labels[label] == value]
+
+
+# ---- put to use -----------------------------------------------------------------------------
+
+
+def connect(engine: FakeEngine, campaign: str = "test") -> Daemon:
+    """The real :class:`Daemon`, connected to a fake engine."""
+    with patch.object(docker, "APIClient", engine.client):
+        return Daemon("fake://engine", campaign)
+
+
+def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let the whole command use ``engine``; its lock lies in ``folder``, and no reaper process is started."""
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    monkeypatch.setattr(measure, "watched_over", lambda *_: nullcontext())
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
+
+
+def implementation(name: str) -> Implementation:
+    """An implementation in both roles whose image has its name."""
+    return Implementation(name, name, f"https://{name}.example", frozenset(Role))
+
+
+def run_of(server: str = "good", client: str = "good", case: TestCase = CASE, repetition: int = 1) -> Run:
+    """A run of two images."""
+    return Run(implementation(server), implementation(client), case, repetition, 1)
+
+
+def surroundings(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options: Any) -> Surroundings:
+    """What a run finds when it begins at a fake engine."""
+    return Surroundings(daemon, testbed, {name: name for name in engine.programs}, threading.Event(), **options)
+
+
+def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
+    """The verdict over evidence and files alone: traces take half a second each."""
+    verdict = (
+        checks.harness(evidence)
+        or checks.endpoint_ends(evidence, run.test_case)
+        or checks.simulator(evidence.simulator)
+        or checks.transfer(evidence, run.test_case)
+        or checks.files(evidence.offered, evidence.downloaded)
+    )
+    return (verdict, None) if verdict else (Verdict(Outcome.SUCCEEDED), Measurement({"goodput": 1e6}))

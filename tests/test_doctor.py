@@ -1,0 +1,122 @@
+"""The doctor: each fault of a machine is a line of its own with a remedy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import docker
+import pytest
+
+from interop import doctor
+from interop.daemon import ContainerSpec
+from interop.doctor import Finding, State
+from interop.errors import MachineError
+from tests.fakes import FakeEngine, Life, connect, simulate
+
+IMAGES = {"simulator": "quicsat/simulator:1", "good": "quicsat/good:1"}
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=lambda _life: 0)
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 0.1, 0.1))
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=2**40))
+    return engine
+
+
+def examine(images: dict[str, str] | None = None, url: str = "fake") -> dict[str, Finding]:
+    findings = list(doctor.examine(url, images or IMAGES, Path("/no/such/results")))
+    for finding in findings:
+        assert (finding.state is State.OK) == (finding.remedy == "")
+        assert finding.text
+        assert "\n" not in finding.text
+    return {finding.what: finding for finding in findings}
+
+
+def test_a_healthy_machine(engine: FakeEngine) -> None:
+    found = examine()
+    assert [finding for finding in found.values() if finding.state is not State.OK] == []
+    assert set(found) == {
+        "python", "tshark", "disk for results", "engine", "subnets", "leftovers", "load", "image simulator",
+        "image good", "memlock", "real time",
+    }  # fmt: skip
+    assert engine.lives == {}
+
+
+def test_no_engine(engine: FakeEngine) -> None:
+    engine.gone = True
+    found = examine()
+    assert found["engine"].state is State.FAIL
+    assert "make setup" in found["engine"].remedy
+    assert "leftovers" not in found
+
+
+def test_an_engine_that_breaks_down_meanwhile(engine: FakeEngine) -> None:
+    engine.refused = {"networks"}
+    assert examine()["engine"].state is State.FAIL
+
+
+def test_no_tshark(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> str:
+        raise MachineError("tshark is missing.\nInstall it.")
+
+    monkeypatch.setattr(doctor, "tshark_version", missing)
+    assert examine()["tshark"] == Finding("tshark", State.FAIL, "tshark is missing.", "Install it.")
+
+
+def test_a_full_disk(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=2**20))
+    monkeypatch.setattr(doctor, "LOCAL_SOCKET", "fake")
+    found = examine()
+    assert found["disk for results"].state is found["disk for images"].state is State.WARN
+
+
+def test_an_old_or_odd_engine(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEngine, "api_version", "1.39")
+    assert "newer" in examine()["engine"].remedy
+    monkeypatch.setattr(FakeEngine, "api_version", "1.44")
+    assert examine()["engine"].state is State.OK
+    info = engine.info()
+    monkeypatch.setattr(engine, "info", lambda: info | {"Architecture": "aarch64"})
+    assert "x86-64" in examine()["engine"].remedy
+
+
+@pytest.mark.parametrize("subnet", ["193.167.0.0/24", "193.167.100.0/24", "fd00:cafe:cafe::/64", "193.0.0.0/8"])
+def test_another_runner_has_the_contracts_addresses(
+    engine: FakeEngine, subnet: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = {"Name": "leftnet", "IPAM": {"Config": [{"Subnet": subnet}]}}
+    monkeypatch.setattr(engine, "networks", lambda: [network])
+    found = examine()["subnets"]
+    assert found.state is State.WARN
+    assert f"leftnet ({subnet})" in found.text
+
+
+def test_leftovers(engine: FakeEngine) -> None:
+    with connect(engine, "dead").container(ContainerSpec("a", "good")):
+        assert "1 containers" in examine()["leftovers"].text
+
+
+def test_a_busy_machine(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.9, 1.0, 1.0))
+    assert examine()["load"].state is State.WARN
+
+
+def test_images_that_are_not_here(engine: FakeEngine) -> None:
+    found = examine({"simulator": "quicsat/none:1"})
+    assert found["image simulator"].state is State.WARN
+    assert "memlock" not in found
+
+
+def test_what_the_engine_refuses(engine: FakeEngine) -> None:
+    def refuse(life: Life) -> int:
+        return 1 if life.command[:1] == ("chrt",) or life.host_config["ulimits"] else simulate(life)
+
+    engine.programs["simulator"] = refuse
+    found = examine()
+    assert found["memlock"].state is found["real time"].state is State.WARN

@@ -1,0 +1,256 @@
+"""Emulated links: what the simulator is told, names and addresses of the contract, and testbeds that clean up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from interop.daemon import Event
+from interop.errors import HarnessFault
+from interop.links import ns3
+from interop.links.ns3 import ADDRESSES, GATEWAYS, Ns3Backend, hosts, read_report, scenario
+from interop.model import EmulatedLink, ErrorCode, GilbertElliottLoss, LinkCounters, QueueMode, Role, UniformLoss
+from tests.fakes import SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.results_builder import SAT, SATLOSS
+
+SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+
+
+# ---- the simulator's words ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        (SYMMETRIC, "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --queue-mode=exact --seed=7"),
+        (
+            SAT.link,
+            (
+                "asymmetric-p2p --forward-delay=300ms --return-delay=300ms --forward-data-rate=20000000bps "
+                "--return-data-rate=2000000bps --forward-queue=25 --return-queue=25 --queue-mode=exact --seed=7"
+            ),
+        ),
+        (
+            replace(SYMMETRIC, queue_mode=QueueMode.PAPER, forward_delay=0.0125),
+            "simple-p2p --delay=12.5ms --bandwidth=20000000bps --queue=25 --queue-mode=paper --seed=7",
+        ),
+        (
+            replace(SYMMETRIC, forward_loss=UniformLoss(0.001)),
+            (
+                "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --drop-rate-to-client=0.1 "
+                "--queue-mode=exact --seed=7"
+            ),
+        ),
+        (
+            replace(SYMMETRIC, return_loss=GilbertElliottLoss(0.017, 0.935)),
+            (
+                "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --good-bad-prob-to-server=0.017 "
+                "--bad-good-prob-to-server=0.935 --queue-mode=exact --seed=7"
+            ),
+        ),
+    ],
+)
+def test_scenario(link: EmulatedLink, words: str) -> None:
+    assert scenario(link, 7) == words
+
+
+def test_loss_of_both_directions() -> None:
+    words = scenario(SATLOSS.link, 1).split()
+    assert "--drop-rate-to-client=1" in words
+    assert "--drop-rate-to-server=1" in words
+
+
+# ---- the contract (qir-reference.md, 1.3) ---------------------------------------------------
+
+
+def test_names_of_the_contract() -> None:
+    assert hosts(GATEWAYS["client"]) == (
+        ("client", "193.167.0.100"),
+        ("client4", "193.167.0.100"),
+        ("client6", "fd00:cafe:cafe::100"),
+        ("client46", "193.167.0.100"),
+        ("client46", "fd00:cafe:cafe::100"),
+        ("server", "193.167.100.100"),
+        ("server4", "193.167.100.100"),
+        ("server6", "fd00:cafe:cafe:100::100"),
+        ("server46", "193.167.100.100"),
+        ("server46", "fd00:cafe:cafe:100::100"),
+        ("sim", "193.167.0.2"),
+        ("sim4", "193.167.0.2"),
+        ("sim6", "fd00:cafe:cafe::2"),
+        ("sim46", "193.167.0.2"),
+        ("sim46", "fd00:cafe:cafe::2"),
+    )
+    assert ("sim", "193.167.100.2") in hosts(GATEWAYS["server"])
+
+
+def test_addresses_of_the_contract() -> None:
+    assert ADDRESSES["client"] == "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64"
+    assert ADDRESSES["server"] == "eth0=193.167.100.100/24,fd00:cafe:cafe:100::100/64"
+    assert ADDRESSES["simulator"].split(";") == [
+        "eth0=193.167.0.2/24,fd00:cafe:cafe:0::2/64",
+        "eth1=193.167.100.2/24,fd00:cafe:cafe:100::2/64",
+    ]
+
+
+# ---- testbeds -------------------------------------------------------------------------------
+
+
+def test_a_testbed_has_no_network_of_the_host_and_no_rights_but_its_own() -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
+        holders = {life.hostname: life for life in engine.lives.values()}
+        assert set(holders) == {"client", "sim", "server"}
+        for holder in holders.values():
+            assert holder.host_config["network_mode"] == "none"
+            assert (holder.host_config["cap_add"], holder.host_config["cap_drop"]) == (["NET_ADMIN"], ["ALL"])
+            assert holder.host_config["sysctls"]["net.ipv4.ip_forward"] == "0"
+        assert testbed.network(Role.CLIENT) == f"container:{holders['client'].id}"
+        assert testbed.network(Role.SERVER) == f"container:{holders['server'].id}"
+        [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",)]
+        assert plumb.command == ("plumb", "4711", "4711", "4711")
+        assert all(
+            life.host_config["network_mode"] != "host" and life.host_config["pid_mode"] is None
+            for life in engine.all_lives
+            if life is not plumb
+        )
+    assert engine.lives == {}
+
+
+def test_two_testbeds_stand_side_by_side() -> None:
+    engine = FakeEngine()
+    backend = Ns3Backend(connect(engine), SIMULATOR)
+    with backend.open() as one, backend.open() as other:
+        assert one.network(Role.CLIENT) != other.network(Role.CLIENT)
+        one.reset()
+    assert engine.lives == {}
+
+
+def test_a_testbed_that_cannot_be_plumbed_leaves_nothing() -> None:
+    def refuse(life: Life) -> int:
+        if life.command[:1] == ("plumb",):
+            life.say("Operation not permitted")
+            return 2
+        return simulate(life)
+
+    engine = FakeEngine(simulator=refuse)
+    with pytest.raises(HarnessFault, match="Operation not permitted"), Ns3Backend(connect(engine), SIMULATOR).open():
+        pass
+    assert engine.lives == {}
+
+
+def test_reset_notices_a_holder_that_has_ended() -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
+        testbed.reset()
+        next(iter(engine.lives.values())).end(1)
+        with pytest.raises(HarnessFault, match="has ended"):
+            testbed.reset()
+
+
+# ---- what a daemon can do -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refused", "priority", "budget", "memlock"),
+    [
+        (set(), True, True, ns3.MEMLOCK),
+        ({"budget"}, True, False, ns3.MEMLOCK),
+        ({"budget", "chrt"}, False, False, ns3.MEMLOCK),
+        ({"memlock"}, True, True, None),
+    ],
+)
+def test_abilities_are_found_once(refused: set[str], priority: bool, budget: bool, memlock: int | None) -> None:
+    def probe(life: Life) -> int:
+        config = life.host_config
+        asked = {
+            "budget": config["cpu_rt_runtime"] is not None,
+            "chrt": life.command[:1] == ("chrt",),
+            "memlock": bool(config["ulimits"]),
+        }
+        return 1 if any(asked[name] for name in refused) else simulate(life)
+
+    engine = FakeEngine(simulator=probe)
+    backend = Ns3Backend(connect(engine), SIMULATOR)
+    assert backend.notes == ()
+    with backend.open() as testbed:
+        assert testbed.memlock == memlock
+    probes = engine.log.count(("create", "probe"))
+    with backend.open():
+        assert engine.log.count(("create", "probe")) == probes
+    assert len(backend.notes) == (not priority) + (memlock is None)
+    abilities = ns3.probe(connect(engine), SIMULATOR)
+    assert (abilities.realtime_priority, abilities.realtime is not None) == (priority, budget)
+
+
+# ---- the link of a run ----------------------------------------------------------------------
+
+
+def test_the_simulator_is_told_all_and_may_little() -> None:
+    engine = FakeEngine(good=endpoint)
+    run = run_of()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run):
+        [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
+        assert life.environment["SCENARIO"] == scenario(run.test_case.link, run.seed)
+        assert life.environment["WAITFORSERVER"] == "server:443"
+        assert life.host_config["cap_drop"] == ["ALL"]
+        assert life.host_config["cap_add"] == ["NET_RAW", "SYS_NICE"]
+
+
+def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    events: SimpleQueue[Event] = SimpleQueue()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        link.start(events)
+        event = events.get(timeout=5)
+        assert not link.ready(event)
+        assert not link.running()
+        assert link.collect(tmp_path) is None
+
+
+@pytest.mark.parametrize("line", ["running", '"running"', "[]", '{"event": "waiting"}', "{", ""])
+def test_only_one_line_means_ready(line: str) -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        assert not link.ready(Event(link._container, line))
+        assert link.ready(Event(link._container, '{"event":"running","started":1.5}'))
+
+
+REPORT: dict[str, Any] = {
+    "started": 1795247389.8,
+    "realtime_priority": True,
+    "lag": {"mean": 0.00003, "max": 0.0005, "samples": 482},
+    "receive_overflows": 0,
+    "forward": {"received": 7802, "delivered": 7749, "queue_drops": 53, "loss_drops": 0, "in_flight": 0},
+    "return": {"received": 3986, "delivered": 3986, "queue_drops": 0, "loss_drops": 0},
+}
+
+
+def test_report() -> None:
+    report = read_report(REPORT)
+    assert report.forward == LinkCounters(7802, 7749, 53, 0)
+    assert report.back == LinkCounters(3986, 3986, 0, 0)
+    assert (report.lag_max, report.realtime_priority) == (0.0005, True)
+
+
+@pytest.mark.parametrize("missing", sorted(REPORT))
+def test_a_report_with_something_missing_is_none(missing: str) -> None:
+    with pytest.raises((KeyError, TypeError)):
+        read_report({name: value for name, value in REPORT.items() if name != missing})
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", json.dumps(REPORT).encode()[:-9]])
+def test_a_broken_report_is_our_fault(content: bytes, tmp_path: Path) -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        assert link.ready(Event(link._container, '{"event":"running"}'))
+        [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
+        life.files["logs/link.json"] = content
+        with pytest.raises(HarnessFault) as caught:
+            link.collect(tmp_path)
+    assert caught.value.code == ErrorCode.SIMULATOR_FAILED

@@ -1,0 +1,118 @@
+"""The main job: what comes before the first run, what the manifest tells, and a second signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from interop import measure as module
+from interop.daemon import ContainerSpec
+from interop.errors import InputError, MachineError
+from interop.images import Policy
+from interop.measure import Finished, Settings, measure
+from interop.model import Outcome, Role, RunResult
+from interop.plan import Selection, make_plan
+from tests.fakes import CASE, FakeEngine, connect, end_with, endpoint, implementation, install, judge, only_as
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(module, "analyse", judge)
+    return engine
+
+
+def carry_out(directory: Path, *clients: str, said: list[str] | None = None) -> tuple[Finished, list[RunResult]]:
+    good, done = implementation("good"), list[RunResult]()
+    selection = Selection((good,), tuple(map(implementation, clients)), (CASE,))
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    settings = Settings("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py", "-s", "good"))
+    finished = measure(
+        selection, plan, settings, (said if said is not None else []).append, lambda result, _: done.append(result)
+    )
+    return finished, done
+
+
+def test_the_manifest_tells_what_was_set_out_to_do(engine: FakeEngine, tmp_path: Path) -> None:
+    finished, done = carry_out(tmp_path / "results", "good", "bad")
+    results = finished.record.result_set
+    assert results.results == tuple(done)
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED, Outcome.FAILED]
+    manifest = results.manifest
+    assert (manifest.servers, manifest.clients, manifest.planned_runs, manifest.seed) == (
+        ("good",),
+        ("good", "bad"),
+        2,
+        3,
+    )
+    assert set(manifest.images) == {"simulator", "good", "bad"}
+    assert manifest.test_cases == (CASE,)
+    assert results.finished is not None
+    assert (finished.signal, finished.fault) == (None, "")
+    assert engine.lives == {}
+    assert {life.labels["quicsat.campaign"] for life in engine.all_lives} == {manifest.id}
+
+
+def test_only_roles_that_the_plan_needs_are_checked(engine: FakeEngine, tmp_path: Path) -> None:
+    checked = carry_out(tmp_path, "bad")[0].record.result_set.compliance
+    assert {(found.implementation, found.role) for found in checked} == {("good", Role.SERVER), ("bad", Role.CLIENT)}
+
+
+def test_what_an_earlier_campaign_left_is_removed_first(engine: FakeEngine, tmp_path: Path) -> None:
+    said: list[str] = []
+    with connect(engine, "dead").container(ContainerSpec("old", "good")):
+        carry_out(tmp_path, "good", said=said)
+    assert any("removed 1 containers" in line for line in said)
+
+
+def test_an_image_that_cannot_be_got_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="nobody"):
+        carry_out(tmp_path / "results", "nobody")
+    assert not (tmp_path / "results").exists()
+    assert engine.all_lives == []
+
+
+def test_a_place_that_is_taken_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(InputError, match="latest"):
+        carry_out(tmp_path, "good")
+    assert engine.all_lives == []
+
+
+def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in module.SIGNALS]
+    carry_out(tmp_path, "good")
+    assert [signal.getsignal(number) for number in module.SIGNALS] == before
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    script = """
+import os, signal, threading
+from interop.measure import _signals
+stop = threading.Event()
+with _signals(stop, []):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.is_set()
+    print("goes on", flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+    print("never", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "goes on\n")
+
+
+def test_paths_are_shown_as_seen_from_here() -> None:
+    with ExitStack() as stack:
+        stack.callback(os.chdir, Path.cwd())
+        os.chdir(ROOT)
+        assert module._shown(ROOT / "results") == Path("results")
+        assert module._shown(Path("/elsewhere")) == Path("/elsewhere")
