@@ -1,15 +1,15 @@
 #!/usr/bin/perl
-# Opens TCP port 443 with the congestion control that is asked for ("" for the kernel's), which all connections of a listening socket take over,
-# and becomes nginx, which takes over the sockets: its configuration knows no such setting.
+# Opens TCP port 443 with the congestion control that is asked for ("" for the kernel's), which all connections of the
+# sockets take over, and becomes nginx, which takes over the sockets: its configuration knows no such setting.
 use strict;
 use warnings;
-use Socket qw(:DEFAULT inet_pton IPPROTO_IPV6 IPPROTO_TCP IPV6_V6ONLY pack_sockaddr_in6);
+use Socket qw(:DEFAULT inet_pton IPPROTO_IPV6 IPPROTO_TCP IPV6_V6ONLY pack_sockaddr_in pack_sockaddr_in6);
 
 my $TCP_CONGESTION = 13;    # Linux; the module has no name for it.
 my ($congestion_control, @command) = @ARGV;
 $^F = 255;                  # The sockets stay open in nginx.
 
-my @addresses = ([ AF_INET, sockaddr_in(443, INADDR_ANY) ], [ AF_INET6, pack_sockaddr_in6(443, inet_pton(AF_INET6, "::")) ]);
+my @addresses = ([ AF_INET, pack_sockaddr_in(443, INADDR_ANY) ], [ AF_INET6, pack_sockaddr_in6(443, inet_pton(AF_INET6, "::")) ]);
 my @sockets;
 for my $address (@addresses) {
     my ($family, $name) = @$address;

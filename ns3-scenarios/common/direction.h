@@ -34,7 +34,8 @@ struct Counters {
     uint64_t delivered = 0;   // to the receiver
     uint64_t queueDrops = 0;
     uint64_t lossDrops = 0;
-    uint64_t InFlight() const { return received - delivered - queueDrops - lossDrops; }
+    // Negative if packets were delivered that were never received whole, e.g. because an endpoint does not cut them.
+    int64_t InFlight() const { return static_cast<int64_t>(received - delivered - queueDrops - lossDrops); }
 };
 
 // Drops UDP packets at the receiving end of the link. The n-th UDP packet of a direction meets the same fate for the

@@ -44,11 +44,13 @@ struct Side {
     const char* ipv6;
     const char* node4;  // ns-3's own addresses, other than the kernel's, so that only the kernel answers for those
     const char* node6;
+    const char* network4;  // /24
+    const char* network6;  // /64
 };
 constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:cafe:0::2", "193.167.0.3",
-                        "fd00:cafe:cafe:0::3"};
+                        "fd00:cafe:cafe:0::3", "193.167.0.0", "fd00:cafe:cafe:0::"};
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
-                         "fd00:cafe:cafe:100::3"};
+                         "fd00:cafe:cafe:100::3", "193.167.100.0", "fd00:cafe:cafe:100::"};
 
 int64_t WallClock() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -79,8 +81,8 @@ class Emulator {
 
     End MakeEnd(const Side& side);
     void Join(End& left, End& right);
-    void AddAddresses(const End& end, const Side& side, Ptr<NetDevice> link, const char* link4, const char* link6,
-                      const char* peer4, const char* peer6);
+    void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
+                      const char* link6, const char* peer4, const char* peer6);
     Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss,
                                           Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
@@ -136,8 +138,8 @@ void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
         }));
 }
 
-void Emulator::AddAddresses(const End& end, const Side& side, Ptr<NetDevice> link, const char* link4,
-                            const char* link6, const char* peer4, const char* peer6) {
+void Emulator::AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link,
+                            const char* link4, const char* link6, const char* peer4, const char* peer6) {
     const auto ipv4 = end.node->GetObject<Ipv4>();
     const auto ipv6 = end.node->GetObject<Ipv6>();
     const auto add = [&](Ptr<NetDevice> device, const char* four, const char* six) {
@@ -152,8 +154,11 @@ void Emulator::AddAddresses(const End& end, const Side& side, Ptr<NetDevice> lin
     add(link, link4, link6);
     ipv4->SetAttribute("IpForward", BooleanValue(true));
     ipv6->SetAttribute("IpForward", BooleanValue(true));
-    Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->SetDefaultRoute(peer4, ipv4->GetInterfaceForDevice(link));
-    Ipv6StaticRoutingHelper().GetStaticRouting(ipv6)->SetDefaultRoute(peer6, ipv6->GetInterfaceForDevice(link));
+    // to the other side's networks alone: with default routes a stray packet would go to and fro until its TTL ends
+    Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->AddNetworkRouteTo(
+        other.network4, "255.255.255.0", peer4, ipv4->GetInterfaceForDevice(link));
+    Ipv6StaticRoutingHelper().GetStaticRouting(ipv6)->AddNetworkRouteTo(
+        other.network6, Ipv6Prefix(64), peer6, ipv6->GetInterfaceForDevice(link));
 }
 
 // A point-to-point channel with a delay of its own per direction.
@@ -204,8 +209,8 @@ void Emulator::Join(End& left, End& right) {
     leftDevice->Attach(channel);
     rightDevice->Attach(channel);
     channel->SetDelays(leftDevice, *m_link.back.delay, *m_link.forward.delay);
-    AddAddresses(left, kLeft, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2", "fd00:cafe:cafe:50::2");
-    AddAddresses(right, kRight, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1", "fd00:cafe:cafe:50::1");
+    AddAddresses(left, kLeft, kRight, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2", "fd00:cafe:cafe:50::2");
+    AddAddresses(right, kRight, kLeft, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1", "fd00:cafe:cafe:50::1");
 }
 
 void Emulator::Tick() {
@@ -305,7 +310,8 @@ void Emulator::Start(const End& left, const End& right) {
     m_realtime = TakeRealtimePriority();
     left.trace->Start();
     right.trace->Start();
-    m_started = WallClock() - Simulator::Now().GetNanoSeconds();
+    const auto simulator = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());
+    m_started = WallClock() - simulator->RealtimeNow().GetNanoSeconds();
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
     std::fflush(stdout);

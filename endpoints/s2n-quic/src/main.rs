@@ -154,12 +154,12 @@ fn split(url: &str) -> Outcome<(&str, &str)> {
     Ok(url.strip_prefix("https://").and_then(|rest| rest.split_once('/')).ok_or(format!("{url} is not a URL"))?)
 }
 
-async fn run<C: CongestionControl + Clone>(congestion_control: C, urls: &[String]) -> Outcome {
+async fn run<C: CongestionControl>(congestion_control: fn() -> C, urls: &[String]) -> Outcome {
     let test = env::var("TESTCASE").unwrap_or_default();
     let mut terminate = signal(SignalKind::terminate())?;
     if env::var("ROLE").as_deref() == Ok("server") {
         return tokio::select! {
-            outcome = serve(congestion_control, &test) => outcome,
+            outcome = serve(congestion_control(), &test) => outcome,
             _ = terminate.recv() => Ok(()),
         };
     }
@@ -172,7 +172,7 @@ async fn run<C: CongestionControl + Clone>(congestion_control: C, urls: &[String
         return Err("nothing to fetch".into());
     }
     for batch in urls.chunks(if test == "multiconnect" { 1 } else { urls.len() }) {
-        fetch_all(congestion_control.clone(), batch).await?;
+        fetch_all(congestion_control(), batch).await?;
     }
     Ok(())
 }
@@ -186,8 +186,8 @@ async fn main() -> std::process::ExitCode {
         congestion_control = if at < arguments.len() { arguments.remove(at) } else { String::new() };
     }
     let outcome = match congestion_control.as_str() {
-        "cubic" => run(Cubic::default(), &arguments).await,
-        "bbr" => run(Bbr::default(), &arguments).await,
+        "cubic" => run(Cubic::default, &arguments).await,
+        "bbr" => run(Bbr::default, &arguments).await,
         _ => Err("--cc is cubic or bbr".into()),
     };
     match outcome {
