@@ -112,5 +112,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file() and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
+        if path.is_file()
+        and path.suffix != ".md"  # words for people rebuild nothing
+        and not NOT_OF_THE_IMAGE.intersection(path.relative_to(folder).parts)
     )

@@ -9,10 +9,12 @@ import java.security.spec.PKCS8EncodedKeySpec;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
 import tech.kwik.agent15.TlsConstants.CipherSuite;
 import tech.kwik.core.*;
 import tech.kwik.core.QuicConnection.QuicVersion;
 import tech.kwik.core.impl.QuicClientConnectionImpl;
+import tech.kwik.core.log.NullLogger;
 import tech.kwik.core.server.*;
 import tech.kwik.core.server.ServerConnectionConfig.RetryRequired;
 
@@ -20,6 +22,7 @@ import tech.kwik.core.server.ServerConnectionConfig.RetryRequired;
 public class Endpoint {
     static final String ALPN = "hq-interop";
     static final String TEST = System.getenv("TESTCASE");
+    static final String KEYS = System.getenv("SSLKEYLOGFILE");
     /** Far more than a long link holds, so that no window bounds the goodput. */
     static final long WINDOW = 32 << 20;
 
@@ -48,9 +51,12 @@ public class Endpoint {
         List<QuicVersion> versions = TEST.equals("v2") ? List.of(QuicVersion.V2, QuicVersion.V1) : List.of(QuicVersion.V1);
         ServerConnector connector = ServerConnector.builder()
                 .withPort(443).withKeyStore(identity(), "leaf", new char[0])
-                .withSupportedVersions(versions).withConfiguration(config).build();
+                .withSupportedVersions(versions).withConfiguration(config)
+                .withLogger(new NullLogger()).build();
         connector.registerApplicationProtocol(ALPN, new Http09());
         connector.start();
+        // Nothing is left to write when it is told to end.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> Runtime.getRuntime().halt(0)));
     }
 
     /** The server's key and certificates; kwik's own reader of PEM files knows RSA keys only. */
@@ -126,16 +132,24 @@ public class Endpoint {
                 .defaultStreamReceiveBufferSize(WINDOW);
         if (TEST.equals("chacha20")) builder.cipherSuite(CipherSuite.TLS_CHACHA20_POLY1305_SHA256);
         if (TEST.equals("v2")) builder.initialVersion(QuicVersion.V1).preferredVersion(QuicVersion.V2);
-        if (System.getenv("SSLKEYLOGFILE") != null) builder.secrets(Path.of(System.getenv("SSLKEYLOGFILE")));
+        Path secrets = Files.createTempFile("secrets", ""); // Each connection begins its file anew.
+        if (KEYS != null) builder.secrets(secrets);
         if (ticket != null) builder.sessionTicket(ticket);
         QuicClientConnection connection = builder.build();
+        try {
+            return fetch(uris, ticket, connection);
+        } finally {
+            if (KEYS != null) Files.write(Path.of(KEYS), Files.readAllBytes(secrets), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        }
+    }
+
+    static QuicSessionTicket fetch(List<URI> uris, QuicSessionTicket ticket, QuicClientConnection connection) throws Exception {
         List<QuicStream> early = List.of();
         if (TEST.equals("zerortt") && ticket != null) {
             early = connection.connect(uris.stream().map(uri -> new QuicClientConnection.StreamEarlyData(request(uri), true)).toList());
         } else {
             connection.connect();
         }
-        if (TEST.equals("keyupdate")) ((QuicClientConnectionImpl) connection).updateKeys();
         ExecutorService workers = Executors.newCachedThreadPool();
         List<Future<Long>> downloads = new ArrayList<>();
         for (int i = 0; i < uris.size(); i++) {
@@ -148,6 +162,8 @@ public class Endpoint {
         connection.close();
         return tickets.isEmpty() ? null : tickets.get(tickets.size() - 1);
     }
+
+    static final AtomicBoolean updated = new AtomicBoolean();
 
     static byte[] request(URI uri) {
         return ("GET " + uri.getPath() + "\r\n").getBytes(StandardCharsets.US_ASCII);
@@ -162,6 +178,9 @@ public class Endpoint {
         }
         Path file = Path.of("/downloads", Path.of(uri.getPath()).getFileName().toString());
         try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file))) {
+            out.write(stream.getInputStream().readNBytes(1));
+            // Not before the handshake is confirmed, as it is when an answer arrives.
+            if (TEST.equals("keyupdate") && !updated.getAndSet(true)) ((QuicClientConnectionImpl) connection).updateKeys();
             return stream.getInputStream().transferTo(out);
         }
     }
