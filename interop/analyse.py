@@ -36,15 +36,18 @@ HTTP3 = "HTTP/3: the streams were not compared with the files."
 def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
     """What became of a run whose files lie in ``directory``.
 
-    The evidence is looked at first, then the traces' structure, the files, and what the traces say. Our own faults
+    The evidence is looked at first, then the files, the traces' structure, and what the traces say. Our own faults
     end in ``ERROR`` and never in a number. A run that timed out has the measured loss, but no goodput.
     Raises MachineError if there is no tshark.
     """
     verdict = _evidence_verdict(evidence, run.test_case)
     if verdict is not None:
         return verdict, _loss_only(directory) if verdict.outcome is Outcome.TIMEOUT else None
+    verdict = checks.files(evidence.offered, evidence.downloaded)
+    if verdict is not None:
+        return verdict, None
     states = check(directory / CLIENT_TRACE), check(directory / SERVER_TRACE)
-    verdict = _structure(states, evidence) or checks.files(evidence.offered, evidence.downloaded)
+    verdict = _structure(states, evidence)
     if verdict is not None:
         return verdict, None
     try:

@@ -40,6 +40,8 @@ def harness(evidence: Evidence) -> Verdict | None:
     if evidence.fault or evidence.fault_code:
         known = {code.value: code for code in ErrorCode}
         code = known.get(evidence.fault_code) or ErrorCode.HARNESS_FAULT
+        if code is ErrorCode.ARTEFACT_LIMIT:  # what an endpoint leaves is its own doing
+            return failed(code, evidence.fault)
         return our_error(code, evidence.fault or "The run broke off without saying why.")
     if evidence.timed_out in (Deadline.CREATE, Deadline.COLLECT, Deadline.REMOVE):
         spent = evidence.phases.get(evidence.timed_out.value)
@@ -63,7 +65,11 @@ def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
         if not end.killed and end.status is not None and 128 < end.status <= 128 + 64:
             return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}.")
     if evidence.timed_out is Deadline.READY:
-        spent = evidence.phases.get(Deadline.READY.value)
+        server = evidence.server
+        if server is not None and not server.killed and server.status is not None:
+            reason = f"The server ended with exit status {server.status} before it was ready."
+            return failed(ErrorCode.SERVER_EXITED, reason)
+        spent = evidence.phases.get("start")
         after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
         return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.")
     return None

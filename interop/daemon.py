@@ -37,8 +37,8 @@ class StartFailure(Exception):  # noqa: N818 - what happened, not a class of err
 class Realtime:
     """Real-time budget under cgroup v1, microseconds; once it is used up, the kernel waits until the period ends."""
 
-    runtime: int = 65_000
-    period: int = 100_000
+    runtime: int = 9_000
+    period: int = 10_000
 
 
 @dataclass(frozen=True)

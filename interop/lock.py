@@ -13,11 +13,15 @@ from pathlib import Path
 
 from interop.errors import LockedError, MachineError
 
+FOLDERS = ("/run/lock", "/tmp")
+"""Folders for locks, the preferred one first."""
+
 
 def lock_path(daemon: str) -> Path:
-    """Where the lock of the daemon with this identity lies."""
+    """Where the lock of the daemon with this identity lies: the same for all, whatever their TMPDIR."""
     safe = "".join(character if character.isalnum() else "-" for character in daemon)
-    return Path(tempfile.gettempdir(), f"quicsat-{safe}.lock")
+    folder = next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), tempfile.gettempdir())
+    return Path(folder, f"quicsat-{safe}.lock")
 
 
 @contextmanager

@@ -275,12 +275,15 @@ def _await_end(
 
 def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record: _Record) -> None:
     client, server = endpoints[Role.CLIENT], endpoints[Role.SERVER]
+    linger = LINGER_ROUND_TRIPS * run.test_case.link.round_trip_delay
+    if not record.timed_out and not server.running():
+        client.wait(linger)  # a server may end as soon as it has served
     record.exits.setdefault(Role.CLIENT, client.exit())
     if client.running():
         client.stop(grace=0)
         record.exits[Role.CLIENT] = client.exit()
     elif server.running():
-        server.wait(LINGER_ROUND_TRIPS * run.test_case.link.round_trip_delay)
+        server.wait(linger)
     server.stop(grace=STOP_GRACE)
     record.exits.setdefault(Role.SERVER, server.exit())
     link.stop()

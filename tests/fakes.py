@@ -419,7 +419,7 @@ def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -
     """Let the whole command use ``engine``; its lock lies in ``folder``, and no reaper process is started."""
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(measure, "watched_over", lambda *_: nullcontext())
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("interop.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
 
 

@@ -26,7 +26,7 @@ from tests.traces import Row, columns
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
 CASE = TestCase("terrestrial", "T", "", LINK, (1000,), 10, 60.0, client_test="transfer", server_test="goodput")
 KILLED = Exit(137, killed=True)
-DONE = Evidence("", 1, client=Exit(0), server=KILLED, phases={"ready": 10.0, "collect": 2.5})
+DONE = Evidence("", 1, client=Exit(0), server=KILLED, phases={"start": 10.0, "collect": 2.5})
 REPORT = SimulatorReport(0, True, 0, 0.001, 0, LinkCounters(1, 1, 0, 0), LinkCounters(1, 1, 0, 0))
 
 
@@ -52,6 +52,8 @@ def test_our_own_faults() -> None:
     assert is_fault(checks.harness(full), Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full.")
     odd = replace(DONE, fault_code="who-knows")
     assert is_fault(checks.harness(odd), Outcome.ERROR, ErrorCode.HARNESS_FAULT, "without saying why")
+    bomb = replace(DONE, fault_code="artefact-limit", fault="Too much.")
+    assert is_fault(checks.harness(bomb), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
     late = replace(DONE, timed_out=Deadline.COLLECT)
     assert is_fault(checks.harness(late), Outcome.ERROR, ErrorCode.DAEMON_FAULT, '"collect" did not end within 2.5 s')
 
@@ -65,7 +67,8 @@ def test_our_own_faults() -> None:
         ({"client": Exit(137, out_of_memory=True)}, "failed", "out-of-memory", "The client ran out of the memory"),
         ({"client": Exit(1), "server": Exit(139)}, "failed", "crashed", "The server was ended by signal 11 (SIGSEGV)"),
         ({"client": Exit(191)}, "failed", "crashed", "signal 63"),
-        ({"client": None, "timed_out": Deadline.READY}, "failed", "server-not-ready", "not ready after 10.0 s"),
+        ({"server": KILLED, "timed_out": Deadline.READY}, "failed", "server-not-ready", "not ready after 10.0 s"),
+        ({"server": Exit(1), "timed_out": Deadline.READY}, "failed", "server-exited", "exit status 1 before it was"),
     ],
 )  # fmt: skip
 def test_endpoints_that_gave_up(changes: dict[str, object], outcome: str, code: str, words: str) -> None:

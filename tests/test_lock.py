@@ -15,8 +15,9 @@ from interop.lock import exclusive, lock_path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOLDER = """
-import sys, tempfile
-tempfile.tempdir = sys.argv[1]
+import sys
+from interop import lock
+lock.FOLDERS = (sys.argv[1],)
 from interop.lock import exclusive
 with exclusive("A:B", "campaign 1"):
     print("locked", flush=True)
@@ -26,7 +27,7 @@ with exclusive("A:B", "campaign 1"):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("interop.lock.FOLDERS", (str(tmp_path),))
     return tmp_path
 
 

@@ -12,6 +12,7 @@ import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 import tech.kwik.agent15.TlsConstants.CipherSuite;
 import tech.kwik.core.*;
+import tech.kwik.core.QuicClientConnection.StreamEarlyData;
 import tech.kwik.core.QuicConnection.QuicVersion;
 import tech.kwik.core.impl.QuicClientConnectionImpl;
 import tech.kwik.core.log.NullLogger;
@@ -48,7 +49,8 @@ public class Endpoint {
                 .maxOpenPeerInitiatedBidirectionalStreams(1000)
                 .retryRequired(TEST.equals("retry") ? RetryRequired.Always : RetryRequired.Never)
                 .build();
-        List<QuicVersion> versions = TEST.equals("v2") ? List.of(QuicVersion.V2, QuicVersion.V1) : List.of(QuicVersion.V1);
+        List<QuicVersion> versions = new ArrayList<>(List.of(QuicVersion.V1));
+        if (TEST.equals("v2")) versions.add(0, QuicVersion.V2);
         ServerConnector connector = ServerConnector.builder()
                 .withPort(443).withKeyStore(identity(), "leaf", new char[0])
                 .withSupportedVersions(versions).withConfiguration(config)
@@ -62,7 +64,8 @@ public class Endpoint {
     /** The server's key and certificates; kwik's own reader of PEM files knows RSA keys only. */
     static KeyStore identity() throws Exception {
         String pem = Files.readString(Path.of("/certs/priv.key")).replaceAll("-----[A-Z ]+-----|\\s", "");
-        PrivateKey key = KeyFactory.getInstance("EC").generatePrivate(new PKCS8EncodedKeySpec(Base64.getDecoder().decode(pem)));
+        var encoded = new PKCS8EncodedKeySpec(Base64.getDecoder().decode(pem));
+        PrivateKey key = KeyFactory.getInstance("EC").generatePrivate(encoded);
         KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
         store.setKeyEntry("leaf", key, new char[0], certificates("/certs/cert.pem").toArray(Certificate[]::new));
@@ -100,9 +103,8 @@ public class Endpoint {
             StringBuilder request = new StringBuilder();
             for (int c; (c = stream.getInputStream().read()) != -1 && c != '\n'; ) request.append((char) c);
             String path = request.toString().trim().replaceFirst("^GET /*", "");
-            try (OutputStream body = stream.getOutputStream()) {
-                Files.copy(Path.of("/www", path), body);
-            }
+            Files.copy(Path.of("/www", path), stream.getOutputStream());
+            stream.getOutputStream().close();
         } catch (IOException | RuntimeException fault) {
             System.err.println(fault);
             stream.resetStream(1);
@@ -139,14 +141,17 @@ public class Endpoint {
         try {
             return fetch(uris, ticket, connection);
         } finally {
-            if (KEYS != null) Files.write(Path.of(KEYS), Files.readAllBytes(secrets), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            if (KEYS != null) {
+                Files.writeString(Path.of(KEYS), Files.readString(secrets), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            }
         }
     }
 
-    static QuicSessionTicket fetch(List<URI> uris, QuicSessionTicket ticket, QuicClientConnection connection) throws Exception {
+    static QuicSessionTicket fetch(List<URI> uris, QuicSessionTicket ticket, QuicClientConnection connection)
+            throws Exception {
         List<QuicStream> early = List.of();
         if (TEST.equals("zerortt") && ticket != null) {
-            early = connection.connect(uris.stream().map(uri -> new QuicClientConnection.StreamEarlyData(request(uri), true)).toList());
+            early = connection.connect(uris.stream().map(uri -> new StreamEarlyData(request(uri), true)).toList());
         } else {
             connection.connect();
         }
@@ -180,7 +185,9 @@ public class Endpoint {
         try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file))) {
             out.write(stream.getInputStream().readNBytes(1));
             // Not before the handshake is confirmed, as it is when an answer arrives.
-            if (TEST.equals("keyupdate") && !updated.getAndSet(true)) ((QuicClientConnectionImpl) connection).updateKeys();
+            if (TEST.equals("keyupdate") && !updated.getAndSet(true)) {
+                ((QuicClientConnectionImpl) connection).updateKeys();
+            }
             return stream.getInputStream().transferTo(out);
         }
     }

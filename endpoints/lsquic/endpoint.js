@@ -1,5 +1,5 @@
 #!/endpoint/bun
-// lsquic, as Bun's node:quic offers it, as an endpoint: HTTP/0.9 and HTTP/3, client or server, chosen by ROLE and TESTCASE.
+// lsquic, as Bun offers it in node:quic, as an endpoint: HTTP/0.9 and HTTP/3, client or server, by ROLE and TESTCASE.
 
 import { createPrivateKey } from "node:crypto";
 import { lookup } from "node:dns/promises";
@@ -132,7 +132,7 @@ async function fetchFile(session, { host, pathname }) {
   const headers = { ":method": "GET", ":scheme": "https", ":authority": host, ":path": pathname };
   const stream = await session.createBidirectionalStream(h3 ? { headers } : request);
   const aborted = new Promise((_, reject) => (stream.onreset = stream.onerror = reject));
-  if (h3) stream.onheaders = (answer) => answer[":status"] !== "200" && stream.destroy(new Error(`status ${answer[":status"]}`));
+  if (h3) stream.onheaders = ({ ":status": status }) => status === "200" || stream.destroy(new Error(`status ${status}`));
   const file = Bun.file(join("/downloads", basename(pathname))).writer({ highWaterMark: 1 << 20 });
   const receive = async () => {
     for await (const parts of stream) for (const part of parts) file.write(part);

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from interop import links
 from interop.analyse import analyse
 from interop.campaign import ATTEMPTS
 from interop.daemon import Container, ContainerSpec, Daemon
-from interop.links import Testbed
 from interop.links.ns3 import Ns3Backend
 from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
 from interop.transfer import Surroundings, transfer
@@ -44,7 +44,7 @@ class Bench:
     """A testbed for one run after another."""
 
     daemon: Daemon
-    testbed: Testbed
+    testbed: links.Testbed
     images: Mapping[str, str]
     folder: Path
     runs: int = 0
@@ -93,7 +93,7 @@ def implementation(commands: str) -> Implementation:
 
 
 @pytest.fixture(scope="module")
-def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, Testbed]]:
+def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, links.Testbed]]:
     small = SmallDaemon(daemon.url, daemon.campaign)
     with Ns3Backend(small, image_ids["simulator"]).open() as testbed:
         yield small, testbed
@@ -101,7 +101,7 @@ def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterato
 
 
 @pytest.fixture
-def bench(testbed: tuple[Daemon, Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
+def bench(testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
     return Bench(*testbed, image_ids, tmp_path)
 
 
@@ -249,7 +249,7 @@ def test_the_next_run_is_unharmed(bench: Bench, harm: str) -> None:
 
 @pytest.mark.parametrize("harm", ["ip link set eth0 name other", "ip link del eth0", "ip link add eth9 type dummy"])
 def test_a_testbed_beyond_repair_is_our_fault_and_replaced(
-    harm: str, testbed: tuple[Daemon, Testbed], image_ids: Mapping[str, str], tmp_path: Path
+    harm: str, testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path
 ) -> None:
     daemon = testbed[0]
     backend = Ns3Backend(daemon, image_ids["simulator"])
