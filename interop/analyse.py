@@ -46,14 +46,12 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     verdict = checks.files(evidence.offered, evidence.downloaded)
     if verdict is not None:
         return verdict, None
-    states = check(directory / CLIENT_TRACE), check(directory / SERVER_TRACE)
-    verdict = _structure(states, evidence)
-    if verdict is not None:
-        return verdict, None
     try:
-        traces = _read(directory, states)
+        traces = _read(directory, evidence)
     except HarnessFault as fault:
         return checks.our_error(ErrorCode(fault.code), fault.reason), None
+    if isinstance(traces, Verdict):
+        return traces, None
     sizes = tuple(file.size for file in evidence.offered)
     verdict = _trace_verdict(traces, run.as_told, sizes)
     if verdict is not None:
@@ -92,7 +90,6 @@ class _Traces:
     """Both traces of a run, read once."""
 
     client: Trace
-    server: Trace
     at_server: Datagrams
     forward: metrics.Passage
     back: metrics.Passage
@@ -110,17 +107,25 @@ class _Traces:
         return bool((answers & self.client.decrypted).any())
 
 
-def _read(directory: Path, states: tuple[TraceState, TraceState]) -> _Traces:
-    """Both traces, one tshark each, at the same time; raises HarnessFault, MachineError."""
-    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+def _read(directory: Path, evidence: Evidence) -> _Traces | Verdict:
+    """Both traces, or what is wrong with them; raises HarnessFault, MachineError.
+
+    tshark reads the client's while the server's, of which no stream is looked at, is walked.
+    """
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
-    with ThreadPoolExecutor(len(paths)) as pool:
-        readings = [pool.submit(read, path, keys, state.packets) for path, state in zip(paths, states, strict=True)]
-        client, server = (reading.result() for reading in readings)
-    at_client, at_server = (state.datagrams for state in states)
+    at_client = check(directory / CLIENT_TRACE)
+    with ThreadPoolExecutor(1) as pool:
+        whole = at_client.condition is Condition.OK
+        reading = pool.submit(read, directory / CLIENT_TRACE, keys, at_client.packets) if whole else None
+        states = at_client, check(directory / SERVER_TRACE)
+        verdict = _structure(states, evidence)
+        if verdict is not None or reading is None:
+            return verdict or checks.our_error(TRACE_CODES[at_client.condition], at_client.reason)
+        client = reading.result()
+    payload = states[0].datagrams
     return _Traces(
-        client, server, at_server, *_passages(at_client, at_server),
-        payload=int(at_client.size[at_client.from_server].sum()),
+        client, states[1].datagrams, *_passages(states[0].datagrams, states[1].datagrams),
+        payload=int(payload.size[payload.from_server].sum()),
         keys=len(keys),
         cut=sum(state.cut for state in states),
     )  # fmt: skip
@@ -183,7 +188,6 @@ def _measure(traces: _Traces, evidence: Evidence, test_case: TestCase, size: int
         "time_to_first_byte": metrics.time_to_first_byte(client),
         "completion_time": metrics.completion_time(client),
         "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.at_server, size),
-        "retransmitted": metrics.retransmitted(traces.server),
         "loss_forward": traces.forward.loss if not traces.cut else None,
         "loss_return": traces.back.loss if not traces.cut else None,
         "queue_loss": metrics.queue_loss(report) if report is not None else None,

@@ -37,7 +37,6 @@ METRICS: tuple[Metric, ...] = (
     Metric("time_to_first_byte", "s", "Time to first byte", "lower"),
     Metric("completion_time", "s", "Completion time", "lower"),
     Metric("sent_per_useful_byte", "1", "UDP payload sent per byte of the files", "lower"),
-    Metric("retransmitted", "1", "Share of stream bytes sent again", "lower"),
     Metric("loss_forward", "1", "Share of packets lost, forward (queue and link)", "lower"),
     Metric("loss_return", "1", "Share of packets lost, return (queue and link)", "lower"),
     Metric("queue_loss", "1", "Share of packets dropped by the queue, forward", "lower"),
@@ -98,13 +97,6 @@ def completion_time(client: Trace) -> float | None:
 def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
     """UDP payload that the server sent (``server``: its side of the link) per byte of the files."""
     return int(server.size[server.from_server].sum()) / size if size else None
-
-
-def retransmitted(server: Trace) -> float | None:
-    """Share of the STREAM bytes sent by the server (``server``: its side of the link) that it had sent before."""
-    rows = response_frames(server)
-    total = int(server.frames.length[rows].sum())
-    return 1 - int(new_bytes(server)[rows].sum()) / total if total else None
 
 
 def queue_loss(report: SimulatorReport) -> float | None:

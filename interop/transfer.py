@@ -120,10 +120,11 @@ def _carry_out(
     run: Run, around: Surroundings, inputs: Inputs, directory: Path, record: _Record, evidence: Evidence
 ) -> Evidence:
     with ExitStack() as stack:
-        with record.phase("create"):
-            around.testbed.reset()
+        with record.phase("create"), ThreadPoolExecutor(1) as pool:
+            clean = pool.submit(around.testbed.reset)
             link = stack.enter_context(around.testbed.link(run))
             endpoints = _create(run, around, inputs, stack)
+            clean.result()
         events: SimpleQueue[Event] = SimpleQueue()
         try:
             if _start(run, around, link, endpoints, events, record):

@@ -86,7 +86,6 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
         "time_to_first_byte": 1.8,
         "completion_time": 5.0,
         "sent_per_useful_byte": payload / SIZE,
-        "retransmitted": 0.2,
         "loss_forward": 1 / 6,
         "loss_return": 0.0,
         "queue_loss": 0.0,
@@ -99,7 +98,7 @@ def test_without_key_log_there_is_still_a_goodput(directory: Path) -> None:
     assert measurement is not None
     assert measurement.values["goodput"] == pytest.approx(8 * SIZE / 3.2)
     assert measurement.notes == (module.NO_KEYS,)
-    assert {"stream_goodput", "retransmitted", "completion_time"}.isdisjoint(measurement.values)
+    assert {"stream_goodput", "completion_time"}.isdisjoint(measurement.values)
 
 
 def test_a_key_log_of_another_run(directory: Path) -> None:

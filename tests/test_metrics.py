@@ -50,12 +50,10 @@ def test_what_cannot_be_known_is_none() -> None:
     assert metrics.handshake_time(silent) is None
     assert metrics.time_to_first_byte(silent) is None
     assert metrics.completion_time(columns()) is None
-    assert metrics.retransmitted(silent) is None
     assert metrics.sent_per_useful_byte(datagram_columns([]), 0) is None
 
 
 def test_shares_of_what_was_sent() -> None:
-    assert metrics.retransmitted(CLIENT) == pytest.approx(1 / 3)
     sent = datagram_columns([(0, True, 1), (0, True, 2), (0, False, 3)], size=1500)
     assert metrics.sent_per_useful_byte(sent, SIZE) == 1.5
     counters = LinkCounters(received=200, delivered=190, queue_drops=8, loss_drops=2)
