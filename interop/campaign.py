@@ -121,6 +121,8 @@ class Campaign:
     def _attempt(self, run: Run) -> RunResult:
         directory = self._journal.directory / run.path
         for attempt in range(1, ATTEMPTS + 1):
+            if self._conditions.stop.is_set():
+                raise Interrupted
             self._check_disk()
             result = self._run_once(run, directory, attempt)
             verdict = result.verdict

@@ -6,8 +6,10 @@ Commands import what they need when they run: docker and numpy take half a secon
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -15,11 +17,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, ClassVar, NoReturn
 
 from interop import __version__, export, inventory, plan, tables
 from interop.errors import HarnessFault, InputError, UserError
 from interop.model import Outcome, ResultSet, Run, RunResult
-from interop.names import printable
+from interop.names import did_you_mean, printable
 from interop.units import mbit_per_s, percent, seconds
 
 COMMANDS = ("run", "plan", "list", "show", "export", "images", "doctor", "clean")
@@ -42,6 +45,9 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "run")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an odd locale must not end in a traceback
     options = _parser(root).parse_args(words)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     try:
@@ -55,6 +61,9 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
+    except OSError as error:
+        _say(f"what was to be shown or read could not be: {error}")
+        return MACHINE
     except KeyboardInterrupt:
         _say("stopped by signal 2")
         return 128 + signal.SIGINT
@@ -63,19 +72,40 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
 # ---- options --------------------------------------------------------------------------------
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells the nearest known word with each word that it does not know."""
+
+    known: ClassVar[set[str]] = set()
+    """Commands, options and choices of all commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
+
+    def add_argument(self, *flags: Any, **options: Any) -> argparse.Action:
+        """As always, and remember the words."""
+        action = super().add_argument(*flags, **options)
+        self.known.update(action.option_strings, map(str, action.choices or ()))
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        """One message and exit status 2."""
+        wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
+        hints = "".join(did_you_mean(first or second, self.known) for first, second in wrong)
+        self.exit(USAGE, f"{self.prog}: {printable(message)}.{hints} See {self.prog} --help.\n")
+
+
 def _parser(root: Path) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="run.py",
         description="Measure QUIC implementations over satellite links. Without a command: run.",
         epilog=EXAMPLES + STATUSES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"quicsat {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
 
     def command(name: str, act: Callable[[argparse.Namespace, Path], int], text: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, description=text, epilog=STATUSES,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+        sub = commands.add_parser(name, help=text, description=text, epilog=STATUSES)
+        parser.known.add(name)
         sub.add_argument("-d", "--debug", action="store_true", help="tell more on the standard error output")
         sub.set_defaults(act=act)
         return sub
@@ -159,9 +189,8 @@ def _run(options: argparse.Namespace, root: Path) -> int:
     from interop import images, measure
 
     selection, runs, seed = _select(options, root)
-    if options.json and not options.json.absolute().parent.is_dir():
-        message = f"{options.json}: there is no such directory; make it, or name another file with -j."
-        raise InputError(message)
+    if options.json:
+        _check_target(options.json)
     settings = measure.Settings(
         url=_daemon_url(),
         root=root,
@@ -221,10 +250,19 @@ def _show(options: argparse.Namespace, _root: Path) -> int:
 def _export(options: argparse.Namespace, _root: Path) -> int:
     from interop import store
 
+    _check_target(options.file)
     results = store.load(options.directory).result_set
     convert = export.to_qir if options.format == "qir" else export.to_qir_se
     export.write_json(options.file, convert(results, _log_dir(options.directory, options.file)))
     return SUCCESS
+
+
+def _check_target(file: Path) -> None:
+    """Raise InputError now rather than after hours of measuring."""
+    if not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: there is no such directory; make it, or name another file.")
+    if file.is_dir():
+        raise InputError(f"{file}: is a directory; name a file.")
 
 
 def _log_dir(directory: Path, file: Path) -> str:
@@ -310,7 +348,7 @@ def _print_results(results: ResultSet, *, markdown: bool) -> None:
         print(tables.failures(results, colour=colour, width=width, markdown=markdown))
         print()
     if results.results:
-        print(tables.overhead(results))
+        print(tables.overhead(results, markdown=markdown))
 
 
 def _status(results: ResultSet) -> int:

@@ -220,10 +220,11 @@ class Daemon:
             yield
         except docker.errors.ImageNotFound as error:
             raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot {verb} {what}: {_first_line(error)}") from error
+        except docker.errors.NotFound as error:
+            reason = f"cannot {verb} {what}: {_first_line(error)}; does somebody else clean up at this daemon?"
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason) from error
         except LIBRARY_ERRORS as error:
             raise HarnessFault(ErrorCode.DAEMON_FAULT, f"cannot {verb} {what}: {_first_line(error)}") from error
-
-    # ---- containers ------------------------------------------------------------------------
 
     @contextmanager
     def container(self, spec: ContainerSpec) -> Iterator[Container]:
@@ -313,8 +314,6 @@ class Daemon:
             network["Name"]: tuple(config["Subnet"] for config in (network["IPAM"].get("Config") or ()))
             for network in networks
         }
-
-    # ---- images ----------------------------------------------------------------------------
 
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""

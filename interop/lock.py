@@ -39,7 +39,8 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LockedError(f"Another campaign uses this Docker daemon: {_holder(file.read())}.") from None
+            message = f"Another campaign uses this Docker daemon: {_holder(file.read())}. Try again when it has ended."
+            raise LockedError(message) from None
         file.truncate(0)
         json.dump({"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}, file)
         file.flush()

@@ -239,7 +239,7 @@ def _ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def overhead(result_set: ResultSet) -> str:
+def overhead(result_set: ResultSet, *, markdown: bool = False) -> str:
     """Where the time of the runs went: median and most seconds per phase, over the runs that had the phase."""
     results = [result for result in result_set.results if result.evidence.phases]
     if not results:
@@ -248,7 +248,8 @@ def overhead(result_set: ResultSet) -> str:
     rows = [_durations(phase, [result.evidence.phases.get(phase) for result in results]) for phase in phases]
     rows.append(_durations("all but transfer", [result.evidence.overhead for result in results]))
     rows.append(_durations("total", [sum(result.evidence.phases.values()) for result in results]))
-    return draw(["phase", "median", "most", "runs"], rows, right=("median", "most", "runs"), below=2)
+    header = ["phase", "median", "most", "runs"]
+    return draw(header, rows, markdown=markdown, right=("median", "most", "runs"), below=2)
 
 
 def _durations(name: str, durations: Sequence[float | None]) -> list[str]:

@@ -393,3 +393,19 @@ def test_a_closed_pipe_is_no_fault() -> None:
     command = f"{sys.executable} run.py list; echo status $? >&2"
     done = subprocess.run(["bash", "-c", f"({command}) | true"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["pln"], "Did you mean plan?"),
+        (["run", "--repetitons", "1"], "Did you mean --repetitions?"),
+        (["show", "--markdwn"], "Did you mean --markdown?"),
+    ],
+)
+def test_a_mistyped_option_or_command_gets_the_nearest_one(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(ROOT, words)
+    assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)

@@ -9,7 +9,10 @@ my $TCP_CONGESTION = 13;    # Linux; the module has no name for it.
 my ($congestion_control, @command) = @ARGV;
 $^F = 255;                  # The sockets stay open in nginx.
 
-my @addresses = ([ AF_INET, pack_sockaddr_in(443, INADDR_ANY) ], [ AF_INET6, pack_sockaddr_in6(443, inet_pton(AF_INET6, "::")) ]);
+my @addresses = (
+    [ AF_INET, pack_sockaddr_in(443, INADDR_ANY) ],
+    [ AF_INET6, pack_sockaddr_in6(443, inet_pton(AF_INET6, "::")) ],
+);
 my @sockets;
 for my $address (@addresses) {
     my ($family, $name) = @$address;
