@@ -36,9 +36,9 @@ TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS,
 SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
 FAST = replace(TERRESTRIAL, forward_rate=100 * MBPS, return_rate=100 * MBPS, forward_queue=1000, return_queue=1000)
 OVERLOAD, NEARLY_FULL = 1.3, 0.95
-RATES = (20.0, 50.0, 250.0)
-LADDER = (300.0, 350.0, 400.0, 500.0)
-"""Mbit/s tried beyond those that have a bar, until one is missed."""
+RATES = (20.0, 50.0)
+LADDER = (100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0)
+"""Mbit/s tried beyond those that have a bar, until one is missed: 250 if the machine can, else what it can."""
 LOSS = UniformLoss(1 * PERCENT)
 LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
 """Packets per direction, payload in bytes, packets per second."""
