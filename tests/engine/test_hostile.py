@@ -138,7 +138,7 @@ def test_clients(bench: Bench, client: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("server", "code"),
     [
-        ("exit 1", "server-not-ready"),
+        ("exit 1", "server-exited"),
         ("exit 127", "unsupported"),
         ("bash -c 'kill -SEGV $$'; exit $?", "crashed"),
         (DEAF, "server-not-ready"),
