@@ -25,7 +25,6 @@ from interop.model import Outcome, ResultSet, Run, RunResult
 from interop.names import did_you_mean, printable
 from interop.units import mbit_per_s, percent, seconds
 
-COMMANDS = ("run", "plan", "list", "show", "export", "images", "doctor", "clean")
 SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
 EXAMPLES = """\
 examples:
