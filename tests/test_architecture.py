@@ -16,7 +16,7 @@ LAYERS = (
     "errors model units",  # nouns
     "columns names records schema.summary",  # nouns of one subject each
     # one concern each
-    "archive daemon documents host inputs lock packets pcap quantities recipes schema.document streams variants",
+    "archive daemon documents host inputs lock packets pcap quantities recipes schema.document series streams variants",
     "checks entries images implementations links metrics plan reaper trace",  # verbs, each made of those
     "checkup inventory links.ns3 links.real stock store",
     "export transfer",
@@ -32,13 +32,14 @@ ONLY_IMPORTER = {
     "docker": "daemon",
     "prettytable": "tables",
     "termcolor": "tables",
+    "pyarrow": "series",
     "pyshark": "trace",
 }
 TSHARK_CALLER = "trace"
 SPEAKER = "cli"  # the only module that prints and exits
 NEVER = ("plots", "testcases", "tests", "run", "matplotlib", "seaborn")  # what the core does not know
 # What the folders on top of the core may import of it.
-ON_TOP = {"testcases": {"model", "units", "checks"}, "plots": {"model", "units"}}
+ON_TOP = {"testcases": {"model", "units", "checks"}, "plots": {"model", "series", "units"}}
 MOST_LINES = 400
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
