@@ -14,6 +14,9 @@ from interop.stack import Implementation as Implementation
 from interop.stack import Protocol as Protocol
 from interop.stack import Role as Role
 from interop.stack import Variant as Variant
+from interop.verdicts import ErrorCode as ErrorCode
+from interop.verdicts import Outcome as Outcome
+from interop.verdicts import Verdict as Verdict
 
 # ---- what can be measured -------------------------------------------------------------------
 
@@ -248,52 +251,6 @@ class Evidence:
 # ---- what it means --------------------------------------------------------------------------
 
 
-class Outcome(StrEnum):
-    """What became of a run."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    UNSUPPORTED = "unsupported"
-    ERROR = "error"
-    """Our fault; it says nothing about the pair."""
-
-
-class ErrorCode(StrEnum):
-    """Why a run did not succeed. Those that QIR-SE knows too are translated by ``interop.export``."""
-
-    NONE = ""
-    # of the pair
-    UNSUPPORTED = "unsupported"
-    NOT_COMPLIANT = "not-compliant"
-    TIMEOUT = "timeout"
-    SERVER_NOT_READY = "server-not-ready"
-    SERVER_EXITED = "server-exited"
-    CLIENT_FAILED = "client-failed"
-    CRASHED = "crashed"
-    OUT_OF_MEMORY = "out-of-memory"
-    FILE_MISSING = "file-missing"
-    FILE_EXTRA = "file-extra"
-    FILE_SIZE = "file-size"
-    FILE_CONTENT = "file-content"
-    HANDSHAKE_COUNT = "handshake-count"
-    WRONG_VERSION = "wrong-version"
-    # ours
-    TRACE_EMPTY = "trace-empty"
-    TRACE_TRUNCATED = "trace-truncated"
-    TRACE_CORRUPT = "trace-corrupt"
-    TRACE_MISMATCH = "trace-mismatch"
-    ANALYSIS_FAILED = "analysis-failed"
-    SIMULATOR_FAILED = "simulator-failed"
-    SIMULATOR_LAG = "simulator-lag"
-    IMAGE_MISSING = "image-missing"
-    ARTEFACT_LIMIT = "artefact-limit"
-    DAEMON_FAULT = "daemon-fault"
-    DISK_FULL = "disk-full"
-    INTERRUPTED = "interrupted"
-    HARNESS_FAULT = "harness-fault"
-
-
 @dataclass(frozen=True)
 class Measurement:
     """The numbers of one run; units and labels are in ``interop.metrics.METRICS``."""
@@ -301,16 +258,6 @@ class Measurement:
     values: dict[str, float]
     notes: tuple[str, ...] = ()
     """Restrictions of these numbers, e.g. that no key log allowed to check the stream."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Outcome of a run with its reason."""
-
-    outcome: Outcome
-    code: ErrorCode = ErrorCode.NONE
-    reason: str = ""
-    """One sentence."""
 
 
 @dataclass(frozen=True)

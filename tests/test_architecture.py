@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a module imports from the layers above its own line, and never from its own layer.
 LAYERS = (
-    "stack",
+    "stack verdicts",
     "errors model units",  # nouns
     "columns names records schema.summary",  # nouns of one subject each
     # one concern each
