@@ -9,6 +9,24 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from interop.emulation import Blackhole as Blackhole
+from interop.emulation import Corruption as Corruption
+from interop.emulation import CorruptionMode as CorruptionMode
+from interop.emulation import CrossTraffic as CrossTraffic
+from interop.emulation import CrossTrafficReport as CrossTrafficReport
+from interop.emulation import EmulatedLink as EmulatedLink
+from interop.emulation import GilbertElliottLoss as GilbertElliottLoss
+from interop.emulation import Interval as Interval
+from interop.emulation import LinkCounters as LinkCounters
+from interop.emulation import Loss as Loss
+from interop.emulation import Mapping as Mapping
+from interop.emulation import QueueMode as QueueMode
+from interop.emulation import Rebind as Rebind
+from interop.emulation import Rebinding as Rebinding
+from interop.emulation import SimulatorReport as SimulatorReport
+from interop.emulation import TimersFrom as TimersFrom
+from interop.emulation import Towards as Towards
+from interop.emulation import UniformLoss as UniformLoss
 from interop.stack import CongestionControl as CongestionControl
 from interop.stack import Implementation as Implementation
 from interop.stack import Protocol as Protocol
@@ -19,59 +37,6 @@ from interop.verdicts import Outcome as Outcome
 from interop.verdicts import Verdict as Verdict
 
 # ---- what can be measured -------------------------------------------------------------------
-
-
-class QueueMode(StrEnum):
-    """How a configured queue length becomes a buffer."""
-
-    EXACT = "exact"
-    """Exactly as many packets as asked."""
-    PAPER = "paper"
-    """As QIR-SE really had it: asymmetric-p2p 100 packets more, simple-p2p 1 packet more."""
-
-
-@dataclass(frozen=True)
-class UniformLoss:
-    """Independent loss of UDP packets."""
-
-    rate: float
-    """Share of packets lost, 0..1."""
-
-
-@dataclass(frozen=True)
-class GilbertElliottLoss:
-    """Bursty loss: two states, a packet in the bad one is lost (Gilbert 1960, Elliott 1963)."""
-
-    good_to_bad: float
-    bad_to_good: float
-
-
-Loss = UniformLoss | GilbertElliottLoss
-
-
-@dataclass(frozen=True)
-class EmulatedLink:
-    """A link played by the simulator. Forward is server to client, return is client to server."""
-
-    scenario: str
-    """Name of the ns-3 program, a folder of ns3-scenarios/."""
-    forward_delay: float
-    return_delay: float
-    """One-way propagation delay, seconds."""
-    forward_rate: float
-    return_rate: float
-    """Link rate, bit/s."""
-    forward_queue: int
-    return_queue: int
-    """Packets that fit into the buffer in front of the link."""
-    forward_loss: Loss | None = None
-    return_loss: Loss | None = None
-    queue_mode: QueueMode = QueueMode.EXACT
-
-    @property
-    def round_trip_delay(self) -> float:
-        """Both propagation delays together, seconds."""
-        return self.forward_delay + self.return_delay
 
 
 @dataclass(frozen=True)
@@ -162,35 +127,6 @@ class Exit:
     out_of_memory: bool = False
     killed: bool = False
     """We ended it; its status says nothing about the endpoint."""
-
-
-@dataclass(frozen=True)
-class LinkCounters:
-    """What the simulator saw in one direction."""
-
-    received: int
-    """UDP packets that came from the sender."""
-    delivered: int
-    """UDP packets handed to the receiver."""
-    queue_drops: int
-    loss_drops: int
-
-
-@dataclass(frozen=True)
-class SimulatorReport:
-    """What the simulator says of itself after a run."""
-
-    started: float
-    """Wall clock at which forwarding began, seconds since 1970."""
-    realtime_priority: bool
-    lag_mean: float
-    lag_max: float
-    """How far the simulation fell behind the wall clock, seconds."""
-    receive_overflows: int
-    """Frames that the kernel dropped because the simulator did not read them in time."""
-    forward: LinkCounters
-    back: LinkCounters
-    """The return direction (``return`` is no name in Python)."""
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("link: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
         (
             "link: {loss: {good to bad: 0.1, bad to good: 1, good: 1}}",
-            'unknown key "good". Allowed: good to bad, bad to good.',
+            'unknown key "good". Allowed: good to bad, bad to good, rate, longest burst.',
         ),
         (
             "link: {scenario: simple}",

@@ -13,8 +13,25 @@ import pytest
 from interop.daemon import Event
 from interop.errors import HarnessFault
 from interop.links import ns3
-from interop.links.ns3 import ADDRESSES, GATEWAYS, Ns3Backend, hosts, read_report, scenario
-from interop.model import EmulatedLink, ErrorCode, GilbertElliottLoss, LinkCounters, QueueMode, Role, UniformLoss
+from interop.links.ns3 import ADDRESSES, GATEWAYS, Ns3Backend, hosts
+from interop.links.simulator import read_report, scenario
+from interop.model import (
+    Blackhole,
+    Corruption,
+    CorruptionMode,
+    CrossTraffic,
+    EmulatedLink,
+    ErrorCode,
+    GilbertElliottLoss,
+    LinkCounters,
+    Protocol,
+    QueueMode,
+    Rebind,
+    Role,
+    TimersFrom,
+    Towards,
+    UniformLoss,
+)
 from tests.fakes import SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
 from tests.results_builder import SAT, SATLOSS
 
@@ -36,7 +53,7 @@ SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
             ),
         ),
         (
-            replace(SYMMETRIC, queue_mode=QueueMode.PAPER, forward_delay=0.0125),
+            replace(SYMMETRIC, queue_mode=QueueMode.PAPER, forward_delay=0.0125, return_delay=0.0125),
             "simple-p2p --delay=12.5ms --bandwidth=20000000bps --queue=25 --queue-mode=paper --seed=7",
         ),
         (
@@ -57,6 +74,62 @@ SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
 )
 def test_scenario(link: EmulatedLink, words: str) -> None:
     assert scenario(link, 7) == words
+
+
+GEOMETRY = "--delay=15ms --bandwidth=20000000bps --queue=25"
+
+
+@pytest.mark.parametrize(
+    ("scenario_name", "impairments", "words"),
+    [
+        (
+            "drop-rate",
+            {"forward_loss": UniformLoss(0.3, longest_burst=3), "return_loss": UniformLoss(0.02)},
+            "--rate_to_client=30 --burst_to_client=3 --rate_to_server=2",
+        ),
+        (
+            "simple-p2p",
+            {"return_loss": UniformLoss(0.3, longest_burst=3)},
+            "--drop-rate-to-server=30 --drop-burst-to-server=3",
+        ),
+        (
+            "corrupt-rate",
+            {"forward_corruption": Corruption(0.02), "return_corruption": Corruption(0.3, 3, CorruptionMode.LOSS)},
+            "--rate_to_client=2 --rate_to_server=30 --burst_to_server=3 --mode-to-server=loss",
+        ),
+        (
+            "droplist",
+            {"forward_drops": (1,), "return_drops": (2, 3, 4)},
+            "--drops_to_client=1 --drops_to_server=2,3,4",
+        ),
+        (
+            "blackhole",
+            {"blackhole": Blackhole(5, 2)},
+            "--on=5000ms --off=2000ms --repeat=1 --direction=both --timers-from=first-packet",
+        ),
+        (
+            "blackhole",
+            {"blackhole": Blackhole(0.5, 2, 3, Towards.SERVER, TimersFrom.START)},
+            "--on=500ms --off=2000ms --repeat=3 --direction=toserver --timers-from=start",
+        ),
+        ("rebind", {"rebind": Rebind(1)}, "--first-rebind=1000ms --timers-from=first-packet"),
+        (
+            "rebind",
+            {"rebind": Rebind(1, 5, address=True)},
+            "--first-rebind=1000ms --rebind-freq=5000ms --rebind-addr --timers-from=first-packet",
+        ),
+        ("tcp-cross-traffic", {"cross_traffic": CrossTraffic()}, "--cross-port=5001"),
+    ],
+)
+def test_scenarios_of_the_interop_runner(scenario_name: str, impairments: dict[str, Any], words: str) -> None:
+    link = replace(SYMMETRIC, scenario=scenario_name, **impairments)
+    assert scenario(link, 7) == f"{scenario_name} {GEOMETRY} {words} --queue-mode=exact --seed=7"
+
+
+def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
+    words = scenario(SATLOSS.link, 1)
+    assert scenario(SATLOSS.link, 1, Protocol.TCP) == words.replace(" --queue-mode", " --protocol=tcp --queue-mode")
+    assert scenario(SATLOSS.link, 1, Protocol.H3) == words
 
 
 def test_loss_of_both_directions() -> None:

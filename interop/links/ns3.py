@@ -19,18 +19,9 @@ from typing import Any
 from interop.archive import Limits, unpack
 from interop.daemon import Container, ContainerSpec, Daemon, Event, Realtime
 from interop.errors import HarnessFault
-from interop.model import (
-    EmulatedLink,
-    ErrorCode,
-    GilbertElliottLoss,
-    LinkCounters,
-    Loss,
-    Role,
-    Run,
-    SimulatorReport,
-    UniformLoss,
-)
-from interop.units import MIB, MS, PERCENT
+from interop.links.simulator import read_report, scenario
+from interop.model import ErrorCode, Role, Run, SimulatorReport
+from interop.units import MIB
 
 ADDRESSES = {
     "client": "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64",
@@ -64,37 +55,6 @@ def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 # ---- the link of one run --------------------------------------------------------------------
-
-
-def scenario(link: EmulatedLink, seed: int) -> str:
-    """Name and arguments of the ns-3 program, as the simulator's environment variable SCENARIO."""
-    words = [link.scenario]
-    if link.scenario == "simple-p2p":
-        words += [f"--delay={_ms(link.forward_delay)}", f"--bandwidth={link.forward_rate:.0f}bps"]
-        words += [f"--queue={link.forward_queue}"]
-    else:
-        words += [f"--forward-delay={_ms(link.forward_delay)}", f"--return-delay={_ms(link.return_delay)}"]
-        words += [f"--forward-data-rate={link.forward_rate:.0f}bps", f"--return-data-rate={link.return_rate:.0f}bps"]
-        words += [f"--forward-queue={link.forward_queue}", f"--return-queue={link.return_queue}"]
-    words += [*_loss(link.forward_loss, "client"), *_loss(link.return_loss, "server")]
-    return " ".join([*words, f"--queue-mode={link.queue_mode}", f"--seed={seed}"])
-
-
-def _ms(duration: float) -> str:
-    return f"{duration / MS:.6g}ms"
-
-
-def _loss(loss: Loss | None, towards: str) -> list[str]:
-    match loss:
-        case UniformLoss(rate):
-            return [f"--drop-rate-to-{towards}={rate / PERCENT:.9g}"]
-        case GilbertElliottLoss(good_to_bad, bad_to_good):
-            return [
-                f"--good-bad-prob-to-{towards}={good_to_bad:.9g}",
-                f"--bad-good-prob-to-{towards}={bad_to_good:.9g}",
-            ]
-        case None:
-            return []
 
 
 class SimulatedLink:
@@ -145,23 +105,6 @@ class SimulatedLink:
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"the simulator left no report ({error}); its last words: {self._last_words()}"
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
-
-
-def read_report(document: dict[str, Any]) -> SimulatorReport:
-    """The simulator's link.json as a value; raises KeyError or TypeError if something is missing."""
-    forward, back = (
-        LinkCounters(**{name: int(document[direction][name]) for name in LinkCounters.__dataclass_fields__})
-        for direction in ("forward", "return")
-    )
-    return SimulatorReport(
-        started=float(document["started"]),
-        realtime_priority=bool(document["realtime_priority"]),
-        lag_mean=float(document["lag"]["mean"]),
-        lag_max=float(document["lag"]["max"]),
-        receive_overflows=int(document["receive_overflows"]),
-        forward=forward,
-        back=back,
-    )
 
 
 def _event_name(line: str | None) -> str:
@@ -271,7 +214,7 @@ class Ns3Testbed:
             name=_name(self._daemon, "sim"),
             image=self._image,
             environment={
-                "SCENARIO": scenario(run.test_case.link, run.seed),
+                "SCENARIO": scenario(run.test_case.link, run.seed, run.protocol),
                 "WAITFORSERVER": "server:443" if wait_for_server else "",
                 "WAITTIMEOUT": str(SERVER_PATIENCE),
             },

@@ -1,0 +1,234 @@
+"""The nouns of an emulated link, what is asked of the simulator and what it reports: frozen, in SI base units.
+
+Forward is server to client, return is client to server. "Packets" are those of the transfer: UDP, or TCP in a run over
+TCP; losses, corruption and counters are about no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# ---- what is asked for ----------------------------------------------------------------------
+
+
+class QueueMode(StrEnum):
+    """How a configured queue length becomes a buffer."""
+
+    EXACT = "exact"
+    """Exactly as many packets as asked."""
+    PAPER = "paper"
+    """As QIR-SE really had it: asymmetric-p2p 100 packets more, all others 1 packet more."""
+
+
+@dataclass(frozen=True)
+class UniformLoss:
+    """Independent loss of packets."""
+
+    rate: float
+    """Share of packets lost, 0..1."""
+    longest_burst: int | None = None
+    """Most packets lost in a row; the next one passes, which makes the loss smaller than ``rate``. None: no limit."""
+
+
+@dataclass(frozen=True)
+class GilbertElliottLoss:
+    """Bursty loss: two states, a packet in the bad one is lost (Gilbert 1960, Elliott 1963)."""
+
+    good_to_bad: float
+    bad_to_good: float
+
+
+Loss = UniformLoss | GilbertElliottLoss
+
+
+class CorruptionMode(StrEnum):
+    """What becomes of a packet that is hit."""
+
+    BYTE = "byte"
+    """One of the first 50 bytes of its payload has another value; UDP's checksum fits, so that QUIC has to notice."""
+    LOSS = "loss"
+    """It is lost, as in the QUIC Interop Runner since September 2024."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Independent corruption of packets (scenario corrupt-rate)."""
+
+    rate: float
+    """Share of packets corrupted, 0..1."""
+    longest_burst: int | None = None
+    """As in :class:`UniformLoss`."""
+    mode: CorruptionMode = CorruptionMode.BYTE
+
+
+class TimersFrom(StrEnum):
+    """From when the times of a scenario count."""
+
+    FIRST_PACKET = "first packet"
+    """The client's first packet."""
+    START = "start"
+    """The start of the simulation, before the client's, as in the QUIC Interop Runner."""
+
+
+class Towards(StrEnum):
+    """Directions, in the words of the QUIC Interop Runner."""
+
+    BOTH = "both"
+    CLIENT = "toclient"
+    SERVER = "toserver"
+
+
+@dataclass(frozen=True)
+class Blackhole:
+    """Times in which nothing arrives, whatever its protocol (scenario blackhole)."""
+
+    on: float
+    """Seconds for which the link works, then"""
+    off: float
+    """seconds for which it does not."""
+    repeat: int = 1
+    """How often; the link works for ever after."""
+    direction: Towards = Towards.BOTH
+    timers_from: TimersFrom = TimersFrom.FIRST_PACKET
+
+
+@dataclass(frozen=True)
+class Rebind:
+    """A NAT in front of the client that gives all its flows new ports, IPv4 and IPv6 (scenario rebind)."""
+
+    first: float
+    """Seconds until it does so, and"""
+    period: float | None = None
+    """seconds from one time to the next; None for once."""
+    address: bool = False
+    """It gives them a new address, too."""
+    timers_from: TimersFrom = TimersFrom.FIRST_PACKET
+
+
+@dataclass(frozen=True)
+class CrossTraffic:
+    """A TCP flow of the machine's own kernel, server to client, on the same link (scenario tcp-cross-traffic)."""
+
+    congestion_control: str = "cubic"
+
+
+@dataclass(frozen=True)
+class EmulatedLink:
+    """A link played by the simulator."""
+
+    scenario: str
+    """Name of the ns-3 program, a folder of ns3-scenarios/."""
+    forward_delay: float
+    return_delay: float
+    """One-way propagation delay, seconds."""
+    forward_rate: float
+    return_rate: float
+    """Link rate, bit/s."""
+    forward_queue: int
+    return_queue: int
+    """Packets that fit into the buffer in front of the link."""
+    forward_loss: Loss | None = None
+    return_loss: Loss | None = None
+    queue_mode: QueueMode = QueueMode.EXACT
+    # each of the following in its own scenario only
+    forward_corruption: Corruption | None = None
+    return_corruption: Corruption | None = None
+    forward_drops: tuple[int, ...] = ()
+    return_drops: tuple[int, ...] = ()
+    """Packets that are dropped, counted from 1 per direction where they arrive (scenario droplist)."""
+    blackhole: Blackhole | None = None
+    rebind: Rebind | None = None
+    cross_traffic: CrossTraffic | None = None
+
+    @property
+    def round_trip_delay(self) -> float:
+        """Both propagation delays together, seconds."""
+        return self.forward_delay + self.return_delay
+
+
+# ---- what is reported -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    """What the simulator saw in one direction."""
+
+    received: int
+    """Packets that came from the sender."""
+    delivered: int
+    """Packets handed to the receiver, corrupted ones too."""
+    queue_drops: int
+    loss_drops: int
+    corrupted: int = 0
+    listed_drops: int = 0
+    """Packets dropped because the link's list said so."""
+    blackhole_drops: int = 0
+    nat_drops: int = 0
+    """Packets to an address and port that the NAT in front of the client does not, or no longer, know."""
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """What a NAT made of a flow's address and port, each as ``193.167.0.100:4433`` or ``[fd00::1]:4433``."""
+
+    inside: str
+    outside: str
+
+
+@dataclass(frozen=True)
+class Rebinding:
+    """One time at which the NAT in front of the client changed its mind."""
+
+    time: float
+    """Seconds since 1970."""
+    mappings: tuple[Mapping, ...]
+    """Those that hold from now on."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From one time to another, seconds since 1970."""
+
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
+class CrossTrafficReport:
+    """What a competing TCP flow achieved."""
+
+    begin: float
+    """Time of its first acknowledged byte, seconds since 1970."""
+    end: float
+    """Time of its last one."""
+    acknowledged: int
+    """Bytes of payload that its receiver had acknowledged by then."""
+    goodput: float
+    """Both together, bit/s."""
+    per_second: tuple[int, ...]
+    """Bytes acknowledged in each second since ``begin``."""
+    delivered: int
+    """Packets with payload that arrived at its receiver, and"""
+    queue_drops: int
+    """packets that did not fit into the queue."""
+
+
+@dataclass(frozen=True)
+class SimulatorReport:
+    """What the simulator says of itself after a run."""
+
+    started: float
+    """Wall clock at which forwarding began, seconds since 1970."""
+    realtime_priority: bool
+    lag_mean: float
+    lag_max: float
+    """How far the simulation fell behind the wall clock, seconds."""
+    receive_overflows: int
+    """Frames that the kernel dropped because the simulator did not read them in time."""
+    forward: LinkCounters
+    back: LinkCounters
+    """The return direction (``return`` is no name in Python)."""
+    blackholes: tuple[Interval, ...] = ()
+    rebinds: tuple[Rebinding, ...] = ()
+    cross_traffic: CrossTrafficReport | None = None
