@@ -10,6 +10,7 @@ from pathlib import Path
 from interop import checks, metrics
 from interop.columns import Datagrams, Form, Trace
 from interop.errors import HarnessFault
+from interop.functional import Observation, judge
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Run, TestCase, Verdict
 from interop.pcap import TraceState, check
 from interop.records import Condition
@@ -37,15 +38,19 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     """What became of a run whose files lie in ``directory``.
 
     The evidence is looked at first, then the files, the traces' structure, and what the traces say. Our own faults
-    end in ``ERROR`` and never in a number. A run that timed out has the measured loss, but no goodput.
+    end in ``ERROR`` and never in a number. Functional tests have no numbers; of measurements, a run that timed out
+    has the measured loss, but no goodput.
     Raises MachineError if there is no tshark.
     """
     verdict = _evidence_verdict(evidence, run.test_case)
     if verdict is not None:
-        return verdict, _loss_only(directory) if verdict.outcome is Outcome.TIMEOUT else None
+        measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
+        return verdict, _loss_only(directory) if measured else None
     verdict = checks.files(evidence.offered, evidence.downloaded)
     if verdict is not None:
         return verdict, None
+    if run.test_case.functional:
+        return _functional(run, evidence, directory), None
     try:
         traces = _read(directory, evidence)
     except HarnessFault as fault:
@@ -80,6 +85,27 @@ def _structure(states: tuple[TraceState, TraceState], evidence: Evidence) -> Ver
             reason = f"The {side}'s trace covers {seconds(state.duration)} of a run of {seconds(spent)}."
             return checks.our_error(ErrorCode.TRACE_CORRUPT, reason)
     return None
+
+
+# ---- functional tests -----------------------------------------------------------------------
+
+
+def _functional(run: Run, evidence: Evidence, directory: Path) -> Verdict:
+    """What both traces of a functional test say; raises MachineError."""
+    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    states = check(paths[0]), check(paths[1])
+    verdict = _structure(states, evidence)
+    if verdict is not None:
+        return verdict
+    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            reading = [pool.submit(read, path, keys, state.packets) for path, state in zip(paths, states, strict=True)]
+            client, server = (trace.result() for trace in reading)
+    except HarnessFault as fault:
+        return checks.our_error(ErrorCode(fault.code), fault.reason)
+    seen = Observation(run.test_case, client, server, bool(keys))
+    return judge(seen) or Verdict(Outcome.SUCCEEDED)
 
 
 # ---- traces ---------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from interop import __version__, export, inventory, plan, tables
+from interop import __version__, export, functional_table, inventory, plan, tables
 from interop.errors import HarnessFault, InputError, UserError
-from interop.model import Outcome, ResultSet, Run, RunResult
+from interop.model import Outcome, ResultSet, Rules, Run, RunResult
 from interop.names import did_you_mean, printable
 from interop.units import mbit_per_s, percent, seconds
 
@@ -144,6 +144,9 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="of a transfer, instead of the test cases' own"
     )
+    parser.add_argument(
+        "--strict-upstream", action="store_true", help="judge functional tests by the QUIC Interop Runner's own rules"
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="of the links' losses; drawn and recorded if not given")
 
 
@@ -179,6 +182,7 @@ def _select(options: argparse.Namespace, root: Path) -> tuple[plan.Selection, tu
         selection.test_cases,
         repetitions=options.repetitions,
         timeout=options.timeout,
+        rules=Rules.UPSTREAM if options.strict_upstream else Rules.STANDARD,
         seed=seed,
     )
     return selection, runs, seed
@@ -340,7 +344,11 @@ def _in_words(result: RunResult) -> str:
 def _print_results(results: ResultSet, *, markdown: bool) -> None:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if functional := functional_table.matrix(results, colour=colour, markdown=markdown):
+        print(f"{functional}\n")
     for case in results.manifest.test_cases:
+        if case.functional:
+            continue
         print(tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown))
         print()
     if any(result.verdict.outcome is not Outcome.SUCCEEDED for result in results.results):

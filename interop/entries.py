@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from itertools import chain
 from typing import TypeVar
 
 from interop.documents import Fields
 from interop.link_entries import BLANK_LINK, LINK_EXAMPLE, read_link
-from interop.model import TestCase
+from interop.model import Check, TestCase
 from interop.names import NAME_RULE, is_name
 from interop.quantities import SIZE, count, duration, matching, one_line, one_of, size, within
 from interop.units import MIB, byte_size
@@ -29,7 +31,16 @@ EXAMPLES = {
 }
 """Keys that a test case must have if it extends none -> an example of the value; and one of FILE_SIZE_KEYS."""
 FILE_SIZE_KEYS = ("file size", "file sizes")
-TEST_CASE_KEYS = (*NAMING_EXAMPLES, "extends", *EXAMPLES, *FILE_SIZE_KEYS, "endpoint test", "server name")
+FUNCTIONAL_KEYS = ("check", "certificate chain", "name length")
+TEST_CASE_KEYS = (
+    *NAMING_EXAMPLES,
+    "extends",
+    *EXAMPLES,
+    *FILE_SIZE_KEYS,
+    "endpoint test",
+    "server name",
+    *FUNCTIONAL_KEYS,
+)
 
 
 # ---- what a single value may be -------------------------------------------------------------
@@ -44,10 +55,22 @@ def parse_name(text: str) -> str:
     return text
 
 
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """``"2 MiB"`` -> one file's size, ``"50 × 1 KiB"`` (or with an x) -> those of fifty, ``none``; bytes."""
+    if text == "none":
+        return ()
+    number, sign, each = re.sub("[×x]", "×", text).partition("×")
+    return (_FILE_SIZE(each.strip()),) * _FILES(number.strip()) if sign else (_FILE_SIZE(text),)
+
+
 _ABBREVIATION = matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens")
 _ENDPOINT_TEST = matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "one word of letters, digits, hyphens and underscores")
 _SERVER_NAME = one_of(("server4", "server6", "server46"))
 _FILE_SIZE = within(size, "1 B", "10 GiB")
+_FILES = within(count, "1", "10000")
+_CHAIN_LENGTH = within(count, "1", "20")
+_NAME_LENGTH = within(count, "8", "250")
+_CHECK = one_of(check.value for check in Check)
 _REPETITIONS = within(count, "1", "10000")
 _TIMEOUT = within(duration, "1 ms", "24 h")
 
@@ -69,6 +92,7 @@ def read_test_case(
     link = read_link(fields, base.link if base else None, scenarios, whole=whole)
     file_sizes = _read_file_sizes(fields, needed=whole and base is None)
     client_test, server_test = _read_endpoint_tests(fields)
+    check = fields.read("check", _CHECK)
     given = base or _BLANK
     test_case = TestCase(
         name=_or(fields.read("name", parse_name), ""),
@@ -82,7 +106,14 @@ def read_test_case(
         server_test=_or(server_test, given.server_test),
         server_name=_or(fields.read("server name", _SERVER_NAME), given.server_name),
         source=fields.file,
+        check=given.check if check is None else Check(check),
+        chain_length=_or(fields.read("certificate chain", _CHAIN_LENGTH), given.chain_length),
+        name_length=_or(fields.read("name length", _NAME_LENGTH), given.name_length),
     )
+    if file_sizes == () and test_case.check is None and len(fields.problems) == faults:
+        fields.note(
+            "a measurement needs a file.", fields.line_of("file sizes" if "file sizes" in fields else "file size")
+        )
     return test_case if len(fields.problems) == faults else None
 
 
@@ -102,7 +133,8 @@ def _read_file_sizes(fields: Fields, *, needed: bool) -> tuple[int, ...] | None:
         if needed:
             fields.require({FILE_SIZE_KEYS[0]: SIZE.example})
         return None
-    sizes = fields.read_list(used[0], _FILE_SIZE)
+    read = fields.read_list(used[0], parse_sizes)
+    sizes = None if read is None else tuple(chain.from_iterable(read))
     if sizes and sum(sizes) > LARGEST_TOTAL:
         fields.note(f"all files together are larger than {byte_size(LARGEST_TOTAL)}.", fields.line_of(used[0]))
     return sizes

@@ -2,7 +2,7 @@
 
 Both know less than we do. What they cannot say is decided as follows:
 
-* Every test case is a measurement; the cells of ``results`` (tests that only pass or fail) are empty.
+* Functional tests are in ``results``, measurements in ``measurements``.
 * The worst outcome of a pair decides: unsupported, then failed (a timeout is a failure), then succeeded, which takes
   that all repetitions have succeeded. If only runs are missing, or ended by our own fault, the result is null.
 * While a campaign is not finished, a pair with repetitions still to run has the result null and the values so far.
@@ -58,6 +58,11 @@ ERROR_CODES: Mapping[ErrorCode, str | None] = {
     ErrorCode.FILE_CONTENT: "DOWNLOADED_FILE_CONTENT_MISSMATCH",
     ErrorCode.HANDSHAKE_COUNT: "HANDSHAKE_AMOUNT_MISSMATCH",
     ErrorCode.WRONG_VERSION: "WRONG_VERSION",
+    ErrorCode.KEY_LOG_MISSING: "UNSUPPORTED_TEST_CASE",
+    ErrorCode.VERSION_NEGOTIATION: "NO_MATCHING_SCID",
+    ErrorCode.UNEXPECTED_RETRY: "UNEXPECTED_RETRY",
+    ErrorCode.HTTP3_MISSING: "UNKNOWN_ERROR",
+    ErrorCode.IPV4_USED: "IPV4_PACKETS_IN_TRACE",
     ErrorCode.TRACE_EMPTY: "BROKEN_PCAP",
     ErrorCode.TRACE_TRUNCATED: "BROKEN_PCAP",
     ErrorCode.TRACE_CORRUPT: "BROKEN_PCAP",
@@ -91,19 +96,8 @@ def to_qir(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
         **_head(result_set, log_dir),
         "tests": {case.abbreviation: {"name": case.name, "desc": case.description} for case in test_cases},
         "quic_version": QUIC_VERSION,
-        "results": [[] for _ in cells],
-        "measurements": [
-            [
-                {
-                    "name": measurement["name"],
-                    "abbr": measurement["abbr"],
-                    "result": measurement["result"],
-                    "details": measurement["details"],
-                }
-                for measurement in cell
-            ]
-            for cell in cells
-        ],
+        "results": _parts(cells, functional=True, keys=("abbr", "name", "result")),
+        "measurements": _parts(cells, functional=False, keys=("name", "abbr", "result", "details")),
     }
 
 
@@ -119,19 +113,20 @@ def to_qir_se(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
                 "name": case.name,
                 "desc": case.description,
                 "timeout": int(case.timeout) if case.timeout == int(case.timeout) else case.timeout,
-                "theoretical_max_value": case.link.forward_rate / KBPS,
-                "repetitions": case.repetitions,
+                **({} if case.functional else _of_measurement(case)),
             }
             for case in result_set.manifest.test_cases
         },
         "quic_draft": QUIC_DRAFT,
         "quic_version": QUIC_VERSION,
-        "results": [[] for _ in cells],
-        "measurements": [
-            [{key: value for key, value in measurement.items() if key != "name"} for measurement in cell]
-            for cell in cells
-        ],
+        "results": _parts(cells, functional=True, keys=("abbr", "result", "error_code")),
+        "measurements": _parts(cells, functional=False, keys=("abbr", "result", "details", "values", "error_code")),
     }
+
+
+def _of_measurement(case: TestCase) -> dict[str, Any]:
+    """What tells a measurement from a test when QIR-SE reads it."""
+    return {"theoretical_max_value": case.link.forward_rate / KBPS, "repetitions": case.repetitions}
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -161,8 +156,18 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
 # ---- cells ----------------------------------------------------------------------------------
 
 
-def _cells(result_set: ResultSet) -> list[list[dict[str, Any]]]:
-    """Index = client index * number of servers + server index, of the sorted names; a measurement per test case."""
+_Cells = list[list[tuple[TestCase, dict[str, Any]]]]
+
+
+def _parts(cells: _Cells, *, functional: bool, keys: tuple[str, ...]) -> list[list[dict[str, Any]]]:
+    """Those of the cells that are functional tests, or those that are not, with some of what is known of them."""
+    return [
+        [{key: found[key] for key in keys} for case, found in cell if case.functional is functional] for cell in cells
+    ]
+
+
+def _cells(result_set: ResultSet) -> _Cells:
+    """Index = client index * number of servers + server index, of the sorted names; one element per test case."""
     manifest = result_set.manifest
     groups: dict[tuple[str, str, str], dict[int, RunResult]] = {}
     for result in result_set.results:
@@ -170,7 +175,7 @@ def _cells(result_set: ResultSet) -> list[list[dict[str, Any]]]:
             groups.setdefault((result.client, result.server, result.test_case), {})[result.repetition] = result
     return [
         [
-            _measurement(case, groups[client, server, case.name], in_progress=result_set.finished is None)
+            (case, _measurement(case, groups[client, server, case.name], in_progress=result_set.finished is None))
             for case in manifest.test_cases
             if (client, server, case.name) in groups
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from cryptography.x509.oid import NameOID
 from interop.model import File, TestCase
 from interop.units import MIB
 
+LONG_NAMES = 20
+"""Names of 250 characters that swell the leaf of a longer chain, as in the QUIC Interop Runner."""
 SERVER_NAMES = ("server", "server4", "server6", "server46")
 """Names in the certificate, as the endpoint contract has them."""
 VALIDITY = datetime.timedelta(days=10)
@@ -34,21 +36,22 @@ class Inputs:
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """Names of the files, in the order in which they are asked for."""
-        return tuple(file.name for file in self.files)
+        """Names of the files, in the order in which they are asked for; one that is empty if there is no file."""
+        return tuple(file.name for file in self.files) or ("",)
 
 
 @contextmanager
 def make_inputs(test_case: TestCase) -> Iterator[Inputs]:
     """Fresh files and a fresh certificate chain for one run; gone when the block is left."""
     with TemporaryDirectory(prefix="quicsat-") as folder:
-        files = tuple(_random_file(Path(folder), size) for size in test_case.file_sizes)
+        files = tuple(_random_file(Path(folder), size, test_case.name_length) for size in test_case.file_sizes)
         www = {f"www/{file.name}": Path(folder, file.name) for file in files}
-        yield Inputs(files, www, {f"certs/{name}": content for name, content in certificates(1).items()})
+        chain = certificates(test_case.chain_length)
+        yield Inputs(files, www, {f"certs/{name}": content for name, content in chain.items()})
 
 
-def _random_file(folder: Path, size: int) -> File:
-    name = secrets.token_hex(8)
+def _random_file(folder: Path, size: int, name_length: int) -> File:
+    name = secrets.token_hex(name_length)[:name_length]
     digest = hashlib.sha256()
     with Path(folder, name).open("wb") as out:
         for start in range(0, size, MIB):
@@ -65,19 +68,25 @@ def certificates(chain_length: int) -> dict[str, bytes]:
     """
     issuer_key = ec.generate_private_key(ec.SECP256R1())
     issuer = _name("quicsat root")
-    root = _certificate(issuer, issuer, issuer_key.public_key(), issuer_key, authority=True)
+    root = _certificate(issuer, issuer, issuer_key.public_key(), issuer_key)
     chain: list[x509.Certificate] = []
     for level in range(1, chain_length + 1):
         leaf = level == chain_length
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _name("server" if leaf else f"quicsat intermediate {level}")
-        chain.insert(0, _certificate(subject, issuer, key.public_key(), issuer_key, authority=not leaf))
+        names = (*SERVER_NAMES, *_long_names(LONG_NAMES if chain_length > 1 else 0)) if leaf else ()
+        chain.insert(0, _certificate(subject, issuer, key.public_key(), issuer_key, names))
         issuer, issuer_key = subject, key
     private = issuer_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     pem = [certificate.public_bytes(serialization.Encoding.PEM) for certificate in (root, *chain)]
     return {"ca.pem": pem[0], "cert.pem": b"".join(pem[1:]), "priv.key": private}
+
+
+def _long_names(count: int) -> list[str]:
+    """Random host names of 250 characters, in labels of at most 63 (RFC 1035, section 2.3.4)."""
+    return [".".join(secrets.token_hex(31) for _ in range(4))[:250] for _ in range(count)]
 
 
 def _name(common_name: str) -> x509.Name:
@@ -89,9 +98,10 @@ def _certificate(
     issuer: x509.Name,
     public_key: ec.EllipticCurvePublicKey,
     signing_key: ec.EllipticCurvePrivateKey,
-    *,
-    authority: bool,
+    names: Sequence[str] = (),
 ) -> x509.Certificate:
+    """A server's certificate if there are ``names`` of servers, else an authority's."""
+    authority = not names
     now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
@@ -107,8 +117,8 @@ def _certificate(
         .add_extension(_key_usage(authority=authority), critical=True)
     )
     if not authority:
-        names = x509.SubjectAlternativeName([x509.DNSName(name) for name in SERVER_NAMES])
-        builder = builder.add_extension(names, critical=False)
+        alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+        builder = builder.add_extension(alternatives, critical=False)
     return builder.sign(signing_key, hashes.SHA256())
 
 

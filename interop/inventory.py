@@ -55,7 +55,9 @@ def _implementation(entries: Fields, name: str) -> Implementation | None:
 
 
 def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None) -> dict[str, TestCase]:
-    """The test cases of all YAML files of a folder by name, shortest deadline first.
+    """The test cases of all YAML files of a folder by name.
+
+    Functional tests come first, as they stand in their files, then measurements, the shortest deadline first.
 
     ``scenarios`` are those that the simulator knows, by default the folders of ns3-scenarios/.
     Raises :class:`InputError` with every fault of all files.
@@ -68,7 +70,9 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
         documents += read_yaml(path, problems)
     found = _resolve(documents, {}, scenarios, problems)
     give_up(problems)
-    return {test_case.name: test_case for test_case in sorted(found, key=lambda case: (case.timeout, case.name))}
+    tests = [case for case in found if case.functional]
+    measurements = sorted((case for case in found if not case.functional), key=lambda case: (case.timeout, case.name))
+    return {test_case.name: test_case for test_case in [*tests, *measurements]}
 
 
 def load_test_cases(

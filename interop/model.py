@@ -27,6 +27,8 @@ from interop.emulation import SimulatorReport as SimulatorReport
 from interop.emulation import TimersFrom as TimersFrom
 from interop.emulation import Towards as Towards
 from interop.emulation import UniformLoss as UniformLoss
+from interop.rules import Check as Check
+from interop.rules import Rules as Rules
 from interop.stack import CongestionControl as CongestionControl
 from interop.stack import Implementation as Implementation
 from interop.stack import Protocol as Protocol
@@ -61,6 +63,18 @@ class TestCase:
     """Host part of the URLs: server4, server6 or server46."""
     source: str = ""
     """File that the test case was read from."""
+    check: Check | None = None
+    """What a functional test must pass; None for a measurement."""
+    rules: Rules = Rules.STANDARD
+    chain_length: int = 1
+    """Certificates that the server sends: the leaf and those between it and the root."""
+    name_length: int = 16
+    """Characters of each file's name."""
+
+    @property
+    def functional(self) -> bool:
+        """Whether runs of it only pass or fail."""
+        return self.check is not None
 
     @property
     def total_size(self) -> int:

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from interop.errors import InputError
-from interop.model import PROTOCOL_TESTS, Implementation, Protocol, Role, Run, TestCase
+from interop.model import (
+    PROTOCOL_TESTS,
+    CorruptionMode,
+    Implementation,
+    Protocol,
+    Role,
+    Rules,
+    Run,
+    TestCase,
+    TimersFrom,
+)
 from interop.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, quoted
 from interop.variants import variant_named
 
@@ -165,7 +175,7 @@ def select_test_cases(
     """The test cases that ``names`` mean (all known if there are no names), and the faults.
 
     A name is that of a test case or its abbreviation, a file (it ends in .yaml or .yml, or contains a slash) with test
-    cases of one's own, or ``onlyMeasurements``.
+    cases of one's own, ``onlyTests`` or ``onlyMeasurements``.
     """
     if not names:
         return tuple(known.values()), [] if known else ["There is no test case."]
@@ -181,10 +191,12 @@ def select_test_cases(
                 continue
             everything |= {test_case.name: test_case for test_case in loaded}
             words += [test_case.name for test_case in loaded]
-        elif word.casefold() == ALL_MEASUREMENTS.casefold():
-            words += known
-        elif word.casefold() == ALL_FUNCTIONAL_TESTS.casefold():
-            problems.append(f"{word} selects nothing: there are no functional tests yet. Known: {_listed(known)}.")
+        elif word.casefold() in (ALL_MEASUREMENTS.casefold(), ALL_FUNCTIONAL_TESTS.casefold()):
+            functional = word.casefold() == ALL_FUNCTIONAL_TESTS.casefold()
+            meant = [name for name, test_case in known.items() if test_case.functional is functional]
+            words += meant
+            if not meant:
+                problems.append(f"{word} selects nothing. Known: {_listed(known)}.")
         else:
             words.append(word)
     abbreviations = {test_case.abbreviation: test_case.name for test_case in everything.values()}
@@ -248,14 +260,16 @@ def make_plan(
     *,
     repetitions: int | None = None,
     timeout: float | None = None,
+    rules: Rules = Rules.STANDARD,
     seed: int,
 ) -> tuple[Run, ...]:
     """All runs, in the order in which they are made.
 
     One test case after the other; in each the first repetition of all pairs, then the second, and so on, so that
-    whatever changes on the machine in the meantime hits all pairs alike. ``repetitions`` and ``timeout`` (seconds)
-    replace those of the test cases. Pairs without a protocol in common are left out, see :func:`left_out`. Raises
-    :class:`InputError` if repetitions or timeout are impossible, or the plan too large or empty.
+    whatever changes on the machine in the meantime hits all pairs alike. ``repetitions``, ``timeout`` (seconds) and, of
+    functional tests, ``rules`` replace those of the test cases. Pairs without a protocol in common are left out, see
+    :func:`left_out`. Raises :class:`InputError` if repetitions or timeout are impossible, or the plan
+    too large or empty.
     """
     problems = []
     if repetitions is not None and not 1 <= repetitions <= MOST_REPETITIONS:
@@ -263,7 +277,7 @@ def make_plan(
     if timeout is not None and not 0 < timeout < float("inf"):
         problems.append(f"A timeout of {timeout:g} s is impossible; it must be more than 0.")
     planned = [
-        replace(case, repetitions=_or(repetitions, case.repetitions), timeout=_or(timeout, case.timeout))
+        replace(_under(rules, case), repetitions=_or(repetitions, case.repetitions), timeout=_or(timeout, case.timeout))
         for case in test_cases
     ]
     pairs = [(server, client) for server, client in product(servers, clients) if _common(server, client)]
@@ -282,6 +296,25 @@ def make_plan(
     )
 
 
+def _under(rules: Rules, case: TestCase) -> TestCase:
+    """A functional test by the rules asked for; upstream's links lose what they should corrupt, and start too early."""
+    if not case.functional or rules is Rules.STANDARD:
+        return case
+    link = case.link
+    forward, back = (
+        corruption and replace(corruption, mode=CorruptionMode.LOSS)
+        for corruption in (link.forward_corruption, link.return_corruption)
+    )
+    strict = replace(
+        link,
+        forward_corruption=forward,
+        return_corruption=back,
+        blackhole=link.blackhole and replace(link.blackhole, timers_from=TimersFrom.START),
+        rebind=link.rebind and replace(link.rebind, timers_from=TimersFrom.START),
+    )
+    return replace(case, rules=rules, link=strict)
+
+
 def left_out(servers: Sequence[Implementation], clients: Sequence[Implementation]) -> str:
     """``left out, no protocol in common: chrome with quinn, kwik; curl with quinn``; empty if no pair is."""
     strangers: dict[str, list[str]] = {}
@@ -298,9 +331,10 @@ def _common(server: Implementation, client: Implementation) -> list[Protocol]:
 
 
 def _protocol(server: Implementation, client: Implementation, case: TestCase) -> Protocol:
-    """What a test case asks for by name or, if it leaves it open, what the pair prefers."""
+    """What a test case asks for by name or, if it leaves it open, what the pair prefers; functional tests are hq."""
     asked = {test: protocol for protocol, test in PROTOCOL_TESTS.items() if protocol is not Protocol.HQ}
-    return asked.get(case.client_test) or _common(server, client)[0]
+    preferred = Protocol.HQ if case.functional else _common(server, client)[0]
+    return asked.get(case.client_test, preferred)
 
 
 def _or(given: T | None, default: T) -> T:

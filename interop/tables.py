@@ -51,19 +51,19 @@ def printable(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Text:
+class Text:
     """What stands in a field of a table; the colour only repeats what the text says."""
 
     text: str
     colour: str | None = None
 
 
-_Row = Sequence[str | _Text]
+Row = Sequence[str | Text]
 
 
 def draw(
-    header: _Row,
-    rows: Iterable[_Row],
+    header: Row,
+    rows: Iterable[Row],
     *,
     colour: bool = False,
     markdown: bool = False,
@@ -87,15 +87,15 @@ def draw(
     return str(table.get_string())
 
 
-def _plain(field: str | _Text) -> str:
+def _plain(field: str | Text) -> str:
     return printable(field if isinstance(field, str) else field.text)
 
 
-def _field(field: str | _Text, colour: bool, markdown: bool) -> str:
+def _field(field: str | Text, colour: bool, markdown: bool) -> str:
     text = _plain(field)
     if markdown:
         return re.sub(r"([\\`*\[\]<>|])", r"\\\1", text)
-    shade = field.colour if isinstance(field, _Text) else None
+    shade = field.colour if isinstance(field, Text) else None
     return colored(text, shade, force_color=True) if colour and shade else text
 
 
@@ -119,9 +119,9 @@ def matrix(
     columns = [_client_column(manifest.clients)]
     for server in manifest.servers:
         column = [cells.get((client, server)) for client in manifest.clients]
-        columns.append([_Text(server, "cyan"), *(_cell_text(cell) for cell in column), _mean(column)])
+        columns.append([Text(server, "cyan"), *(_cell_text(cell) for cell in column), _mean(column)])
     rows = [[cells.get((client, server)) for server in manifest.servers] for client in manifest.clients]
-    columns.append([_Text("all servers"), *(_mean(row) for row in rows), _mean(list(cells.values()))])
+    columns.append([Text("all servers"), *(_mean(row) for row in rows), _mean(list(cells.values()))])
     title = f"{case.name}: {case.description}"
     blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
     drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
@@ -130,11 +130,11 @@ def matrix(
     return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
 
 
-def _client_column(clients: Sequence[str]) -> list[_Text]:
-    return [_Text("client \\ server"), *(_Text(client, "cyan") for client in clients), _Text("all clients")]
+def _client_column(clients: Sequence[str]) -> list[Text]:
+    return [Text("client \\ server"), *(Text(client, "cyan") for client in clients), Text("all clients")]
 
 
-def _split(columns: list[list[_Text]], width: int | None) -> list[list[list[_Text]]]:
+def _split(columns: list[list[Text]], width: int | None) -> list[list[list[Text]]]:
     """Blocks of columns that are not wider than ``width`` if they can be, each with the first column in front."""
     first, *rest = columns
     blocks = [[first]]
@@ -149,23 +149,23 @@ def _split(columns: list[list[_Text]], width: int | None) -> list[list[list[_Tex
     return blocks
 
 
-def _column_width(column: Sequence[_Text]) -> int:
+def _column_width(column: Sequence[Text]) -> int:
     return max(len(_plain(field)) for field in column) + 3
 
 
-def _cell_text(cell: Cell | None) -> _Text:
+def _cell_text(cell: Cell | None) -> Text:
     if cell is None:
-        return _Text("·")
+        return Text("·")
     marks = {"T": cell.timeout, "×": cell.failed, "–": cell.unsupported, "!": cell.error, "·": cell.not_run}
     counts = {mark: count for mark, count in marks.items() if count}
     if not counts:
-        return _Text(_marked(_goodput(cell), cell), "green")
+        return Text(_marked(_goodput(cell), cell), "green")
     if cell.succeeded == 0 and len(counts) == 1:
         (mark,) = counts
-        return _Text(_marked(mark, cell), {"T": "red", "×": "red", "!": "magenta"}.get(mark))
+        return Text(_marked(mark, cell), {"T": "red", "×": "red", "!": "magenta"}.get(mark))
     total = max(cell.planned, cell.n + cell.error)
     told = ", ".join([f"{cell.succeeded}/{total}", *(f"{count} {mark}" for mark, count in counts.items())])
-    return _Text(_marked(f"{_goodput(cell)}  ({told})" if cell.succeeded else f"({told})", cell), "yellow")
+    return Text(_marked(f"{_goodput(cell)}  ({told})" if cell.succeeded else f"({told})", cell), "yellow")
 
 
 def _goodput(cell: Cell) -> str:
@@ -183,10 +183,10 @@ def _marked(text: str, cell: Cell) -> str:
     return text if cell.protocol is Protocol.HQ else f"{text}  {cell.protocol}"
 
 
-def _mean(cells: Sequence[Cell | None]) -> _Text:
+def _mean(cells: Sequence[Cell | None]) -> Text:
     means = [cell.efficiency.mean for cell in cells if cell is not None and cell.efficiency is not None]
     spread = figures(means)
-    return _Text(percent(spread.mean) if spread else "")
+    return Text(percent(spread.mean) if spread else "")
 
 
 def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, markdown: bool) -> str:
@@ -224,7 +224,7 @@ def failures(result_set: ResultSet, *, colour: bool = False, width: int | None =
     rows = [[*key[:3], _ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
     used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
     wrapped = {"reason": max(20, width - used)} if width else None
-    coloured: list[_Row] = [[_Text(row[0], "cyan"), _Text(row[1], "cyan"), *row[2:]] for row in rows]
+    coloured: list[Row] = [[Text(row[0], "cyan"), Text(row[1], "cyan"), *row[2:]] for row in rows]
     return draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
 
 

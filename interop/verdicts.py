@@ -36,6 +36,12 @@ class ErrorCode(StrEnum):
     FILE_CONTENT = "file-content"
     HANDSHAKE_COUNT = "handshake-count"
     WRONG_VERSION = "wrong-version"
+    # of the pair, in functional tests
+    KEY_LOG_MISSING = "key-log-missing"
+    VERSION_NEGOTIATION = "version-negotiation"
+    UNEXPECTED_RETRY = "unexpected-retry"
+    HTTP3_MISSING = "http3-missing"
+    IPV4_USED = "ipv4-used"
     # ours
     TRACE_EMPTY = "trace-empty"
     TRACE_TRUNCATED = "trace-truncated"

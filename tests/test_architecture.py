@@ -12,18 +12,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a module imports from the layers above its own line, and never from its own layer.
 LAYERS = (
-    "emulation stack verdicts",
+    "emulation rules stack verdicts",
     "errors model units",  # nouns
     "columns names records schema.summary",  # nouns of one subject each
     # one concern each
-    "archive daemon documents host inputs lock packets pcap quantities recipes schema.document series streams variants",
+    "archive connections daemon documents host inputs lock packets pcap quantities recipes schema.document series",
+    "streams variants",
     "checks images implementations link_entries links links.simulator metrics plan reaper trace",  # verbs
-    "entries",
-    "checkup inventory links.ns3 links.real stock store",
+    "entries handshake_checks path_checks",
+    "checkup functional inventory links.ns3 links.real stock store",
     "export transfer",
     "compliance",
     "analyse campaign doctor site tables",  # phases
-    "lists measure",
+    "functional_table lists measure",
     "images_command",
     "cli",
 )

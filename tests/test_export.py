@@ -13,7 +13,7 @@ import pytest
 
 from interop.errors import MachineError
 from interop.export import ERROR_CODES, to_qir, to_qir_se, write_json
-from interop.model import Compliance, ErrorCode, ImageFacts, Outcome, ResultSet, Role
+from interop.model import Check, Compliance, ErrorCode, ImageFacts, Outcome, ResultSet, Role
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 DETAILS = re.compile(r"(?P<avg>\d+) \(± (?P<stdev>\d+)\) (?P<unit>\w+)")
@@ -28,6 +28,9 @@ QIR_SE_CODES = {
     "DOWNLOADED_FILE_CONTENT_MISSMATCH",
     "HANDSHAKE_AMOUNT_MISSMATCH",
     "BROKEN_PCAP",
+    "NO_MATCHING_SCID",
+    "UNEXPECTED_RETRY",
+    "IPV4_PACKETS_IN_TRACE",
 }
 
 
@@ -86,6 +89,21 @@ def test_the_whole_document_of_qir() -> None:
         "results": [[]],
         "measurements": [[{"name": "sat", "abbr": "SAT", "result": "succeeded", "details": "5054 (± 68) kbps"}]],
     }
+
+
+HANDSHAKE = replace(SAT, name="handshake", abbreviation="H", description="It completes.", check=Check.HANDSHAKE)
+
+
+def test_functional_tests_are_results_not_measurements() -> None:
+    failed = run_result(None, test_case="handshake", outcome=Outcome.FAILED, code=ErrorCode.UNEXPECTED_RETRY)
+    results = result_set([failed, *runs(5e6)], test_cases=(HANDSHAKE, SAT), repetitions=1)
+    plain, rich = to_qir(results), to_qir_se(results)
+    assert plain["results"] == [[{"abbr": "H", "name": "handshake", "result": "failed"}]]
+    assert rich["results"] == [[{"abbr": "H", "result": "failed", "error_code": "UNEXPECTED_RETRY"}]]
+    assert [cell["abbr"] for cell in plain["measurements"][0]] == ["SAT"]
+    assert [cell["abbr"] for cell in rich["measurements"][0]] == ["SAT"]
+    assert set(plain["tests"]) == {"H", "SAT"}
+    assert rich["tests"]["H"] == {"name": "handshake", "desc": "It completes.", "timeout": 120}
 
 
 def test_the_whole_document_of_qir_se() -> None:

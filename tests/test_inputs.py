@@ -29,9 +29,9 @@ def test_files_have_the_sizes_asked_for_and_are_never_the_same() -> None:
 
 
 def test_a_run_without_files_is_possible() -> None:
-    """As for the compliance check."""
+    """As for Version Negotiation: the client is given an address without a file."""
     with make_inputs(replace(CASE, file_sizes=())) as inputs:
-        assert (inputs.files, inputs.requests) == ((), ())
+        assert (inputs.files, inputs.requests) == ((), ("",))
 
 
 @pytest.mark.parametrize("length", [1, 3, 9])
@@ -44,6 +44,9 @@ def test_chain_verifies_from_leaf_to_root(length: int) -> None:
     for certificate, issuer in zip(chain, [*chain[1:], root], strict=True):
         certificate.verify_directly_issued_by(issuer)
     names = chain[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert tuple(names.get_values_for_type(x509.DNSName)) == SERVER_NAMES
+    contract, long = names.get_values_for_type(x509.DNSName)[:4], names.get_values_for_type(x509.DNSName)[4:]
+    assert tuple(contract) == SERVER_NAMES
+    assert [len(name) for name in long] == [250] * (20 if length > 1 else 0)
+    assert all(len(label) <= 63 for name in long for label in name.split("."))
     key = load_pem_private_key(files["priv.key"], None)
     assert key.public_key() == chain[0].public_key()

@@ -14,6 +14,7 @@ from interop.errors import InputError
 from interop.inventory import known_scenarios, load_implementations, load_known_test_cases, load_test_cases
 from interop.model import (
     PROTOCOL_TESTS,
+    Check,
     CongestionControl,
     EmulatedLink,
     GilbertElliottLoss,
@@ -85,9 +86,10 @@ def test_the_papers_measurements() -> None:
         ("sat", "SAT", sat, 120),
         ("satloss", "SATL", EmulatedLink(*_values(sat), UniformLoss(0.01), UniformLoss(0.01)), 360),
     ]
-    found = [(case.name, case.abbreviation, case.link, case.timeout) for case in KNOWN.values()]
+    papers = [KNOWN[name] for name in ("terrestrial", "sat", "satloss")]
+    found = [(case.name, case.abbreviation, case.link, case.timeout) for case in papers]
     assert found == expected
-    for case in KNOWN.values():
+    for case in papers:
         assert (case.file_sizes, case.repetitions, case.client_test, case.server_test, case.server_name) == (
             (10 * MIB,),
             10,
@@ -236,6 +238,72 @@ def test_a_test_case_may_stand_before_the_one_it_extends() -> None:
     assert (found["fast"].link, found["fast"].timeout) == (found["leo"].link, 5.0)
 
 
+def test_functional_tests_come_first_then_measurements_by_their_deadline() -> None:
+    kinds = [case.functional for case in KNOWN.values()]
+    assert kinds == sorted(kinds, reverse=True)
+    timeouts = [case.timeout for case in KNOWN.values() if not case.functional]
+    assert timeouts == sorted(timeouts)
+
+
+# Abbreviation -> TESTCASE of client and server, bytes, files, server's name (QUIC Interop Runner, testcases_quic.py).
+UPSTREAM: dict[str, tuple[str, str, int, int, str]] = {
+    "V": ("versionnegotiation", "versionnegotiation", 0, 0, "server4"),
+    "H": ("handshake", "handshake", 1024, 1, "server4"),
+    "DC": ("transfer", "transfer", 10 * MIB, 3, "server4"),
+    "LR": ("handshake", "handshake", 1024, 1, "server4"),
+    "C20": ("chacha20", "chacha20", 3 * MIB, 1, "server4"),
+    "M": ("transfer", "transfer", 1999 * 32, 1999, "server4"),
+    "S": ("retry", "retry", 10 * 1024, 1, "server4"),
+    "R": ("resumption", "resumption", 15 * 1024, 2, "server4"),
+    "Z": ("zerortt", "zerortt", 40 * 32, 40, "server4"),
+    "3": ("http3", "http3", 515 * 1024, 3, "server4"),
+    "B": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "U": ("keyupdate", "transfer", 3 * MIB, 1, "server4"),
+    "E": ("ecn", "ecn", 100 * 1024, 1, "server4"),
+    "A": ("transfer", "transfer", 5 * 1024, 1, "server4"),
+    "L1": ("multiconnect", "multiconnect", 50 * 1024, 50, "server4"),
+    "L2": ("transfer", "transfer", 2 * MIB, 1, "server4"),
+    "C1": ("multiconnect", "multiconnect", 50 * 1024, 50, "server4"),
+    "C2": ("transfer", "transfer", 2 * MIB, 1, "server4"),
+    "6": ("transfer", "transfer", 15 * 1024, 2, "server6"),
+    "V2": ("v2", "v2", 1024, 1, "server4"),
+    "BP": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "BA": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "CM": ("transfer", "connectionmigration", 2 * MIB, 1, "server46"),
+}
+
+
+def test_the_functional_tests_are_upstreams() -> None:
+    found = {
+        case.abbreviation: (case.client_test, case.server_test, case.total_size, len(case.file_sizes), case.server_name)
+        for case in KNOWN.values()
+        if case.functional
+    }
+    assert list(found) == [name for name in UPSTREAM if name in found]
+    assert found == {name: UPSTREAM[name] for name in found}
+    assert {case.repetitions for case in KNOWN.values() if case.functional} == {1}
+
+
+@pytest.mark.parametrize(
+    ("line", "sizes"),
+    [
+        ("file sizes: 3 × 1 KiB", (1024,) * 3),
+        ("file sizes: [2 x 1 B, 5 B]", (1, 1, 5)),
+        ("file size: none\ncheck: version negotiation", ()),
+    ],
+)
+def test_files_of_the_same_size_and_none(line: str, sizes: tuple[int, ...]) -> None:
+    found = cases(LEO.replace("file size: 10 MiB", line))["leo"]
+    assert found.file_sizes == sizes
+
+
+def test_what_only_functional_tests_say() -> None:
+    found = cases(LEO + "check: multiconnect\ncertificate chain: 9\nname length: 250\n")["leo"]
+    assert (found.check, found.chain_length, found.name_length) == (Check.MULTICONNECT, 9, 250)
+    assert found.functional
+    assert not KNOWN["sat"].functional
+
+
 def test_known_test_cases_may_extend_each_other_across_files() -> None:
     Path("b.yaml").write_text(LEO)
     Path("a.yml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
@@ -288,6 +356,10 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("file size: 11 GiB", "1 B to 10 GiB"),
         ("file size: 1.5 B", "is no whole number of bytes."),
         ("file sizes: []", "file sizes is an empty list."),
+        ("file sizes: none", "a measurement needs a file."),
+        ("file sizes: 0 × 1 B", 'file sizes "0 × 1 B" is outside of what is possible: 1 to 10000.'),
+        ("check: handshakes", 'check "handshakes" is none of'),
+        ("certificate chain: 0", 'certificate chain "0" is outside of what is possible: 1 to 20.'),
         ("file sizes: [6 GiB, 6 GiB]", "all files together are larger than 10 GiB."),
         ("file sizes: [1 B, 0 B]", "1 B to 10 GiB"),
         ("repetitions: 0", 'repetitions "0" is outside of what is possible: 1 to 10000.'),
@@ -326,7 +398,7 @@ def test_a_wrong_line_is_named_with_what_is_allowed(line: str, fault: str) -> No
         (f"{LEO}---\n{LEO}", '9: "leo": name "leo" is taken already, by my.yaml:1.'),
         (
             f"{LEO}extends: satlos\n",
-            '8: "leo": extends "satlos" is none of terrestrial, sat, satloss. Did you mean sat',
+            '8: "leo": extends "satlos" is none of versionnegotiation',
         ),
         (f"{LEO}extends: leo\n", '8: "leo": extends itself, directly or through others.'),
         (f"{LEO}extends:\n", '8: "leo": extends has no value.'),

@@ -12,9 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interop.errors import InputError
-from interop.model import CongestionControl, EmulatedLink, Implementation, Protocol, Role, TestCase, Variant
+from interop.model import (
+    Blackhole,
+    Check,
+    CongestionControl,
+    Corruption,
+    CorruptionMode,
+    EmulatedLink,
+    Implementation,
+    Protocol,
+    Rebind,
+    Role,
+    Rules,
+    TestCase,
+    TimersFrom,
+    Variant,
+)
 from interop.names import quoted
-from interop.plan import choose, is_file, left_out, make_plan, replace_images, select, select_images
+from interop.plan import choose, is_file, left_out, make_plan, replace_images, select, select_images, select_test_cases
 
 BOTH = frozenset(Role)
 
@@ -34,6 +49,7 @@ IMPLEMENTATIONS = {
     "chrome": implementation("chrome", frozenset({Role.CLIENT})),
     "nginx": implementation("nginx", frozenset({Role.SERVER})),
 }
+FUNCTIONAL = replace(case("handshake", "H"), check=Check.HANDSHAKE)
 TEST_CASES = {"terrestrial": case("terrestrial", "T"), "sat": case("sat", "SAT"), "satloss": case("satloss", "SATL", 3)}
 
 
@@ -113,7 +129,34 @@ def test_an_option_with_nothing_in_it_does_not_mean_all(empty: str) -> None:
 def test_words_for_several_test_cases() -> None:
     assert chosen(tests=["onlymeasurements"])[2] == ["terrestrial", "sat", "satloss"]
     [problem] = problems(tests=["onlyTests"])
-    assert "there are no functional tests yet" in problem
+    assert problem == "onlyTests selects nothing. Known: terrestrial, sat, satloss."
+    known = {"h": FUNCTIONAL, **TEST_CASES}
+    assert select_test_cases(["ONLYTESTS"], known, load) == ((FUNCTIONAL,), [])
+    assert FUNCTIONAL not in select_test_cases(["onlyMeasurements"], known, load)[0]
+
+
+def test_functional_tests_are_over_hq_unless_they_are_about_http3() -> None:
+    speaker = implementation("speaker")
+    both = replace(speaker, protocols=(Protocol.H3,))
+    cases = [FUNCTIONAL, replace(FUNCTIONAL, client_test="http3"), case("sat", "SAT")]
+    assert [run.protocol for run in make_plan([both], [both], cases, repetitions=1, seed=1)] == ["hq", "h3", "h3"]
+
+
+def test_upstreams_rules_change_links_and_verdicts_of_functional_tests_only() -> None:
+    link = replace(
+        FUNCTIONAL.link, forward_corruption=Corruption(0.3, 3), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
+    )
+    cases = [replace(FUNCTIONAL, link=link), case("sat", "SAT")]
+    one = implementation("one")
+    test, sat = (run.test_case for run in make_plan([one], [one], cases, repetitions=1, rules=Rules.UPSTREAM, seed=1))
+    assert (test.rules, sat.rules) == (Rules.UPSTREAM, Rules.STANDARD)
+    assert test.link == replace(
+        link,
+        forward_corruption=Corruption(0.3, 3, CorruptionMode.LOSS),
+        blackhole=Blackhole(5, 2, timers_from=TimersFrom.START),
+        rebind=Rebind(1, 5, timers_from=TimersFrom.START),
+    )
+    assert next(run.test_case.rules for run in make_plan([one], [one], cases, seed=1)) is Rules.STANDARD
 
 
 def test_files_of_test_cases() -> None:

@@ -1,0 +1,90 @@
+"""What each functional test proves: from both traces of a run to a verdict, by the RFCs or by upstream's rules.
+
+docs/functional.md has the rules in words. That the files arrived whole, and how the endpoints ended, has been looked at
+before. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from interop import checks, handshake_checks, path_checks
+from interop.columns import Trace
+from interop.model import Check, ErrorCode, Outcome, Rules, TestCase, Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What a run of a functional test left, read."""
+
+    case: TestCase
+    client: Trace
+    """The trace at the client."""
+    server: Trace
+    """The trace at the server."""
+    keys: bool
+    """Whether an endpoint wrote a key log."""
+
+    @property
+    def upstream(self) -> bool:
+        """Whether upstream's rules are asked for."""
+        return self.case.rules is Rules.UPSTREAM
+
+
+Judge = Callable[[Observation], Verdict | None]
+
+
+def judge(seen: Observation) -> Verdict | None:
+    """What is wrong with the run of a functional test; None if it passed.
+
+    ``UNSUPPORTED`` if the test needs to look into packets and no endpoint wrote a key log, as upstream has it.
+    """
+    check = seen.case.check
+    if check is None:
+        return None
+    if check in NEED_KEYS and not seen.keys:
+        reason = f'No endpoint wrote a key log, without which "{check}" cannot be seen.'
+        return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, reason)
+    return CHECKS[check](seen)
+
+
+def _version_1(seen: Observation) -> Verdict | None:
+    return checks.version(seen.server if seen.upstream else seen.client)
+
+
+def _handshakes(seen: Observation, expected: int = 1) -> Verdict | None:
+    """Upstream counts the server's connection ids, which a server that changes its mind fools."""
+    if seen.upstream:
+        return handshake_checks.server_ids(seen.server, expected)
+    return checks.handshake_count(seen.client, expected)
+
+
+def _one_connection(seen: Observation) -> Verdict | None:
+    return _handshakes(seen) or _version_1(seen)
+
+
+def _handshake(seen: Observation) -> Verdict | None:
+    return handshake_checks.no_retry(seen.client) or _one_connection(seen)
+
+
+def _multiconnect(seen: Observation) -> Verdict | None:
+    files = len(seen.case.file_sizes)
+    if seen.upstream:
+        return _handshakes(seen, files) or _version_1(seen)
+    return handshake_checks.multiconnect(seen.client, files) or _version_1(seen)
+
+
+CHECKS: Mapping[Check, Judge] = {
+    Check.VERSION_NEGOTIATION: lambda seen: handshake_checks.version_negotiation(seen.client, upstream=seen.upstream),
+    Check.HANDSHAKE: _handshake,
+    Check.TRANSFER: _one_connection,
+    Check.HTTP3: lambda seen: _one_connection(seen) or (None if seen.upstream else handshake_checks.http3(seen.client)),
+    Check.MULTICONNECT: _multiconnect,
+    Check.IPV6: lambda seen: (
+        path_checks.ipv6(seen.client, seen.server, upstream=seen.upstream) or _one_connection(seen)
+    ),
+    Check.VERSION_2: lambda seen: handshake_checks.version_2(seen.client, seen.server),
+}
+NEED_KEYS: frozenset[Check] = frozenset()
+"""Checks that look into packets that only the endpoints' keys open."""

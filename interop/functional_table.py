@@ -1,0 +1,72 @@
+"""Functional tests as a table: a row per pair, a column per test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from interop.model import Outcome, ResultSet, Rules, RunResult
+from interop.tables import Text, draw, printable
+
+MARKS = {
+    Outcome.ERROR: Text("!", "magenta"),
+    Outcome.UNSUPPORTED: Text("–"),
+    Outcome.FAILED: Text("×", "red"),
+    Outcome.TIMEOUT: Text("T", "red"),
+    Outcome.SUCCEEDED: Text("✓", "green"),
+}
+LEGEND = (
+    "✓ passed, × failed, T timeout, – unsupported by one of the two, ! error of ours, · not run.",
+    "2/3: passed in 2 of 3 repetitions.",
+    "passed: of the runs that say something about the pair, without those that one of the two does not support.",
+)
+UPSTREAM = "Judged by the rules of the QUIC Interop Runner (--strict-upstream)."
+
+
+def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = False) -> str:
+    """All functional tests of all pairs; empty if there are none."""
+    manifest = result_set.manifest
+    cases = {case.name: case for case in manifest.test_cases if case.functional}
+    if not cases:
+        return ""
+    found: dict[tuple[str, str, str], list[RunResult]] = {}
+    for result in result_set.results:
+        if result.test_case in cases:
+            found.setdefault((result.client, result.server, result.test_case), []).append(result)
+    pairs = [(client, server) for client in manifest.clients for server in manifest.servers]
+    rows: list[list[str | Text]] = [
+        [
+            *[Text(name, "cyan") for name in pair],
+            *(_mark(found.get((*pair, case), [])) for case in cases),
+            _passed(result for key, results in found.items() if key[:2] == pair for result in results),
+        ]
+        for pair in pairs
+    ]
+    columns = [[result for key, results in found.items() if key[2] == case for result in results] for case in cases]
+    total = ["all", "all", *map(_passed, columns), _passed(result for column in columns for result in column)]
+    header = ["client", "server", *(case.abbreviation for case in cases.values()), "passed"]
+    notes = [*LEGEND, *([UPSTREAM] if any(case.rules is Rules.UPSTREAM for case in cases.values()) else [])]
+    table = draw(header, [*rows, total], colour=colour, markdown=markdown, below=1)
+    heading = f"{'### ' * markdown}functional tests"
+    return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join([*notes, _meanings(result_set)])])
+
+
+def _mark(results: Sequence[RunResult]) -> Text:
+    outcomes = [result.verdict.outcome for result in results]
+    if not outcomes:
+        return Text("·")
+    if len({*outcomes}) == 1:
+        return MARKS[outcomes[0]]
+    return Text(f"{outcomes.count(Outcome.SUCCEEDED)}/{len(outcomes)}", "yellow")
+
+
+def _passed(results: Iterable[RunResult]) -> str:
+    """``15/17``; empty if nothing says anything about the pair."""
+    outcomes = [result.verdict.outcome for result in results]
+    telling = [each for each in outcomes if each not in (Outcome.UNSUPPORTED, Outcome.ERROR)]
+    return f"{telling.count(Outcome.SUCCEEDED)}/{len(telling)}" if telling else ""
+
+
+def _meanings(result_set: ResultSet) -> str:
+    """``H handshake, DC transfer, …``."""
+    cases = (case for case in result_set.manifest.test_cases if case.functional)
+    return printable(", ".join(f"{case.abbreviation} {case.name}" for case in cases)) + "."

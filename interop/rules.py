@@ -1,0 +1,26 @@
+"""Names of the checks that functional tests must pass, and by whose rules they are judged."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Check(StrEnum):
+    """What a functional test proves; ``interop.functional`` has the function to each name."""
+
+    VERSION_NEGOTIATION = "version negotiation"
+    HANDSHAKE = "handshake"
+    TRANSFER = "transfer"
+    HTTP3 = "http3"
+    MULTICONNECT = "multiconnect"
+    IPV6 = "ipv6"
+    VERSION_2 = "version 2"
+
+
+class Rules(StrEnum):
+    """Whose rules judge a functional test."""
+
+    STANDARD = "standard"
+    """What the RFCs ask for."""
+    UPSTREAM = "upstream"
+    """What the QUIC Interop Runner asks for, where that differs."""

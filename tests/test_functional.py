@@ -1,0 +1,81 @@
+"""Every functional test has its check, and upstream's rules are used where they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.columns import Form, Trace
+from interop.functional import CHECKS, NEED_KEYS, Observation, judge
+from interop.inventory import load_known_test_cases
+from interop.model import Check, ErrorCode, Outcome, Rules, Verdict
+from tests.test_checks import CASE, connection, initial, is_fault
+from tests.traces import Row, columns
+
+ROOT = Path(__file__).resolve().parent.parent
+GOOD = columns(*connection(1))
+MOVED = columns(*connection(1), initial(True, "server1b", "c1"))
+"""A server that changes its mind about its connection id: one handshake, though upstream counts two."""
+
+
+def judged(
+    check: Check, client: Trace, server: Trace = GOOD, *, upstream: bool = False, files: int = 1
+) -> Verdict | None:
+    case = replace(CASE, check=check, file_sizes=(1,) * files, rules=Rules.UPSTREAM if upstream else Rules.STANDARD)
+    return judge(Observation(case, client, server, keys=True))
+
+
+def test_every_name_has_a_check_and_every_functional_test_a_name() -> None:
+    assert set(CHECKS) == set(Check)
+    known = load_known_test_cases(ROOT / "testcases").values()
+    assert {case.check for case in known} <= {None, *Check}
+
+
+def test_a_measurement_has_nothing_to_pass() -> None:
+    assert judge(Observation(CASE, GOOD, GOOD, keys=False)) is None
+
+
+@pytest.mark.parametrize("check", sorted(NEED_KEYS))
+def test_what_cannot_be_seen_without_keys_is_unsupported(check: Check) -> None:
+    verdict = judge(Observation(replace(CASE, check=check), GOOD, GOOD, keys=False))
+    assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, check)
+
+
+@pytest.mark.parametrize("check", [Check.HANDSHAKE, Check.TRANSFER, Check.HTTP3])
+def test_handshakes_are_counted_by_connection_or_as_upstream_does(check: Check) -> None:
+    assert judged(check, GOOD) is None
+    assert judged(check, GOOD, MOVED) is None
+    two = judged(check, columns(*connection(1), *connection(2)))
+    assert is_fault(two, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 handshakes instead of 1")
+    counted = judged(check, GOOD, MOVED, upstream=True)
+    assert is_fault(counted, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
+
+
+def test_version_1_is_asked_for() -> None:
+    second = columns(initial(False, "c", "f"), initial(True, "s", "c", version=2))
+    for upstream in (False, True):
+        verdict = judged(Check.TRANSFER, second, second, upstream=upstream)
+        assert is_fault(verdict, Outcome.FAILED, ErrorCode.WRONG_VERSION, "0x00000002")
+
+
+def test_a_handshake_goes_without_retry_a_transfer_need_not() -> None:
+    asked = columns(*connection(1), Row(0, True, Form.RETRY, scid="n", dcid="c1"))
+    assert judged(Check.TRANSFER, asked) is None
+    assert is_fault(judged(Check.HANDSHAKE, asked), Outcome.FAILED, ErrorCode.UNEXPECTED_RETRY, "a Retry")
+
+
+def test_http3_is_looked_for_by_our_rules_only() -> None:
+    plain = columns(*connection(1), Row(0, True, frames=[(0, 0, 1)]))
+    assert judged(Check.HTTP3, plain, upstream=True) is None
+    assert is_fault(judged(Check.HTTP3, plain), Outcome.FAILED, ErrorCode.HTTP3_MISSING, "not HTTP/3")
+
+
+def test_as_many_connections_as_files_exactly_so_for_upstream() -> None:
+    two, three = (columns(*(row for n in range(count) for row in connection(n))) for count in (2, 3))
+    assert judged(Check.MULTICONNECT, two, two, files=2) is None
+    assert judged(Check.MULTICONNECT, three, three, files=2) is None
+    assert judged(Check.MULTICONNECT, two, two, files=2, upstream=True) is None
+    assert judged(Check.MULTICONNECT, three, three, files=2, upstream=True) is not None
+    assert judged(Check.MULTICONNECT, two, two, files=3) is not None

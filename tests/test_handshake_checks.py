@@ -1,0 +1,99 @@
+"""Each check of how connections are set up passes one trace and fails another for exactly one reason."""
+
+from __future__ import annotations
+
+from interop import handshake_checks as checks
+from interop.columns import Form
+from interop.handshake_checks import VERSION_2
+from interop.model import ErrorCode, Outcome, Verdict
+from tests.test_checks import connection, initial, is_fault
+from tests.traces import Row, columns
+
+
+def fails(verdict: Verdict | None, code: ErrorCode, words: str) -> bool:
+    return is_fault(verdict, Outcome.FAILED, code, words)
+
+
+# ---- versions -------------------------------------------------------------------------------
+
+UNHEARD = Row(0, False, Form.UNKNOWN, scid="c", dcid="s", version=0x1A2A3A4A)
+
+
+def negotiation(scid: str, dcid: str) -> Row:
+    return Row(0, True, Form.VERSION_NEGOTIATION, scid=scid, dcid=dcid, version=0)
+
+
+def test_version_negotiation() -> None:
+    assert checks.version_negotiation(columns(UNHEARD, negotiation("s", "c"))) is None
+    wrong = columns(UNHEARD, negotiation("s", "x"))
+    assert fails(checks.version_negotiation(wrong), ErrorCode.VERSION_NEGOTIATION, "Negotiation (frame 2) does not")
+    assert checks.version_negotiation(wrong, upstream=True) is None
+    other = checks.version_negotiation(columns(UNHEARD, negotiation("x", "c")), upstream=True)
+    assert fails(other, ErrorCode.VERSION_NEGOTIATION, "first packet (frame 1)")
+    none = checks.version_negotiation(columns(UNHEARD))
+    assert fails(none, ErrorCode.VERSION_NEGOTIATION, "1 long headers of the client and no Version Negotiation")
+
+
+def handshake(from_server: bool, version: int = VERSION_2) -> Row:
+    return Row(0, from_server, Form.HANDSHAKE, version=version)
+
+
+def test_version_2() -> None:
+    first, answer = initial(False, "c", "s"), initial(True, "s", "c", version=VERSION_2)
+    good = columns(first, answer, handshake(False), handshake(True))
+    assert checks.version_2(good, good) is None
+    refused = columns(first, initial(True, "s", "c"), handshake(False), handshake(True))
+    assert fails(
+        checks.version_2(refused, refused), ErrorCode.WRONG_VERSION, "server sent no Initial packet of version"
+    )
+    assert fails(checks.version_2(refused, refused), ErrorCode.WRONG_VERSION, "0x6b3343cf; there were 0x00000001")
+    late = columns(initial(False, "c", "s", version=VERSION_2), answer, handshake(False), handshake(True))
+    assert fails(
+        checks.version_2(late, late), ErrorCode.WRONG_VERSION, "client sent no Initial packet of version 0x00000001"
+    )
+    mixed = columns(first, answer, handshake(False), handshake(True), handshake(True, 1))
+    assert fails(checks.version_2(mixed, mixed), ErrorCode.WRONG_VERSION, "version 1 after all: frame 5")
+    assert fails(checks.version_2(columns(first), good), ErrorCode.WRONG_VERSION, "there were none at all")
+
+
+# ---- Retry, number of connections -----------------------------------------------------------
+
+
+def test_no_retry() -> None:
+    assert checks.no_retry(columns(*connection(1))) is None
+    asked = columns(Row(0, False, Form.RETRY), Row(0, True, Form.RETRY))
+    assert fails(checks.no_retry(asked), ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")
+
+
+def test_ids_of_the_server() -> None:
+    two = columns(*connection(1), initial(True, "other", "c1"))
+    assert checks.server_ids(two, 2) is None
+    assert fails(checks.server_ids(two), ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
+
+
+def file_over(number: int) -> list[Row]:
+    return [*connection(number), Row(0, True, dcid=f"c{number}", frames=[(0, 0, 10)])]
+
+
+def test_multiconnect() -> None:
+    two = [*file_over(1), *file_over(2)]
+    assert checks.multiconnect(columns(*two), 2) is None
+    assert checks.multiconnect(columns(*two, *connection(3)), 2) is None  # an attempt given up
+    assert checks.multiconnect(columns(*connection(1), *connection(2)), 2) is None  # nothing decrypted
+    one = checks.multiconnect(columns(*file_over(1), *connection(2)), 2)
+    assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connections, not over one each (2 were answered)")
+    requests = columns(*file_over(1), *connection(2), Row(0, False, dcid="server2", frames=[(0, 0, 10)]))
+    assert checks.multiconnect(requests, 2) is not None  # asked for and not answered
+
+
+# ---- HTTP/3 ---------------------------------------------------------------------------------
+
+
+def test_http3() -> None:
+    def streams(*ids: int) -> Row:
+        return Row(0, True, frames=[(stream, 0, 1) for stream in ids])
+
+    assert checks.http3(columns(streams(0, 2, 3))) is None
+    assert checks.http3(columns(Row(0, True, decrypted=False))) is None
+    assert fails(checks.http3(columns(streams(0, 3))), ErrorCode.HTTP3_MISSING, "client opened no unidirectional")
+    assert fails(checks.http3(columns(streams(0, 2))), ErrorCode.HTTP3_MISSING, "server opened no unidirectional")
