@@ -96,11 +96,10 @@ async function respond(headers) {
 }
 
 async function runClient() {
-  let batches = [urls];
-  if (resumes) batches = [urls.slice(0, 1), urls.slice(1)];
-  if (test === "multiconnect") batches = urls.map((url) => [url]);
+  const halves = resumes ? [urls.slice(0, 1), urls.slice(1)] : [urls];
   let ticket;
-  for (const batch of batches) ticket = await fetchOverOneConnection(batch, ticket);
+  for (const batch of test === "multiconnect" ? urls.map((url) => [url]) : halves)
+    ticket = await fetchOverOneConnection(batch, ticket);
 }
 
 // Gives a session ticket if the test needs one.
@@ -145,9 +144,6 @@ process.on("SIGTERM", () => process.exit(0));
 if (process.env.ROLE === "server") {
   await runServer();
 } else {
-  await runClient().catch((fault) => {
-    console.error(`${fault}`);
-    process.exit(1);
-  });
-  process.exit(0);
+  const fail = (fault) => (console.error(`${fault}`), process.exit(1));
+  await runClient().then(() => process.exit(0), fail);
 }
