@@ -13,12 +13,14 @@ from interop.columns import Form, Trace
 from interop.connections import handshakes
 from interop.model import Deadline, ErrorCode, Evidence, Exit, File, Outcome, Role, SimulatorReport, TestCase, Verdict
 from interop.streams import arrived_bytes
-from interop.units import byte_size, seconds
+from interop.units import byte_size, percent, seconds
 
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
 LAG_LIMIT = 0.010
 """Seconds that the simulator may fall behind the wall clock before the delays of its link are no longer believed."""
+STARVED = 0.95
+"""Share of the CPU time of the machine that may be in use beside neighbours before a run is no longer believed."""
 
 
 def failed(code: ErrorCode, reason: str) -> Verdict:
@@ -42,6 +44,10 @@ def harness(evidence: Evidence) -> Verdict | None:
         if code is ErrorCode.ARTEFACT_LIMIT:  # what an endpoint leaves is its own doing
             return failed(code, evidence.fault)
         return our_error(code, evidence.fault or "The run broke off without saying why.")
+    host = evidence.host
+    if host is not None and host.neighbours and (host.cpu_busy or 0.0) > STARVED:
+        reason = f"With {host.neighbours} other runs beside, {percent(host.cpu_busy or 0)} of the CPU time was in use."
+        return our_error(ErrorCode.HOST_STARVED, reason)
     if evidence.timed_out in (Deadline.CREATE, Deadline.COLLECT, Deadline.REMOVE):
         spent = evidence.phases.get(evidence.timed_out.value)
         after = f" within {seconds(spent)}" if spent is not None else " in time"

@@ -26,6 +26,8 @@ from interop.names import did_you_mean, printable
 from interop.units import mbit_per_s, percent, seconds
 
 SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
+MOST_TESTBEDS = 32
+"""Beyond this the real-time budget of a simulator is too short to be of use."""
 EXAMPLES = """\
 examples:
   run.py -s quic-go -c aioquic -t sat        one server, one client, one link (options: run.py run --help)
@@ -158,8 +160,25 @@ def _add_execution(parser: argparse.ArgumentParser, root: Path) -> None:
     parser.add_argument(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", help="where images come from"
     )
+    parser.add_argument(
+        "--parallel",
+        type=_testbeds,
+        default=1,
+        metavar="N|auto",
+        help="runs at the same time, each in a testbed of its own; auto: as many as the CPUs have time for",
+    )
     parser.add_argument("--no-qlog", action="store_true", help="ask the endpoints for no qlog, which slows some down")
     parser.add_argument("--skip-compliance-check", action="store_true", help="trust the images")
+
+
+def _testbeds(word: str) -> int | None:
+    """A number of testbeds; None for ``auto``."""
+    if word.casefold() == "auto":
+        return None
+    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
+        return int(word)
+    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
+    raise argparse.ArgumentTypeError(message)
 
 
 # ---- commands -------------------------------------------------------------------------------
@@ -205,6 +224,7 @@ def _run(options: argparse.Namespace, root: Path) -> int:
         check_compliance=not options.skip_compliance_check,
         qlog=not options.no_qlog,
         keep_files=options.save_files,
+        testbeds=options.parallel,
     )
     if lost := plan.left_out(selection.servers, selection.clients):
         _say(lost)

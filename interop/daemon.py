@@ -120,6 +120,12 @@ class Container:
         status = None if state["Status"] == "created" else int(state["ExitCode"])
         return Exit(status, bool(state["OOMKilled"]), self._killed)
 
+    def cpu_seconds(self) -> float:
+        """CPU time that it has used so far; 0 once it has ended."""
+        with self._daemon.fault("ask for the CPU time of", self.spec.name):
+            stats = self._daemon.quick.stats(self.id, stream=False, one_shot=True)
+        return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+
     @property
     def pid(self) -> int:
         """Process id of its first process on the daemon's host."""
@@ -160,8 +166,7 @@ class Container:
 
         An event is a hint: the daemon's connection may break, so look at :meth:`running` before believing it.
         """
-        threads = [self._await_end] + ([self._follow] if lines else [])
-        for target in threads:
+        for target in (self._await_end, self._follow) if lines else (self._await_end,):
             threading.Thread(target=target, args=(events,), daemon=True, name=self.spec.name).start()
 
     def _await_end(self, events: SimpleQueue[Event]) -> None:
@@ -310,10 +315,7 @@ class Daemon:
         """Subnets of the daemon's networks, by the name of the network."""
         with self.fault("list", "networks"):
             networks = self.quick.networks()
-        return {
-            network["Name"]: tuple(config["Subnet"] for config in (network["IPAM"].get("Config") or ()))
-            for network in networks
-        }
+        return {each["Name"]: tuple(one["Subnet"] for one in each["IPAM"].get("Config") or ()) for each in networks}
 
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from interop.load import Meter
 from interop.model import HostFacts
 
 PRESSURE = Path("/proc/pressure/cpu")
 """Pressure stall information (Linux 4.20 and later, where it is switched on)."""
 
 
-def watch(info: Mapping[str, Any]) -> Callable[[], HostFacts]:
+def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
     """Begin to watch; the function returned gives the facts of the time since then.
 
     ``info`` is what the Docker daemon tells of its host. Load and pressure are those of the machine that runs this.
@@ -33,6 +34,7 @@ def watch(info: Mapping[str, Any]) -> Callable[[], HostFacts]:
             engine=str(info["ServerVersion"]),
             load_before=load,
             cpu_pressure=pressure,
+            cpu_busy=meter.since(begin),
         )
 
     return facts

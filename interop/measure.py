@@ -14,20 +14,24 @@ from pathlib import Path
 
 from interop import __version__, images
 from interop.analyse import analyse
-from interop.campaign import Campaign, Conditions
+from interop.campaign import Campaign
 from interop.daemon import Daemon
 from interop.errors import HarnessFault, MachineError
 from interop.links.ns3 import Ns3Backend
+from interop.load import Meter
 from interop.lock import exclusive
 from interop.model import ImageFacts, Implementation, Manifest, Role, Run, RunResult
 from interop.plan import Selection
 from interop.reaper import watched_over
+from interop.runner import Conditions
 from interop.schema.document import Record
 from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
 from interop.trace import tshark_version
 from interop.transfer import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MOST_TESTBEDS = 6
+"""That share a machine when it is to find out itself: a sixth of the real-time budget is what a simulator needs."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Settings:
     check_compliance: bool = True
     qlog: bool = True
     keep_files: bool = False
+    testbeds: int | None = 1
+    """Most runs at the same time; None for as many as the machine has time for."""
 
 
 @dataclass(frozen=True)
@@ -115,17 +121,21 @@ def _carry_out(
         finished += 1
         done(result, finished)
 
+    testbeds = settings.testbeds or MOST_TESTBEDS
+    meter = Meter()
     conditions = Conditions(
         daemon=daemon,
-        backend=Ns3Backend(daemon, facts["simulator"].id),
+        backend=Ns3Backend(daemon, facts["simulator"].id, testbeds=testbeds),
         images={name: image.id for name, image in facts.items()},
         stop=stop,
         parameters={name: os.environ.get(name, "") for name in ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")},
+        meter=meter,
         qlog=settings.qlog,
         keep_files=settings.keep_files,
     )
     try:
-        with Campaign(conditions, journal, analyse, say, count).open() as campaign:
+        way = Campaign(conditions, journal, analyse, say, count, testbeds=testbeds, measured=settings.testbeds is None)
+        with meter.watching(), way.open() as campaign:
             wanted = _roles(plan) if settings.check_compliance else {}
             campaign.carry_out(plan, campaign.check_compliance(wanted))
     except Interrupted:

@@ -156,6 +156,10 @@ class HostFacts:
     """Load average of one minute before the run."""
     cpu_pressure: float | None = None
     """Share of the run in which a task waited for a CPU (/proc/pressure/cpu); None if not told."""
+    cpu_busy: float | None = None
+    """Largest share of all CPU time in use over two seconds of the run, 0..1; None if not told."""
+    neighbours: int = 0
+    """Most runs of the same campaign that were under way beside this one at the same time."""
 
 
 class Deadline(StrEnum):
@@ -189,6 +193,8 @@ class Evidence:
     """Image id of client, server and simulator."""
     simulator: SimulatorReport | None = None
     host: HostFacts | None = None
+    cpu_peak: float | None = None
+    """CPUs that both endpoints and the link used together, at most, over two seconds; None if that was not seen."""
     notes: tuple[str, ...] = ()
     """What a reader should know, e.g. that a log was cut."""
 

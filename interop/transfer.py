@@ -70,6 +70,9 @@ class _Record:
     notes: list[str] = field(default_factory=list)
     timed_out: Deadline | None = None
     exits: dict[Role, Exit] = field(default_factory=dict)
+    cpu_peak: float | None = None
+    cpu_before: tuple[float, float] | None = None
+    """When CPU time was looked at before, on the monotonic clock, and how much it was."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -78,6 +81,14 @@ class _Record:
             yield
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
+
+    def look_at_cpu(self, used: float) -> None:
+        """Note how many CPUs were in use since the last look, given the CPU time used so far."""
+        now = time.monotonic()
+        if self.cpu_before is not None:
+            begin, before = self.cpu_before
+            self.cpu_peak = max(self.cpu_peak or 0.0, round((used - before) / (now - begin), 3))
+        self.cpu_before = now, used
 
 
 def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
@@ -108,6 +119,7 @@ def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
         timed_out=record.timed_out,
         client=exits.get(Role.CLIENT),
         server=exits.get(Role.SERVER),
+        cpu_peak=record.cpu_peak,
         notes=tuple(record.notes),
     )
 
@@ -272,6 +284,8 @@ def _await_end(
             if time.monotonic() >= deadline:
                 record.timed_out = Deadline.TRANSFER
                 return
+            if event is None:
+                record.look_at_cpu(client.cpu_seconds() + server.cpu_seconds() + link.cpu_seconds())
 
 
 def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record: _Record) -> None:

@@ -50,6 +50,7 @@ class ErrorCode(StrEnum):
     ANALYSIS_FAILED = "analysis-failed"
     SIMULATOR_FAILED = "simulator-failed"
     SIMULATOR_LAG = "simulator-lag"
+    HOST_STARVED = "host-starved"
     IMAGE_MISSING = "image-missing"
     ARTEFACT_LIMIT = "artefact-limit"
     DAEMON_FAULT = "daemon-fault"

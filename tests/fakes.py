@@ -11,6 +11,7 @@ import itertools
 import json
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -94,6 +95,21 @@ class Life:
     def run(self, program: Program) -> None:
         self.end(program(self))
 
+    @property
+    def pid(self) -> int:
+        """Of the container's first process."""
+        return 4000 + int(self.id.removeprefix("id"))
+
+    def opposite(self, role: str) -> Life | None:
+        """The endpoint in ``role`` of the same testbed, if it is there."""
+        return next((end for end in self.engine.all(role) if end._joined() & self._joined()), None)
+
+    def _joined(self) -> frozenset[int]:
+        """Process ids of the namespaces that a cable joins with the one that it lives in."""
+        holder = self.engine.lives.get(self.host_config["network_mode"].removeprefix("container:"))
+        cables = self.engine.cables
+        return next((pids for pids in cables if holder is not None and holder.pid in pids), frozenset())
+
 
 Program = Callable[[Life], int]
 """What an image does, in a thread; returns the exit status."""
@@ -114,7 +130,8 @@ def fetch(life: Life) -> int:
     """A client as it should be."""
     if life.environment["TESTCASE"] != "transfer":
         return 127
-    server = life.engine.endpoint("server")
+    server = life.opposite("server")
+    assert server is not None
     for url in life.environment["REQUESTS"].split():
         name = url.rpartition("/")[2]
         life.files[f"downloads/{name}"] = server.files[f"www/{name}"]
@@ -155,7 +172,10 @@ def simulate(life: Life) -> int:
         case ("holder",):
             life.terminated.wait()
             return 0
-        case ("plumb",) | ("chrt",) | ("true",):
+        case ("plumb",):
+            life.engine.cables.append(frozenset(map(int, life.command[1:])))
+            return 0
+        case ("chrt",) | ("true",):
             return 0
     return carry_packets(life)
 
@@ -165,7 +185,7 @@ def carry_packets(life: Life) -> int:
     if not life.environment["WAITFORSERVER"]:
         life.terminated.wait()
         return 0
-    server = next((end for end in life.engine.all("server")), None)
+    server = life.opposite("server")
     if server is None or not server.listening.wait(life.engine.server_patience) or server.ended.is_set():
         return 3
     life.say(json.dumps({"event": "running"}))
@@ -213,6 +233,8 @@ class FakeEngine:
         """Those too that have been removed."""
         self.log: list[tuple[str, str]] = []
         """What was done to which container, by the last word of its name."""
+        self.cables: list[frozenset[int]] = []
+        """Process ids of the three namespaces of each testbed."""
         self.unstartable: set[str] = set()
         self.refused: set[str] = set()
         """Verbs that fail."""
@@ -352,10 +374,15 @@ class FakeEngine:
                 "Running": life.status == "running",
                 "ExitCode": life.exit_code,
                 "OOMKilled": life.out_of_memory,
-                "Pid": 4711,
+                "Pid": life.pid,
                 "Error": life.error,
             }
         }
+
+    def stats(self, identity: str, *, stream: bool, one_shot: bool) -> dict[str, Any]:
+        assert (stream, one_shot) == (False, True)
+        self._answer("stats", identity)
+        return {"cpu_stats": {"cpu_usage": {"total_usage": time.monotonic_ns() // 10}}}
 
     def kill(self, identity: str, signal: str) -> None:
         life = self._answer(signal, identity)

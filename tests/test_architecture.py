@@ -14,15 +14,16 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "emulation rules stack verdicts",
     "errors model units",  # nouns
-    "columns names records schema.summary",  # nouns of one subject each
+    "columns load names records schema.summary",  # nouns of one subject each
     # one concern each
-    "archive connections daemon documents host inputs lock packets pcap quantities recipes schema.document series",
-    "streams variants",
+    "admission archive connections daemon documents host inputs lock packets pcap",
+    "quantities recipes schema.document series streams variants",
     "checks images implementations link_entries links links.simulator metrics plan reaper trace",  # verbs
     "entries handshake_checks path_checks",
     "checkup functional inventory links.ns3 links.real stock store",
     "export transfer",
     "compliance",
+    "runner",
     "analyse campaign doctor site tables",  # phases
     "functional_table lists measure",
     "images_command",

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from interop import campaign as module
+from interop import runner as module
 from interop import transfer as transfer_module
-from interop.campaign import ATTEMPTS, Campaign, Conditions, Judge
+from interop.campaign import Campaign
 from interop.errors import MachineError
 from interop.links.ns3 import Ns3Backend
+from interop.load import Meter
 from interop.model import ErrorCode, Evidence, Manifest, Measurement, Outcome, Role, Run, RunResult, Verdict
+from interop.runner import ATTEMPTS, Conditions, Judge
 from interop.store import Journal, load
 from interop.transfer import Interrupted
 from tests.fakes import (
@@ -97,16 +99,19 @@ def carry_out(
     judged: Judge = judge,
     stop: threading.Event | None = None,
     compliance: bool = False,
+    testbeds: int = 1,
     **options: bool,
 ) -> None:
     daemon = connect(engine)
     images = {name: name for name in engine.programs}
     backend = Ns3Backend(daemon, SIMULATOR)
-    conditions = Conditions(daemon, backend, images, stop or Stop(), {}, **options)
+    conditions = Conditions(daemon, backend, images, stop or Stop(), {}, Meter(), **options)
     wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
-        Campaign(conditions, journal, judged, heard.said.append, heard.done.append).open() as campaign,
+        Campaign(
+            conditions, journal, judged, heard.said.append, heard.done.append, testbeds=testbeds
+        ).open() as campaign,
     ):
         campaign.carry_out(plan, campaign.check_compliance(wanted))
 
@@ -267,6 +272,63 @@ def test_a_number_that_json_cannot_hold_costs_one_run(heard: Heard) -> None:
 
     carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=endless)
     assert heard.codes == ["harness-fault", ""]
+
+
+# ---- side by side ---------------------------------------------------------------------------
+
+
+def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        together.wait(5)
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    carry_out(engine, heard, *runs, testbeds=2)
+    assert heard.codes == ["", ""]
+    assert engine.log.count(("create", "plumb")) == 2
+    assert engine.lives == {}
+    assert [result.evidence.host.neighbours for result in heard.done if result.evidence.host] == [1, 1]
+    assert {(result.client, result.repetition) for result in heard.journalled} == {("bad", 1), ("bad", 2)}
+
+
+def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        if not heard.journalled:
+            together.wait(5)
+        return endpoint(life)
+
+    def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1 and evidence.host is not None and evidence.host.neighbours:
+            return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    carry_out(engine, heard, *runs, testbeds=2, judged=starved)
+    assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
+    assert heard.codes == ["", ""]
+    assert "to be repeated alone: Too many." in heard.said[0]
+    assert [
+        result.verdict.code.value for result in heard.journalled if result.attempt == 1 and result.repetition == 1
+    ] == ["host-starved"]
+
+
+def test_a_fault_in_one_testbed_ends_the_others_too(heard: Heard) -> None:
+    def full(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1:
+            return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, hang))
+    with pytest.raises(MachineError, match="disk is full"):
+        carry_out(engine, heard, FIRST, run_of(client="bad", case=TWICE, repetition=2), testbeds=2, judged=full)
+    assert heard.done == []
+    assert engine.lives == {}
 
 
 # ---- what ends a campaign -------------------------------------------------------------------

@@ -228,7 +228,7 @@ def test_a_fault_that_nobody_expected_is_one_line(checkout: Checkout, monkeypatc
 
 
 def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.campaign.DAEMON_PATIENCE", 0)
+    monkeypatch.setattr("interop.runner.DAEMON_PATIENCE", 0)
     monkeypatch.setattr("interop.daemon.QUICK", 0.01)
 
     def pull_the_plug(life: Life) -> int:
@@ -409,3 +409,11 @@ def test_a_mistyped_option_or_command_gets_the_nearest_one(
     with pytest.raises(SystemExit) as ended:
         cli.main(ROOT, words)
     assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize("word", ["0", "many", "33", "-1"])
+def test_an_impossible_number_of_testbeds(word: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(tmp_path, ["-s", "good", f"--parallel={word}"])
+    assert end.value.code == 2
+    assert f"{word} is neither auto nor a number from 1 to 32" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interop import host
+from interop.load import Meter
 
 INFO = {"KernelVersion": "6.1", "Architecture": "x86_64", "NCPU": 2, "MemTotal": 1024, "ServerVersion": "20.10"}
 
@@ -14,7 +15,7 @@ INFO = {"KernelVersion": "6.1", "Architecture": "x86_64", "NCPU": 2, "MemTotal":
 def test_facts_are_those_of_the_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What the daemon says of its host; no pressure where the kernel does not tell it."""
     monkeypatch.setattr(host, "PRESSURE", tmp_path / "missing")
-    facts = host.watch(INFO)()
+    facts = host.watch(INFO, Meter())()
     assert (facts.kernel, facts.architecture, facts.cpus, facts.memory, facts.engine) == tuple(INFO.values())
     assert facts.cpu_pressure is None
 
@@ -26,6 +27,6 @@ def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytes
     clock = iter([100.0, 104.0])
     monkeypatch.setattr("interop.host.time.monotonic", lambda: next(clock))
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=5000000\nfull avg10=0.00 total=0\n")
-    facts = host.watch(INFO)
+    facts = host.watch(INFO, Meter())
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=6000000\nfull avg10=0.00 total=0\n")
     assert facts().cpu_pressure == pytest.approx(0.25)

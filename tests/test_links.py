@@ -186,7 +186,7 @@ def test_a_testbed_has_no_network_of_the_host_and_no_rights_but_its_own() -> Non
         assert testbed.network(Role.CLIENT) == f"container:{holders['client'].id}"
         assert testbed.network(Role.SERVER) == f"container:{holders['server'].id}"
         [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",)]
-        assert plumb.command == ("plumb", "4711", "4711", "4711")
+        assert plumb.command == ("plumb", *(str(holders[name].pid) for name in ("client", "sim", "server")))
         assert all(
             life.host_config["network_mode"] != "host" and life.host_config["pid_mode"] is None
             for life in engine.all_lives

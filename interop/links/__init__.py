@@ -26,6 +26,9 @@ class RunningLink(Protocol):
         Raises :class:`HarnessFault` (simulator-failed) if it ended for any other reason.
         """
 
+    def cpu_seconds(self) -> float:
+        """CPU time that the link itself has used so far."""
+
     def stop(self) -> None:
         """Carry nothing more and complete the traces."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -83,6 +84,10 @@ class SimulatedLink:
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the simulator ended ({status}): {self._last_words()}")
         return False
 
+    def cpu_seconds(self) -> float:
+        """CPU time that the simulator has used so far."""
+        return self._container.cpu_seconds()
+
     def _last_words(self) -> str:
         return self._container.output().decode(errors="replace").strip()[-300:] or "without a word"
 
@@ -145,14 +150,15 @@ MEMLOCK = 64 * MIB
 """RLIMIT_MEMLOCK of endpoints in the QUIC Interop Runner, bytes."""
 
 
-def probe(daemon: Daemon, image: str) -> Abilities:
-    """Try once what some daemons refuse, so that no run has to."""
+def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
+    """Try once what some daemons refuse, so that no run has to; simulators of ``testbeds`` share the budget."""
 
     def works(command: tuple[str, ...], **options: Any) -> bool:
         return _works(daemon, ContainerSpec(_name(daemon, "probe"), image, command, **options))
 
     chrt, nice = ("chrt", "--fifo", "1", "true"), ("SYS_NICE",)
-    budget = Realtime()
+    whole = Realtime()
+    budget = Realtime(whole.runtime // testbeds, whole.period)
     with_budget = works(chrt, capabilities=nice, realtime=budget)
     return Abilities(
         # without real-time groups (cgroup v2, or a kernel without them) the capability alone is enough
@@ -231,11 +237,13 @@ class Ns3Testbed:
 class Ns3Backend:
     """Testbeds at one daemon, made from one simulator image."""
 
-    def __init__(self, daemon: Daemon, image: str, abilities: Abilities | None = None) -> None:
-        """``abilities``: None to find out."""
+    def __init__(self, daemon: Daemon, image: str, abilities: Abilities | None = None, *, testbeds: int = 1) -> None:
+        """``abilities``: None to find out; ``testbeds`` may be open at the same time."""
         self._daemon = daemon
         self._image = image
         self._abilities = abilities
+        self._testbeds = testbeds
+        self._probing = threading.Lock()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -245,8 +253,9 @@ class Ns3Backend:
     @contextmanager
     def open(self) -> Iterator[Ns3Testbed]:
         """A testbed; gone when the block is left."""
-        if self._abilities is None:
-            self._abilities = probe(self._daemon, self._image)
+        with self._probing:
+            if self._abilities is None:
+                self._abilities = probe(self._daemon, self._image, self._testbeds)
         with ExitStack() as stack:
             holders = {
                 part: stack.enter_context(self._daemon.container(_holder(self._daemon, self._image, part)))

@@ -15,10 +15,10 @@ import pytest
 
 from interop import links
 from interop.analyse import analyse
-from interop.campaign import ATTEMPTS
 from interop.daemon import Container, ContainerSpec, Daemon
 from interop.links.ns3 import Ns3Backend
 from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
+from interop.runner import ATTEMPTS
 from interop.transfer import Surroundings, transfer
 from interop.units import MBPS, MIB
 
