@@ -31,6 +31,7 @@ from interop.model import (
     EmulatedLink,
     Evidence,
     Implementation,
+    LinkCounters,
     Measurement,
     Outcome,
     Role,
@@ -177,7 +178,31 @@ def simulate(life: Life) -> int:
             return 0
         case ("chrt",) | ("true",):
             return 0
+        case ("sh",):
+            return compete(life)
     return carry_packets(life)
+
+
+def compete(life: Life) -> int:
+    """An end of the competing flow, whose command is a shell's."""
+    life.say(json.dumps({"event": "connected" if "send" in life.command else "listening"}))
+    life.terminated.wait()
+    return 1
+
+
+COUNTERS = dict.fromkeys(LinkCounters.__dataclass_fields__, 0)
+REPORT: dict[str, Any] = {
+    "started": 1795247389.8,
+    "realtime_priority": True,
+    "lag": {"mean": 0.00003, "max": 0.0005, "samples": 482},
+    "receive_overflows": 0,
+    "forward": COUNTERS | {"received": 7802, "delivered": 7749, "queue_drops": 53, "in_flight": 0},
+    "return": COUNTERS | {"received": 3986, "delivered": 3986},
+    "blackholes": [],
+    "rebinds": [],
+    "cross_traffic": None,
+}
+"""A link.json."""
 
 
 def carry_packets(life: Life) -> int:
@@ -193,9 +218,7 @@ def carry_packets(life: Life) -> int:
     files = {name: data for name, data in server.files.items() if name.startswith("www/")}
     left, right = traces([*files.values()])
     life.files["logs/trace_node_left.pcap"], life.files["logs/trace_node_right.pcap"] = left, right
-    counters = {"received": 9, "delivered": 9, "queue_drops": 0, "loss_drops": 0}
-    report = {"started": 1.0, "realtime_priority": True, "lag": {"mean": 0.0, "max": 0.001}, "receive_overflows": 0}
-    life.files["logs/link.json"] = json.dumps(report | {"forward": counters, "return": counters}).encode()
+    life.files["logs/link.json"] = json.dumps(REPORT).encode()
     return 0
 
 

@@ -20,19 +20,23 @@ from interop.model import (
     Corruption,
     CorruptionMode,
     CrossTraffic,
+    CrossTrafficReport,
     EmulatedLink,
     ErrorCode,
     GilbertElliottLoss,
+    Interval,
     LinkCounters,
+    Mapping,
     Protocol,
     QueueMode,
     Rebind,
+    Rebinding,
     Role,
     TimersFrom,
     Towards,
     UniformLoss,
 )
-from tests.fakes import SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.fakes import REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
 from tests.results_builder import SAT, SATLOSS
 
 SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
@@ -294,21 +298,38 @@ def test_only_one_line_means_ready(line: str) -> None:
         assert link.ready(Event(link._container, '{"event":"running","started":1.5}'))
 
 
-REPORT: dict[str, Any] = {
-    "started": 1795247389.8,
-    "realtime_priority": True,
-    "lag": {"mean": 0.00003, "max": 0.0005, "samples": 482},
-    "receive_overflows": 0,
-    "forward": {"received": 7802, "delivered": 7749, "queue_drops": 53, "loss_drops": 0, "in_flight": 0},
-    "return": {"received": 3986, "delivered": 3986, "queue_drops": 0, "loss_drops": 0},
-}
-
-
 def test_report() -> None:
     report = read_report(REPORT)
     assert report.forward == LinkCounters(7802, 7749, 53, 0)
     assert report.back == LinkCounters(3986, 3986, 0, 0)
     assert (report.lag_max, report.realtime_priority) == (0.0005, True)
+
+
+def test_report_of_what_a_scenario_did() -> None:
+    counters = REPORT["forward"] | {"corrupted": 1, "listed_drops": 2, "blackhole_drops": 3, "nat_drops": 4}
+    cross = {
+        "begin": 5.0,
+        "end": 7.0,
+        "acknowledged": 2500,
+        "goodput": 10_000.0,
+        "per_second": [1500, 1000],
+        "delivered": 2,
+        "queue_drops": 1,
+    }
+    mapping = {"inside": "193.167.0.100:4433", "outside": "193.167.0.7:50000"}
+    report = read_report(
+        REPORT
+        | {
+            "forward": counters,
+            "blackholes": [[1.5, 2.5]],
+            "rebinds": [{"time": 3.5, "mappings": [mapping]}],
+            "cross_traffic": cross,
+        }
+    )
+    assert report.forward == LinkCounters(7802, 7749, 53, 0, 1, 2, 3, 4)
+    assert report.blackholes == (Interval(1.5, 2.5),)
+    assert report.rebinds == (Rebinding(3.5, (Mapping("193.167.0.100:4433", "193.167.0.7:50000"),)),)
+    assert report.cross_traffic == CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)
 
 
 @pytest.mark.parametrize("missing", sorted(REPORT))

@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -20,8 +20,9 @@ from typing import Any
 from interop.archive import Limits, unpack
 from interop.daemon import Container, ContainerSpec, Daemon, Event, Realtime
 from interop.errors import HarnessFault
+from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
-from interop.model import ErrorCode, Role, Run, SimulatorReport
+from interop.model import CrossTraffic, ErrorCode, Role, Run, SimulatorReport
 from interop.units import MIB
 
 ADDRESSES = {
@@ -59,25 +60,35 @@ def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class SimulatedLink:
-    """The simulator of one run."""
+    """The simulator of one run, and the flow that competes with the transfer, if there is one."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, flow: CrossFlow | None = None) -> None:
         self._container = container
+        self._flow = flow
         self._carries = False
+        self._events: SimpleQueue[Event] = SimpleQueue()
 
     def start(self, events: SimpleQueue[Event]) -> None:
         """Start the simulator: it waits for the server, then carries packets."""
+        self._events = events
+        if self._flow:
+            self._flow.listen()
         self._container.start()
         self._container.watch(events, lines=True)
 
     def ready(self, event: Event) -> bool:
-        """Whether the simulator says that it carries packets."""
-        self._carries |= event.container is self._container and _event_name(event.line) == "running"
-        return self._carries
+        """Whether the simulator says that it carries packets, and the competing flow has begun."""
+        if not self._carries and event.container is self._container and event_name(event.line) == "running":
+            self._carries = True
+            if self._flow:
+                self._flow.connect(self._events)
+        return self._carries and (self._flow is None or self._flow.connected(event))
 
     def running(self) -> bool:
         """Whether the simulator runs; False if the server never answered; its other ends are faults of ours."""
         if self._container.running():
+            if self._flow:
+                self._flow.check()
             return True
         status = self._container.exit().status
         if status != SERVER_SILENT:
@@ -94,6 +105,8 @@ class SimulatedLink:
     def stop(self) -> None:
         """Stop the simulator; its traces are complete then."""
         self._container.stop(grace=5 if self._carries else 0)
+        if self._flow:
+            self._flow.stop()
 
     def collect(self, directory: Path) -> SimulatorReport | None:
         """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
@@ -110,13 +123,6 @@ class SimulatedLink:
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"the simulator left no report ({error}); its last words: {self._last_words()}"
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
-
-
-def _event_name(line: str | None) -> str:
-    try:
-        return str(json.loads(line or "")["event"])
-    except (ValueError, KeyError, TypeError):
-        return ""
 
 
 # ---- the testbed ----------------------------------------------------------------------------
@@ -210,7 +216,7 @@ class Ns3Testbed:
                 raise HarnessFault(ErrorCode.DAEMON_FAULT, "the testbed's networks could not be reset") from None
             if event.line is None:
                 raise HarnessFault(ErrorCode.DAEMON_FAULT, f"{event.container.spec.name} of the testbed has ended")
-            if _event_name(event.line) == "reset":
+            if event_name(event.line) == "reset":
                 missing.discard(event.container.id)
 
     @contextmanager
@@ -230,8 +236,18 @@ class Ns3Testbed:
             memory=2048 * MIB,
             realtime=self._abilities.realtime,
         )
-        with self._daemon.container(spec) as container:
-            yield SimulatedLink(container)
+        with ExitStack() as stack:
+            container = stack.enter_context(self._daemon.container(spec))
+            traffic = run.test_case.link.cross_traffic
+            yield SimulatedLink(container, stack.enter_context(self._cross_flow(traffic)) if traffic else None)
+
+    def _cross_flow(self, traffic: CrossTraffic) -> AbstractContextManager[CrossFlow]:
+        networks = {role: self.network(role) for role in Role}
+        addresses = {
+            Role.CLIENT: (CLIENT[0], GATEWAYS["client"][0]),
+            Role.SERVER: (SERVER[0], GATEWAYS["server"][0]),
+        }
+        return cross_flow(self._daemon, self._image, _name(self._daemon, "cross"), networks, addresses, traffic)
 
 
 class Ns3Backend:

@@ -118,7 +118,7 @@ def _timed(blackhole: Blackhole | None, rebind: Rebind | None) -> Iterator[str]:
 
 def read_report(document: dict[str, Any]) -> SimulatorReport:
     """The simulator's link.json as a value; raises KeyError or TypeError if something is missing."""
-    cross = {**document}.get("cross_traffic")
+    cross = document["cross_traffic"]
     return SimulatorReport(
         started=float(document["started"]),
         realtime_priority=bool(document["realtime_priority"]),
@@ -127,14 +127,14 @@ def read_report(document: dict[str, Any]) -> SimulatorReport:
         receive_overflows=int(document["receive_overflows"]),
         forward=_counters(document["forward"]),
         back=_counters(document["return"]),
-        blackholes=tuple(Interval(float(begin), float(end)) for begin, end in document.get("blackholes", ())),
-        rebinds=tuple(_rebinding(rebind) for rebind in document.get("rebinds", ())),
+        blackholes=tuple(Interval(float(begin), float(end)) for begin, end in document["blackholes"]),
+        rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
         cross_traffic=None if cross is None else _cross_traffic(cross),
     )
 
 
 def _counters(document: dict[str, Any]) -> LinkCounters:
-    return LinkCounters(**{name: int(document[name]) for name in LinkCounters.__dataclass_fields__ if name in document})
+    return LinkCounters(**{name: int(document[name]) for name in LinkCounters.__dataclass_fields__})
 
 
 def _rebinding(document: dict[str, Any]) -> Rebinding:

@@ -1,5 +1,8 @@
 #include "emulator.h"
 
+#include "cross.h"
+#include "impairment.h"
+#include "nat.h"
 #include "socket.h"
 #include "trace.h"
 
@@ -17,9 +20,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iomanip>
 #include <memory>
-#include <stdexcept>
+#include <utility>
 #include <vector>
 
 using namespace ns3;
@@ -29,8 +33,6 @@ namespace quicsat {
 namespace {
 
 constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runner
-constexpr uint32_t kEthernetHeader = 14;
-constexpr uint32_t kPppHeader = 2;
 constexpr double kNanoseconds = 1e9;
 constexpr uint64_t kTicksPerSecond = 100;
 constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
@@ -83,11 +85,17 @@ class Emulator {
     void Join(End& left, End& right);
     void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
                       const char* link6, const char* peer4, const char* peer6);
-    Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss,
-                                          Counters& arriving, uint32_t stream);
+    Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving,
+                                          const Direction& in, Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
+    void WatchClient(End& end);
     void Record(Trace& trace, const Packet& packet) const;
     void Start(const End& left, const End& right);
+    int64_t WallTime() const { return m_started + Simulator::Now().GetNanoSeconds(); }
+    void StartTimers();
+    void GoDark();
+    void GoLight();
+    void Rebind();
     void Tick();
     void WriteReport(const End& left, const End& right, int64_t stopped) const;
 
@@ -98,6 +106,12 @@ class Emulator {
     std::vector<double> m_lagPerSecond;
     uint64_t m_ticks = 0;
     bool m_realtime = false;
+    bool m_timersStarted = false;
+    bool m_darkForward = false, m_darkBack = false;
+    std::vector<std::pair<int64_t, int64_t>> m_dark;  // from, to; nanoseconds since 1970
+    std::unique_ptr<Nat> m_nat;
+    std::vector<std::pair<int64_t, Nat::Mappings>> m_rebindings;
+    CrossFlow m_cross;
 };
 
 Emulator::End Emulator::MakeEnd(const Side& side) {
@@ -119,7 +133,7 @@ Emulator::End Emulator::MakeEnd(const Side& side) {
 }
 
 void Emulator::Record(Trace& trace, const Packet& packet) const {
-    trace.Write(m_started + Simulator::Now().GetNanoSeconds(), packet);
+    trace.Write(WallTime(), packet);
 }
 
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
@@ -129,12 +143,31 @@ void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
             Record(*trace, *packet);
         }));
     end.device->TraceConnectWithoutContext(
-        "MacRx", Callback<void, Ptr<const Packet>>([&received](Ptr<const Packet> packet) {
-            received.received += IsUdp(packet, kEthernetHeader);
+        "MacRx", Callback<void, Ptr<const Packet>>([this, &received](Ptr<const Packet> packet) {
+            received.received += m_link.subject.Of(*packet, kEthernetHeader) == Kind::Subject;
         }));
     end.device->TraceConnectWithoutContext(
-        "MacTx", Callback<void, Ptr<const Packet>>([&delivered](Ptr<const Packet> packet) {
-            delivered.delivered += IsUdp(packet, kEthernetHeader);
+        "MacTx", Callback<void, Ptr<const Packet>>([this, &delivered](Ptr<const Packet> packet) {
+            delivered.delivered += m_link.subject.Of(*packet, kEthernetHeader) == Kind::Subject;
+        }));
+}
+
+// The client's first packet starts the timers, and the competing flow's receiver is at its side.
+void Emulator::WatchClient(End& end) {
+    end.device->TraceConnectWithoutContext(
+        "MacRx", Callback<void, Ptr<const Packet>>([this](Ptr<const Packet> packet) {
+            const Kind kind = m_link.subject.Of(*packet, kEthernetHeader);
+            if (kind == Kind::Subject && m_link.timersFromFirstPacket) {
+                StartTimers();
+            } else if (kind == Kind::Cross) {
+                m_cross.Returned(*packet, kEthernetHeader, WallTime());
+            }
+        }));
+    end.device->TraceConnectWithoutContext(
+        "MacTx", Callback<void, Ptr<const Packet>>([this](Ptr<const Packet> packet) {
+            if (m_link.subject.Of(*packet, kEthernetHeader) == Kind::Cross) {
+                m_cross.Delivered(*packet, kEthernetHeader);
+            }
         }));
 }
 
@@ -161,7 +194,7 @@ void Emulator::AddAddresses(const End& end, const Side& side, const Side& other,
         other.network6, Ipv6Prefix(64), peer6, ipv6->GetInterfaceForDevice(link));
 }
 
-// A point-to-point channel with a delay of its own per direction.
+// A point-to-point channel with a delay of its own per direction, and perhaps a NAT at its left end.
 class Channel : public PointToPointChannel {
   public:
     void SetDelays(Ptr<PointToPointNetDevice> left, Time fromLeft, Time fromRight) {
@@ -169,48 +202,106 @@ class Channel : public PointToPointChannel {
         m_fromLeft = fromLeft;
         m_fromRight = fromRight;
     }
+    // `leave`: changes a packet that leaves the left end; whether it may go.
+    void SetNat(std::function<bool(Packet&)> leave) { m_leave = std::move(leave); }
     bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> source, Time duration) override {
         const bool fromLeft = source == m_left;
         const auto target = GetPointToPointDevice(fromLeft ? 1 : 0);
-        Simulator::ScheduleWithContext(target->GetNode()->GetId(), duration + (fromLeft ? m_fromLeft : m_fromRight),
-                                       &PointToPointNetDevice::Receive, target, packet->Copy());
+        const auto copy = packet->Copy();
+        if (!fromLeft || !m_leave || m_leave(*copy)) {
+            Simulator::ScheduleWithContext(target->GetNode()->GetId(), duration + (fromLeft ? m_fromLeft : m_fromRight),
+                                           &PointToPointNetDevice::Receive, target, copy);
+        }
         return true;
     }
 
   private:
     Ptr<PointToPointNetDevice> m_left;
     Time m_fromLeft, m_fromRight;
+    std::function<bool(Packet&)> m_leave;
 };
 
-// One end of the link: it queues what leaves its side, and loses what arrives at its side.
+// One end of the link: it queues what leaves its side, and impairs what arrives at its side.
 Ptr<PointToPointNetDevice> Emulator::MakeDevice(
-    Ptr<Node> node, const Direction& out, Counters& leaving, const Loss& loss, Counters& arriving, uint32_t stream) {
+    Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in, Counters& arriving, uint32_t stream) {
     const auto device = CreateObject<PointToPointNetDevice>();
     device->SetAddress(Mac48Address::Allocate());
     device->SetDataRate(out.rate);
     const auto queue = CreateObject<DropTailQueue<Packet>>();
     const uint32_t size = out.queue + (m_link.queueMode == "paper" ? m_link.paperExtra : 0);
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, size));
-    queue->TraceConnectWithoutContext("Drop", Callback<void, Ptr<const Packet>>([&leaving](Ptr<const Packet> packet) {
-                                          leaving.queueDrops += IsUdp(packet, kPppHeader);
-                                      }));
+    const auto drop = [this, &leaving](Ptr<const Packet> packet) {
+        const Kind kind = m_link.subject.Of(*packet, kPppHeader);
+        leaving.queueDrops += kind == Kind::Subject;
+        if (kind == Kind::Cross && &leaving == &m_forward) {
+            m_cross.Dropped();
+        }
+    };
+    queue->TraceConnectWithoutContext("Drop", Callback<void, Ptr<const Packet>>(drop));
     device->SetQueue(queue);
-    const auto model = CreateObject<UdpLoss>();
-    model->Configure(loss, {m_link.seed, stream}, &arriving);
+    const auto model = CreateObject<Impairment>();
+    const bool forward = &arriving == &m_forward;
+    model->Configure(in, m_link.subject, m_link.seed, stream, &arriving, forward ? &m_darkForward : &m_darkBack,
+                     forward ? m_nat.get() : nullptr);
     device->SetReceiveErrorModel(model);
     node->AddDevice(device);
     return device;
 }
 
 void Emulator::Join(End& left, End& right) {
-    const auto leftDevice = MakeDevice(left.node, m_link.back, m_back, m_link.forward.loss, m_forward, 1);
-    const auto rightDevice = MakeDevice(right.node, m_link.forward, m_forward, m_link.back.loss, m_back, 2);
+    if (m_link.rebinding) {
+        m_nat = std::make_unique<Nat>(m_link.rebinding->addresses, m_link.seed);
+    }
+    const auto leftDevice = MakeDevice(left.node, m_link.back, m_back, m_link.forward, m_forward, 1);
+    const auto rightDevice = MakeDevice(right.node, m_link.forward, m_forward, m_link.back, m_back, 2);
     const auto channel = CreateObject<Channel>();
     leftDevice->Attach(channel);
     rightDevice->Attach(channel);
     channel->SetDelays(leftDevice, *m_link.back.delay, *m_link.forward.delay);
+    if (m_nat) {
+        channel->SetNat([this](Packet& packet) {
+            const bool subject = m_link.subject.Of(packet, kPppHeader) == Kind::Subject;
+            const bool goes = !subject || m_nat->Leave(packet);
+            m_back.natDrops += !goes;
+            return goes;
+        });
+    }
     AddAddresses(left, kLeft, kRight, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2", "fd00:cafe:cafe:50::2");
     AddAddresses(right, kRight, kLeft, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1", "fd00:cafe:cafe:50::1");
+}
+
+void Emulator::StartTimers() {
+    if (std::exchange(m_timersStarted, true)) {
+        return;
+    }
+    if (m_link.blackhole) {
+        Simulator::Schedule(m_link.blackhole->on, &Emulator::GoDark, this);
+    }
+    if (m_link.rebinding) {
+        Simulator::Schedule(m_link.rebinding->first, &Emulator::Rebind, this);
+    }
+}
+
+void Emulator::GoDark() {
+    m_darkForward = m_link.blackhole->toClient;
+    m_darkBack = m_link.blackhole->toServer;
+    m_dark.emplace_back(WallTime(), 0);
+    Simulator::Schedule(m_link.blackhole->off, &Emulator::GoLight, this);
+}
+
+void Emulator::GoLight() {
+    m_darkForward = m_darkBack = false;
+    m_dark.back().second = WallTime();
+    if (m_dark.size() < m_link.blackhole->repeat) {
+        Simulator::Schedule(m_link.blackhole->on, &Emulator::GoDark, this);
+    }
+}
+
+void Emulator::Rebind() {
+    m_rebindings.emplace_back(WallTime(), m_nat->Rebind());
+    if (m_link.rebinding->period) {
+        Simulator::Schedule(*m_link.rebinding->period, &Emulator::Rebind, this);
+    }
 }
 
 void Emulator::Tick() {
@@ -232,7 +323,21 @@ void Emulator::Tick() {
 void WriteCounters(std::ostream& out, const char* name, const Counters& counters) {
     out << "\"" << name << "\":{\"received\":" << counters.received << ",\"delivered\":" << counters.delivered
         << ",\"queue_drops\":" << counters.queueDrops << ",\"loss_drops\":" << counters.lossDrops
+        << ",\"corrupted\":" << counters.corrupted << ",\"listed_drops\":" << counters.listedDrops
+        << ",\"blackhole_drops\":" << counters.blackholeDrops << ",\"nat_drops\":" << counters.natDrops
         << ",\"in_flight\":" << counters.InFlight() << "}";
+}
+
+// `write` for each of `all`, in the brackets of a list.
+template <typename All, typename Write>
+void WriteList(std::ostream& out, const char* name, const All& all, const Write& write) {
+    out << ",\"" << name << "\":[";
+    bool first = true;
+    for (const auto& one : all) {
+        out << (std::exchange(first, false) ? "" : ",");
+        write(one);
+    }
+    out << "]";
 }
 
 void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) const {
@@ -241,15 +346,28 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
     out << "{\"scenario\":\"" << m_link.scenario << "\",\"seed\":" << m_link.seed << ",\"queue_mode\":\""
         << m_link.queueMode << "\",\"started\":" << InSeconds(m_started) << ",\"stopped\":" << InSeconds(stopped)
         << ",\"realtime_priority\":" << (m_realtime ? "true" : "false") << ",\"lag\":{\"mean\":"
-        << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax << ",\"samples\":" << m_ticks
-        << ",\"max_per_second\":[";
-    for (size_t second = 0; second < m_lagPerSecond.size(); ++second) {
-        out << (second ? "," : "") << m_lagPerSecond[second];
-    }
-    out << "]},\"receive_overflows\":" << Overflows(left.socket) + Overflows(right.socket) << ",";
+        << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax << ",\"samples\":" << m_ticks;
+    WriteList(out, "max_per_second", m_lagPerSecond, [&out](double lag) { out << lag; });
+    out << "},\"receive_overflows\":" << Overflows(left.socket) + Overflows(right.socket) << ",";
     WriteCounters(out, "forward", m_forward);
     out << ",";
     WriteCounters(out, "return", m_back);
+    WriteList(out, "blackholes", m_dark, [&out, stopped](const auto& dark) {
+        out << "[" << InSeconds(dark.first) << "," << InSeconds(dark.second ? dark.second : stopped) << "]";
+    });
+    WriteList(out, "rebinds", m_rebindings, [&out](const auto& rebinding) {
+        out << "{\"time\":" << InSeconds(rebinding.first);
+        WriteList(out, "mappings", rebinding.second, [&out](const auto& mapping) {
+            out << "{\"inside\":\"" << mapping.first << "\",\"outside\":\"" << mapping.second << "\"}";
+        });
+        out << "}";
+    });
+    out << ",\"cross_traffic\":";
+    if (m_link.subject.crossPort) {
+        m_cross.Write(out);
+    } else {
+        out << "null";
+    }
     out << "}\n";
     if (!out.flush()) {
         Fail(4, "/logs/link.json cannot be written");
@@ -315,6 +433,9 @@ void Emulator::Start(const End& left, const End& right) {
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
     std::fflush(stdout);
+    if (!m_link.timersFromFirstPacket) {
+        StartTimers();
+    }
     Tick();
 }
 
@@ -326,6 +447,7 @@ int Emulator::Run() {
     End left = MakeEnd(kLeft), right = MakeEnd(kRight);
     Join(left, right);
     Watch(left, m_back, m_forward);
+    WatchClient(left);
     Watch(right, m_forward, m_back);
     Simulator::ScheduleNow([&] { Start(left, right); });
     Simulator::Run();
@@ -338,61 +460,10 @@ int Emulator::Run() {
     return 0;
 }
 
-// ---- the link's faults --------------------------------------------------------------------------
-
-void CheckDirection(const Direction& direction, const std::string& name, const std::string& towards,
-                    std::vector<std::string>& faults) {
-    const auto expect = [&](bool given, const std::string& what) {
-        if (!given) {
-            faults.push_back("the link has no " + what + " from " + name);
-        }
-    };
-    expect(direction.delay.has_value(), "delay");
-    expect(direction.rate.GetBitRate() > 0, "rate");
-    expect(direction.queue > 0, "queue");
-    if (direction.loss.rate > 0 && direction.loss.IsBursty()) {
-        faults.push_back("--drop-rate-to-" + towards + " and --good-bad-prob-to-" + towards + " exclude each other");
-    }
-}
-
-void FailIfFaulty(const Link& link, std::vector<std::string> faults) {
-    if (faults.empty()) {  // else what is missing may just be what was misspelt
-        CheckDirection(link.forward, "server to client", "client", faults);
-        CheckDirection(link.back, "client to server", "server", faults);
-    }
-    std::string message;
-    for (const std::string& fault : faults) {
-        message += (message.empty() ? "" : "; ") + fault;
-    }
-    if (!faults.empty()) {
-        Fail(2, link.scenario + ": " + message);
-    }
-}
-
 }  // namespace
 
-void AddCommonOptions(Options& options, Link& link) {
-    const auto add = [&options](const std::string& side, Loss& loss) {
-        options.Add("drop-rate-to-" + side, "independent loss of UDP packets, per cent",
-                    [&loss](const std::string& text) { loss.rate = ReadPercent(text); });
-        options.Add("good-bad-prob-to-" + side, "Gilbert-Elliott loss: from good to bad, 0 to 1",
-                    [&loss](const std::string& text) { loss.goodToBad = ReadProbability(text); });
-        options.Add("bad-good-prob-to-" + side, "Gilbert-Elliott loss: from bad to good, 0 to 1",
-                    [&loss](const std::string& text) { loss.badToGood = ReadProbability(text); });
-    };
-    add("client", link.forward.loss);
-    add("server", link.back.loss);
-    options.Add("queue-mode", "exact, or paper: as long as QIR-SE's queue really was", [&link](const std::string& text) {
-        if (text != "exact" && text != "paper") {
-            throw std::invalid_argument("exact or paper");
-        }
-        link.queueMode = text;
-    });
-    options.Add("seed", "of the losses", [&link](const std::string& text) { link.seed = ReadSeed(text); });
-}
-
 int Emulate(const Link& link, const Options& options) {
-    FailIfFaulty(link, options.Faults());
+    FailIfFaulty(link, options);
     const auto stop = [](int) { g_stop = 1; };
     std::signal(SIGTERM, stop);
     std::signal(SIGINT, stop);

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -52,6 +53,14 @@ ns3::Time ReadDelay(const std::string& text) {
     return ns3::NanoSeconds(std::llround(Within(ReadNumber(text, units, expected), 0, kLongestDelay, expected)));
 }
 
+ns3::Time ReadPeriod(const std::string& text) {
+    const ns3::Time period = ReadDelay(text);
+    if (period < ns3::MilliSeconds(1)) {
+        throw std::invalid_argument("a time of at least 1ms");
+    }
+    return period;
+}
+
 ns3::DataRate ReadRate(const std::string& text) {
     const std::string expected = "a rate like 20Mbps (units bps, kbps, Mbps, Gbps; more than 0)";
     const Units units = {{"bps", 1},   {"kbps", 1e3}, {"Kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9},
@@ -62,6 +71,10 @@ ns3::DataRate ReadRate(const std::string& text) {
 
 uint32_t ReadCount(const std::string& text) {
     return static_cast<uint32_t>(ReadWhole(text, kLongestQueue, "a number of packets, 1 to 1000000"));
+}
+
+uint16_t ReadPort(const std::string& text) {
+    return static_cast<uint16_t>(ReadWhole(text, UINT16_MAX, "a port, 1 to 65535"));
 }
 
 uint32_t ReadSeed(const std::string& text) {
@@ -78,13 +91,49 @@ double ReadProbability(const std::string& text) {
     return Within(ReadNumber(text, {{"", 1}}, expected), 0, 1, expected);
 }
 
+std::set<uint64_t> ReadIndices(const std::string& text) {
+    const std::string expected = "numbers of packets, from 1, like 1,3,4";
+    std::set<uint64_t> indices;
+    for (size_t begin = 0; begin <= text.size();) {
+        const size_t end = std::min(text.find(',', begin), text.size());
+        indices.insert(static_cast<uint64_t>(ReadWhole(text.substr(begin, end - begin), kLongestQueue, expected)));
+        begin = end + 1;
+    }
+    return indices;
+}
+
+std::string ReadWord(const std::string& text, const std::vector<std::string>& allowed) {
+    std::string expected;
+    for (const std::string& word : allowed) {
+        if (word == text) {
+            return text;
+        }
+        expected += (expected.empty() ? "" : " or ") + word;
+    }
+    throw std::invalid_argument(expected);
+}
+
 void Options::Add(const std::string& name, const std::string& help, Setter set) {
     m_options[name] = {help, std::move(set)};
+}
+
+void Options::AddNeeded(const std::string& name, const std::string& help, Setter set) {
+    m_options[name] = {help, std::move(set), true};
+}
+
+void Options::AddFlag(const std::string& name, const std::string& help, std::function<void()> set) {
+    m_options[name] = {help, [set = std::move(set)](const std::string&) { set(); }, false, true};
 }
 
 void Options::Parse(int argc, char** argv) {
     for (int index = 1; index < argc; ++index) {
         Take(argv[index]);
+    }
+    const std::vector<std::string> misspelt = m_faults;  // one of them may be what seems to be missing
+    for (const auto& [name, option] : m_options) {
+        if (option.needed && !option.taken && misspelt.empty()) {
+            m_faults.push_back("--" + name + "= is missing: " + option.help);
+        }
     }
 }
 
@@ -93,11 +142,10 @@ void Options::Take(const std::string& word) {
         PrintHelp();
         std::exit(0);
     }
-    const size_t equals = word.find('=');
-    const bool formed = word.starts_with("--") && equals != std::string::npos;
-    const auto option = formed ? m_options.find(word.substr(2, equals - 2)) : m_options.end();
-    if (option == m_options.end()) {
-        m_faults.push_back(word + ": no such option (they are written --name=value; --help lists them)");
+    const size_t equals = std::min(word.find('='), word.size());
+    const auto option = word.starts_with("--") ? m_options.find(word.substr(2, equals - 2)) : m_options.end();
+    if (option == m_options.end() || option->second.flag != (equals == word.size())) {
+        m_faults.push_back(word + ": no such option (--help lists them)");
         return;
     }
     if (std::exchange(option->second.taken, true)) {
@@ -105,7 +153,7 @@ void Options::Take(const std::string& word) {
         return;
     }
     try {
-        option->second.set(word.substr(equals + 1));
+        option->second.set(option->second.flag ? "" : word.substr(equals + 1));
     } catch (const std::invalid_argument& expected) {
         m_faults.push_back(word + ": expected " + expected.what());
     }
@@ -113,7 +161,7 @@ void Options::Take(const std::string& word) {
 
 void Options::PrintHelp() const {
     for (const auto& [name, option] : m_options) {
-        std::printf("--%s=\t%s\n", name.c_str(), option.help.c_str());
+        std::printf("--%s%s\t%s\n", name.c_str(), option.flag ? "" : "=", option.help.c_str());
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,15 @@ namespace quicsat {
 
 // Readers of values; each throws std::invalid_argument with what it expects instead.
 ns3::Time ReadDelay(const std::string& text);       // "300ms"
+ns3::Time ReadPeriod(const std::string& text);      // the same, but not 0
 ns3::DataRate ReadRate(const std::string& text);    // "20Mbps", "20Mb/s"
 uint32_t ReadCount(const std::string& text);        // 1..1000000
+uint16_t ReadPort(const std::string& text);         // 1..65535
 uint32_t ReadSeed(const std::string& text);         // 1..4294967295
 double ReadPercent(const std::string& text);        // 0..100 as a share
 double ReadProbability(const std::string& text);    // 0..1
+std::set<uint64_t> ReadIndices(const std::string& text);  // "1,3,4", from 1
+std::string ReadWord(const std::string& text, const std::vector<std::string>& allowed);
 
 // The options that a scenario knows.
 class Options {
@@ -27,6 +32,10 @@ class Options {
 
     // `set` throws std::invalid_argument if it does not like the value.
     void Add(const std::string& name, const std::string& help, Setter set);
+    // The same for one that must be given.
+    void AddNeeded(const std::string& name, const std::string& help, Setter set);
+    // An option without a value.
+    void AddFlag(const std::string& name, const std::string& help, std::function<void()> set);
     // Reads the words; each fault adds one line to Faults(). --help prints the options and ends with status 0.
     void Parse(int argc, char** argv);
     const std::vector<std::string>& Faults() const { return m_faults; }
@@ -38,6 +47,8 @@ class Options {
     struct Option {
         std::string help;
         Setter set;
+        bool needed = false;
+        bool flag = false;
         bool taken = false;
     };
     std::map<std::string, Option> m_options;
