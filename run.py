@@ -14,8 +14,17 @@ if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may call it with any
     sys.exit("Python 3.11 or newer is needed; `make setup` finds or installs it.")
 try:
     from interop.cli import main
+    from interop.pictures import Gallery, Wish
 except ModuleNotFoundError as missing:
     sys.exit(f"The Python package {missing.name} is missing; `make setup` installs all that is needed.")
 
+
+def draw(wish: Wish) -> Gallery:
+    """Hand the plots to the command line, which does not know them; matplotlib is loaded when something is drawn."""
+    from plots import catalogue
+
+    return catalogue.draw(wish)
+
+
 if __name__ == "__main__":
-    sys.exit(main(HERE))
+    sys.exit(main(HERE, draw=draw))

@@ -9,7 +9,6 @@ import argparse
 import io
 import logging
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -17,15 +16,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
 
-from interop import __version__, export, functional_table, inventory, plan, tables
+from interop import __version__, export, functional_table, inventory, pictures, plan, results_command, tables
 from interop.errors import HarnessFault, InputError, UserError
 from interop.model import Outcome, ResultSet, Rules, Run, RunResult
-from interop.names import did_you_mean, printable
+from interop.names import printable
+from interop.parser import Parser
 from interop.units import mbit_per_s, percent, seconds
 
-SUCCESS, FAILURE, USAGE, MACHINE = 0, 1, 2, 3
+SUCCESS, FAILURE, MACHINE = 0, 1, 3
 MOST_TESTBEDS = 32
 """Beyond this the real-time budget of a simulator is too short to be of use."""
 EXAMPLES = """\
@@ -41,8 +40,8 @@ exit status: 0 all runs succeeded or are unsupported; 1 some failed; 2 wrong opt
 3 the machine lacks something, or a run ended by a fault of ours; 75 another campaign is under way; 128+n signal n"""
 
 
-def main(root: Path, arguments: Sequence[str] | None = None) -> int:
-    """Run the command line for the checkout at ``root``; the exit status."""
+def main(root: Path, arguments: Sequence[str] | None = None, draw: pictures.Draw | None = None) -> int:
+    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
         words.insert(0, "run")
@@ -50,6 +49,7 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an odd locale must not end in a traceback
     options = _parser(root).parse_args(words)
+    options.draw = draw or pictures.cannot_draw
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     try:
         return int(options.act(options, root))
@@ -73,30 +73,8 @@ def main(root: Path, arguments: Sequence[str] | None = None) -> int:
 # ---- options --------------------------------------------------------------------------------
 
 
-class _Parser(argparse.ArgumentParser):
-    """Tells the nearest known word with each word that it does not know."""
-
-    known: ClassVar[set[str]] = set()
-    """Commands, options and choices of all commands."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options)
-
-    def add_argument(self, *flags: Any, **options: Any) -> argparse.Action:
-        """As always, and remember the words."""
-        action = super().add_argument(*flags, **options)
-        self.known.update(action.option_strings, map(str, action.choices or ()))
-        return action
-
-    def error(self, message: str) -> NoReturn:
-        """One message and exit status 2."""
-        wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
-        hints = "".join(did_you_mean(first or second, self.known) for first, second in wrong)
-        self.exit(USAGE, f"{self.prog}: {printable(message)}.{hints} See {self.prog} --help.\n")
-
-
 def _parser(root: Path) -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="run.py",
         description="Measure QUIC implementations over satellite links. Without a command: run.",
         epilog=EXAMPLES + STATUSES,
@@ -120,6 +98,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     show = command("show", _show, "show the matrices of a campaign again")
     show.add_argument("directory", type=Path, nargs="?", default=root / "results" / "latest")
     show.add_argument("-m", "--markdown", action="store_true", help="as Markdown")
+    results_command.add(lambda name, text: command(name, _results, text))
     exporting = command("export", _export, "write results in the format of QIR or QIR-SE")
     exporting.add_argument("directory", type=Path)
     exporting.add_argument("file", type=Path)
@@ -268,6 +247,15 @@ def _show(options: argparse.Namespace, _root: Path) -> int:
         _say(warning)
     _print_results(record.result_set, markdown=options.markdown)
     return _status(record.result_set)
+
+
+def _results(options: argparse.Namespace, root: Path) -> int:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    report = options.carry_out(options, inventory.load_implementations(root / "implementations.json"), width)
+    for warning in report.warnings:
+        _say(warning)
+    print(report.text)
+    return int(report.status)
 
 
 def _export(options: argparse.Namespace, _root: Path) -> int:

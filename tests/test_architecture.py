@@ -14,18 +14,23 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "emulation rules stack verdicts",
     "errors model units",  # nouns
-    "columns load names records schema.summary",  # nouns of one subject each
+    "pictures",
+    "columns load names records samples schema.summary",  # nouns of one subject each
+    "significance",  # statistics
+    "comparison history overview parser variance",
     # one concern each
     "admission archive connections daemon documents host inputs lock packets pcap",
     "quantities recipes schema.document series streams variants",
     "checks images implementations link_entries links links.simulator metrics plan reaper trace",  # verbs
     "entries handshake_checks links.cross path_checks",
     "checkup functional inventory links.ns3 links.real stock store",
-    "export transfer",
+    "export foreign transfer",
     "compliance",
     "runner",
     "analyse campaign doctor site tables",  # phases
-    "functional_table lists measure",
+    "functional_table lists measure sheets",
+    "reports",
+    "results_command",
     "images_command",
     "cli",
 )
@@ -41,8 +46,12 @@ ONLY_IMPORTER = {
 TSHARK_CALLER = "trace"
 SPEAKER = "cli"  # the only module that prints and exits
 NEVER = ("plots", "testcases", "tests", "run", "matplotlib", "seaborn")  # what the core does not know
+PLOTTED = {
+    "model", "units", "errors", "names", "columns", "samples", "overview", "variance", "significance", "comparison",
+    "history", "pictures", "series", "streams",
+}  # fmt: skip
 # What the folders on top of the core may import of it.
-ON_TOP = {"testcases": {"model", "units", "checks"}, "plots": {"model", "series", "units"}}
+ON_TOP = {"testcases": {"model", "units", "checks"}, "plots": PLOTTED}
 MOST_LINES = 400
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}

@@ -1,0 +1,106 @@
+"""What a plot is: a name, numbers picked from results or runs, and how they are drawn on axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from interop.columns import Floats
+from interop.model import TestCase
+from interop.pictures import Campaign, Wish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 6.3
+"""Inches: the text width of an A4 page."""
+
+
+class NothingToDrawError(Exception):
+    """The numbers for a plot are not there; the message is one sentence about why."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The numbers of one pair of axes."""
+
+    columns: Mapping[str, Sequence[Any]]
+    """Name -> values; columns of one panel are equally long."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What holds for all rows: scales, limits, labels."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One picture: rows of panels, of which some may be left empty."""
+
+    stem: str
+    """Last part of the file's name, empty if the plot has one picture only."""
+    title: str
+    caption: str
+    """One or more sentences: n, and what was left out."""
+    panels: tuple[tuple[Panel | None, ...], ...]
+    size: tuple[float, float] = (WIDTH, 4.0)
+    """Width and height, inches."""
+    share_y: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A kind of figure; ``plots/<name>.py`` has it as ``PLOT``."""
+
+    name: str
+    title: str
+    of: str
+    """``results``: one campaign; ``campaigns``: several; ``runs``: the series of runs."""
+    table: Callable[[Wish], Sequence[Drawing]]
+    """Picks the numbers; raises NothingToDrawError."""
+    draw: Callable[[Axes, Panel], None]
+    """Draws them and decides nothing."""
+
+
+def one(panel: Panel) -> tuple[tuple[Panel, ...], ...]:
+    """A picture of one panel."""
+    return ((panel,),)
+
+
+def sentences(*parts: str) -> str:
+    """Parts that are not empty, as sentences."""
+    return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
+
+
+def each_case(wish: Wish) -> Iterator[tuple[Campaign, TestCase]]:
+    """Every wanted test case of every campaign."""
+    for campaign in wish.campaigns:
+        for case in wish.cases(campaign.results):
+            yield campaign, case
+
+
+def stem(wish: Wish, campaign: Campaign, *parts: str) -> str:
+    """Last part of a file's name; names the campaign if there are several."""
+    named = [campaign.label] if len(wish.campaigns) > 1 else []
+    return "-".join([*named, *parts])
+
+
+def found(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
+    """The drawings; NothingToDrawError if there is none."""
+    if not drawings:
+        raise NothingToDrawError(otherwise)
+    return drawings
+
+
+def density(values: Sequence[float], low: float, high: float, bandwidth: float = 0.2) -> tuple[Floats, Floats]:
+    """Gaussian kernel density from the smallest to the largest value (nothing is drawn beyond them).
+
+    ``bandwidth`` in standard deviations, as in Fig. 5 of arXiv 2202.08228; at least a hundredth of low..high, so that
+    equal values can be seen. Returns positions and densities.
+    """
+    numbers = np.array(values, dtype=np.float64)
+    width = max(bandwidth * float(numbers.std()), (high - low) / 100, 1e-12)
+    places = np.linspace(numbers.min(), numbers.max(), 100) if numbers.min() < numbers.max() else numbers[:1]
+    kernels = np.exp(-0.5 * ((places[:, None] - numbers[None, :]) / width) ** 2)
+    heights: Floats = kernels.sum(axis=1) / (len(numbers) * width * np.sqrt(2 * np.pi))
+    return places, heights

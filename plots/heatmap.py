@@ -1,0 +1,123 @@
+"""Heatmap of one test case (Fig. 4 of arXiv 2202.08228): servers by clients, circles as large as the goodput."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from interop.model import ResultSet, TestCase
+from interop.pictures import Campaign, Wish
+from interop.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
+from interop.units import MBPS
+from plots import theme
+from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per test case; areas are scaled over all test cases of the campaign unless the wish is otherwise."""
+    drawings = []
+    for campaign, case in each_case(wish):
+        many = samples(campaign.results, case.name, GOODPUT)
+        if any(sample.fate in ABOUT_THE_PAIR for sample in many):
+            drawings.append(_drawing(wish, campaign, case, many))
+    return found(drawings, "no pair has a result.")
+
+
+def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Sample]) -> Drawing:
+    telling = [sample for sample in many if sample.fate in ABOUT_THE_PAIR]
+    servers = list(dict.fromkeys(sample.server for sample in many if sample.server in {s.server for s in telling}))
+    clients = list(dict.fromkeys(sample.client for sample in many if sample.client in {s.client for s in telling}))
+    shown = [sample for sample in many if sample.server in servers and sample.client in clients]
+    own = max((sample.mean or 0.0 for sample in shown), default=0.0)
+    largest = own if wish.own_scale else _largest(wish, campaign.results)
+    columns: dict[str, list[object]] = {
+        "server": [servers.index(sample.server) for sample in shown],
+        "client": [len(clients) - 1 - clients.index(sample.client) for sample in shown],
+        "goodput": [sample.mean for sample in shown],
+        "diameter": [0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0 for sample in shown],
+        "mark": [MARKS.get(sample.fate, "" if sample.mean else "✓") for sample in shown],
+        "count": [_count(sample) for sample in shown],
+    }
+    facts = {"servers": servers, "clients": clients[::-1], "highest": own, "case": case.abbreviation}
+    size = (max(4.0, 2.6 + 0.4 * len(servers)), 2.4 + 0.36 * len(clients))
+    return Drawing(
+        stem(wish, campaign, case.abbreviation),
+        f"{case.abbreviation}: goodput per pair",
+        _caption(many, shown, largest, own_scale=wish.own_scale),
+        one(Panel(columns, facts)),
+        size,
+    )
+
+
+def _largest(wish: Wish, results: ResultSet) -> float:
+    """Highest mean of any pair in any wanted test case."""
+    means = (sample.mean for case in wish.cases(results) for sample in samples(results, case.name, GOODPUT))
+    return max((mean for mean in means if mean is not None), default=0.0)
+
+
+def _count(sample: Sample) -> str:
+    """``7/10`` where some repetitions succeeded and some did not."""
+    mixed = sample.fate in (Fate.TIMEOUT, Fate.FAILED) and sample.succeeded
+    return f"{sample.succeeded}/{sample.told}" if mixed else ""
+
+
+def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: float, *, own_scale: bool) -> str:
+    values = sum(len(sample.values) for sample in shown)
+    scale = "in this test case" if own_scale else "in any test case"
+    names = {role: [getattr(sample, role) for sample in many] for role in ("server", "client")}
+    lost = [
+        f"{name} as {role}"
+        for role, all_names in names.items()
+        for name in dict.fromkeys(all_names)
+        if name not in {getattr(sample, role) for sample in shown}
+    ]
+    return sentences(
+        f"Mean goodput of the n = {values} repetitions that succeeded, of {len(shown)} pairs; the area of a circle is "
+        f"its share of {largest / MBPS:.1f} Mbit/s, the highest {scale}",
+        "T timed out, × failed, – unsupported, ! error of ours, · not run; 7/10: of ten repetitions seven succeeded",
+        f"Left out, for no result says anything of them: {', '.join(lost)}" if lost else "",
+    )
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Circles, marks, names of servers above and of clients at the left, and a colour bar."""
+    from matplotlib.collections import EllipseCollection
+
+    columns, facts = panel.columns, panel.facts
+    rows = list(zip(columns["server"], columns["client"], columns["diameter"], columns["goodput"], strict=True))
+    circles = [(x, y, diameter, goodput / MBPS) for x, y, diameter, goodput in rows if goodput is not None]
+    drawn = EllipseCollection(
+        [circle[2] for circle in circles], [circle[2] for circle in circles], [0.0] * len(circles),
+        units="xy", offsets=[circle[:2] for circle in circles] or [(-9, -9)], offset_transform=ax.transData,
+        cmap=theme.SEQUENTIAL, edgecolors=theme.GREY, linewidths=0.3,
+    )  # fmt: skip
+    drawn.set_array([circle[3] for circle in circles] or [0.0])
+    drawn.set_clim(0, facts["highest"] / MBPS or 1)
+    ax.add_collection(drawn)
+    for x, y, mark, count, goodput in zip(
+        columns["server"], columns["client"], columns["mark"], columns["count"], columns["goodput"], strict=True
+    ):
+        colour = theme.FAILURE if mark in (MARKS[Fate.TIMEOUT], MARKS[Fate.FAILED]) else theme.GREY
+        if mark and goodput is None:
+            ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)
+        elif mark:
+            ax.text(x + 0.47, y - 0.48, f"{mark} {count}", ha="right", va="bottom", color=colour, fontsize=4.5,
+                    fontweight="bold")  # fmt: skip
+    ax.set_xticks(range(len(facts["servers"])), facts["servers"], rotation=60, ha="left", rotation_mode="anchor")
+    ax.set_yticks(range(len(facts["clients"])), facts["clients"])
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set(
+        xlabel="server", ylabel="client", aspect="equal",
+        xlim=(-0.5, len(facts["servers"]) - 0.5), ylim=(-0.5, len(facts["clients"]) - 0.5),
+    )  # fmt: skip
+    ax.tick_params(length=0)
+    if circles:
+        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label="mean goodput [Mbit/s]")
+
+
+PLOT = Plot("heatmap", "Goodput per pair", "results", table, draw)

@@ -1,0 +1,62 @@
+"""Drawings -> files, the same bytes each time: figure, caption, and the formats SVG, PNG, PDF and PGF."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from plots import theme
+from plots.base import Drawing, Plot
+
+_METADATA = {
+    "svg": {"Date": None, "Creator": "quicsat"},
+    "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
+    "png": {"Software": None},
+    "pgf": {},
+}
+
+
+def figure(plot: Plot, drawing: Drawing) -> Figure:
+    """The picture, not yet in any format; of matplotlib's global state only settings are touched, and put back."""
+    with mpl.rc_context(theme.SETTINGS):
+        made = Figure(figsize=drawing.size, layout="constrained")
+        rows, columns = len(drawing.panels), max(map(len, drawing.panels))
+        grid = made.subplots(rows, columns, squeeze=False, sharey=drawing.share_y)
+        for panels, axes in zip(drawing.panels, grid, strict=True):
+            for number, ax in enumerate(axes):
+                panel = panels[number] if number < len(panels) else None
+                if panel is None:
+                    ax.remove()
+                else:
+                    plot.draw(ax, panel)
+        made.suptitle(literal(drawing.title))
+        made.supxlabel(caption(drawing), x=0.01, ha="left", fontsize=theme.CAPTION_SIZE, color="#404040")
+    return made
+
+
+def caption(drawing: Drawing) -> str:
+    """Wrapped to the width of the picture."""
+    letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * 0.56))
+    return literal(textwrap.fill(drawing.caption, letters))
+
+
+def literal(text: str) -> str:
+    """Names from outside are no formulas: without this a dollar sign starts one."""
+    return text.replace("$", r"\$")
+
+
+def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
+    """Write a file per format, ``<plot>-<stem>.<format>``."""
+    name = "-".join(part for part in (plot.name, drawing.stem) if part)
+    made = figure(plot, drawing)
+    paths = []
+    with mpl.rc_context(theme.SETTINGS):
+        for form in formats:
+            path = target / f"{name}.{form}"
+            made.savefig(path, format=form, dpi=theme.PNG_DPI, metadata=_METADATA[form])
+            paths.append(path)
+    return paths

@@ -1,0 +1,123 @@
+"""Colours, marks and settings of all figures: safe for the colour-blind, and never colour alone.
+
+Colours are those of Okabe and Ito (2008) without yellow, which vanishes on white paper. An implementation has the same
+colour and mark in every figure, whichever others are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000",
+)  # fmt: skip
+COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK)
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
+GREY = "#767676"
+PALE = "#D9D9D9"
+FAILURE = VERMILION
+SERVER, CLIENT = ORANGE, BLUE
+FIRST, AGAIN, REQUEST = BLUE, ORANGE, GREEN
+"""Transmissions: the first one of a byte, a later one, and what the client asked."""
+
+ORDER = (
+    "quic-go", "aioquic", "picoquic", "quiche", "ngtcp2", "lsquic", "msquic", "mvfst", "xquic", "neqo", "kwik",
+    "quicly", "quinn", "s2n-quic", "nginx", "haproxy", "chrome", "quant", "go-x-net", "openssl", "tquic", "nginx-tcp",
+    "curl", "chromium",
+)  # fmt: skip
+"""Implementations of which each has a colour and mark of its own; new ones are added at the end."""
+
+FAMILY_STYLES = {
+    "Reno": (PURPLE, "^"),
+    "NewReno": (BLUE, "v"),
+    "CUBIC": (GREEN, "s"),
+    "BBR": (ORANGE, "o"),
+    "other": (SKY, "P"),
+    "unknown": (GREY, "X"),
+}
+"""Congestion controls, as ``interop.overview.family`` names them."""
+
+SETTINGS: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "figure.titlesize": 10,
+    "lines.linewidth": 1.2,
+    "path.simplify": True,
+    "agg.path.chunksize": 20000,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "quicsat",
+    "pdf.fonttype": 42,
+    "pgf.rcfonts": False,
+    "pgf.texsystem": "pdflatex",
+}
+CAPTION_SIZE = 6.5
+PNG_DPI = 150
+
+
+@dataclass(frozen=True)
+class Style:
+    """How something is shown."""
+
+    colour: str
+    mark: str
+    dash: Any
+
+
+def of_implementation(name: str) -> Style:
+    """The same for a name everywhere; a variant has the colour of its implementation and a mark and dash of its own."""
+    base, _, variant = name.partition(":")
+    number = ORDER.index(base) if base in ORDER else len(ORDER) + _hash(base)
+    turn = number + (1 + _hash(variant) if variant else 0)
+    return Style(COLOURS[number % len(COLOURS)], MARKS[turn % len(MARKS)], DASHES[turn % len(DASHES)])
+
+
+def of_position(number: int) -> Style:
+    """For test cases and other things that have an order but no name of their own."""
+    return Style(COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)], DASHES[number % len(DASHES)])
+
+
+def of_family(name: str) -> tuple[str, str]:
+    """Colour and mark of a congestion control."""
+    return FAMILY_STYLES[name]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+
+
+def _helix() -> LinearSegmentedColormap:
+    """Green's cube helix (2011) as Fig. 4 of the paper has it (start .2, -.3 rotations): brightness falls steadily."""
+    light = np.linspace(0.88, 0.18, 64)
+    angle = 2 * np.pi * (0.2 / 3 + 1 - 0.3 * (1 - light))
+    swing = 0.8 * light * (1 - light) / 2
+    matrix = np.array([[-0.14861, 1.78277], [-0.29227, -0.90649], [1.97294, 0.0]])
+    colours = light + swing * (matrix @ np.array([np.cos(angle), np.sin(angle)]))
+    return LinearSegmentedColormap.from_list("helix", np.clip(colours.T, 0, 1))
+
+
+SEQUENTIAL = _helix()
+
+
+def sequence(count: int) -> Sequence[str]:
+    """Colours for up to so many things in a row, repeated when they run out."""
+    return [COLOURS[number % len(COLOURS)] for number in range(count)]

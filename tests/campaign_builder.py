@@ -1,0 +1,139 @@
+"""Synthetic campaigns of any size, always the same for a seed, in which servers and clients matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from interop.model import (
+    CongestionControl,
+    ImageFacts,
+    Measurement,
+    Outcome,
+    ResultSet,
+    RunResult,
+    TestCase,
+    UniformLoss,
+)
+from interop.units import MBPS
+from tests.results_builder import SAT, SATLOSS, result_set, run_result
+
+TERRESTRIAL = replace(
+    SAT, name="terrestrial", abbreviation="T", description="10 MiB over a terrestrial link",
+    link=replace(SAT.link, scenario="simple-p2p", forward_delay=0.015, return_delay=0.015, return_rate=20 * MBPS),
+    timeout=60.0,
+)  # fmt: skip
+SMALL = replace(
+    SAT, name="small", abbreviation="SMALL", description="100 KiB over the satellite", file_sizes=(102_400,)
+)
+LOSSES = tuple(
+    replace(
+        SAT, name=f"loss-{rate:g}", abbreviation=f"L{rate:g}", description=f"{rate:%} loss",
+        link=replace(SAT.link, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate)),
+    )
+    for rate in (0.0001, 0.001)
+)  # fmt: skip
+NAMES = (
+    "quic-go", "aioquic", "picoquic", "quiche", "ngtcp2", "lsquic", "msquic", "mvfst", "xquic", "neqo", "kwik",
+    "quicly", "quinn", "s2n-quic", "nginx", "haproxy",
+)  # fmt: skip
+CONTROLS = {
+    "quic-go": "newreno", "aioquic": "reno", "picoquic": "bbr", "quiche": "cubic", "ngtcp2": "cubic", "lsquic": "bbr",
+    "msquic": "cubic", "mvfst": "bbr", "xquic": "bbr", "neqo": "newreno", "kwik": "newreno", "quicly": "reno",
+}  # fmt: skip
+LEVEL = {"terrestrial": 0.75, "sat": 0.28, "satloss": 0.06, "small": 0.05, "loss-0.0001": 0.22, "loss-0.001": 0.13}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a synthetic campaign is like."""
+
+    servers: tuple[str, ...] = NAMES[:12]
+    clients: tuple[str, ...] = NAMES[:12]
+    test_cases: tuple[TestCase, ...] = (TERRESTRIAL, SAT, SATLOSS)
+    repetitions: int = 10
+    spread: float = 0.1
+    """Standard deviation of the repetitions, share of the pair's mean."""
+    failing: float = 0.06
+    """Share of the pairs that fail or time out, half of them always."""
+    seed: int = 1
+    noise_seed: int | None = None
+    """Of the repetitions, where it shall differ from that of the pairs."""
+    started: str = "2026-11-21T06:00:00Z"
+    factors: Mapping[tuple[str, str], float] | None = None
+    """(server, client) -> what their goodput is multiplied with."""
+    images: Mapping[str, str] | None = None
+    """Implementation -> digest of its image."""
+
+
+def campaign(shape: Shape | None = None) -> ResultSet:
+    """All its results."""
+    made = shape or Shape()
+    pairs, noise = np.random.default_rng(made.seed), np.random.default_rng((made.noise_seed or 0, made.seed))
+    skill = {name: float(pairs.uniform(0.5, 1.25)) for name in NAMES}
+    results = [
+        result
+        for case in made.test_cases
+        for client in made.clients
+        for server in made.servers
+        for result in _pair(made, case, server, client, _level(case, server, client, skill, pairs), (pairs, noise))
+    ]
+    found = result_set(results, servers=made.servers, clients=made.clients, test_cases=made.test_cases,
+                       repetitions=made.repetitions)  # fmt: skip
+    known = tuple(
+        replace(each, congestion_control=CongestionControl(CONTROLS.get(each.name)))
+        for each in found.manifest.implementations
+    )
+    images = {name: ImageFacts(f"example/{name}", digest) for name, digest in (made.images or {}).items()}
+    manifest = replace(found.manifest, implementations=known, started=made.started, id=made.started, images=images)
+    return replace(found, manifest=manifest)
+
+
+def _level(case: TestCase, server: str, client: str, skill: Mapping[str, float], pairs: np.random.Generator) -> float:
+    """Mean efficiency of a pair: mostly the server's doing; congestion controls that keep up with loss gain there."""
+    level = LEVEL.get(case.name, 0.3) * skill[server] * (0.7 + 0.3 * skill[client]) * float(pairs.uniform(0.85, 1.15))
+    if case.link.forward_loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
+        level *= 6 if CONTROLS[server] == "bbr" else 2.5
+    return min(level, 0.95)
+
+
+def _pair(
+    made: Shape,
+    case: TestCase,
+    server: str,
+    client: str,
+    level: float,
+    sources: tuple[np.random.Generator, np.random.Generator],
+) -> Sequence[RunResult]:
+    pairs, noise = sources
+    fate, share = float(pairs.uniform()), float(pairs.choice([1.0, 0.3]))
+    bad = Outcome.TIMEOUT if float(pairs.uniform()) < 0.5 else Outcome.FAILED
+    level *= (made.factors or {}).get((server, client), 1.0)
+    found: list[RunResult] = []
+    for repetition in range(1, made.repetitions + 1):
+        factor, luck = float(noise.normal(1, made.spread)), float(noise.uniform())
+        failed = fate < made.failing and luck < share
+        rate = None if failed else float(np.clip(level * factor, 0.001, 0.98)) * case.link.forward_rate
+        result = run_result(
+            rate, server=server, client=client, test_case=case.name, repetition=repetition,
+            outcome=bad if failed else None, forward_rate=case.link.forward_rate,
+        )  # fmt: skip
+        found.append(_dated(made, case, result, len(found), rate))
+    return found
+
+
+def _dated(made: Shape, case: TestCase, result: RunResult, number: int, rate: float | None) -> RunResult:
+    """At its hour, one repetition each half hour, and with a completion time."""
+    moment = datetime.fromisoformat(made.started).astimezone(UTC) + timedelta(minutes=31 * number)
+    evidence = replace(result.evidence, started=moment.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    if result.measurement is None or rate is None:
+        return replace(result, evidence=evidence)
+    time = 8 * case.total_size / rate + 3 * case.link.round_trip_delay
+    numbers = Measurement({**result.measurement.values, "completion_time": time})
+    return replace(result, evidence=evidence, measurement=numbers)
+
+
+BIG = Shape(servers=NAMES[:14], clients=NAMES, repetitions=3)

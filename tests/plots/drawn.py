@@ -1,0 +1,37 @@
+"""Draws a plot on axes that end nowhere, for tests that count what is on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from interop.model import ResultSet
+from interop.pictures import Campaign, Wish
+from plots.base import Panel, Plot
+
+
+def wish(*results: ResultSet, **choices: object) -> Wish:
+    """A wish over these campaigns."""
+    campaigns = tuple(Campaign(f"c{number}", each) for number, each in enumerate(results))
+    return Wish(campaigns, Path("unused"), **choices)  # type: ignore[arg-type]
+
+
+def panel(plot: Plot, wished: Wish, number: int = 0) -> Panel:
+    """The first panel of one of its drawings."""
+    found = plot.table(wished)[number].panels[0][0]
+    assert found is not None
+    return found
+
+
+def axes(plot: Plot, shown: Panel) -> Axes:
+    """What is drawn of a panel."""
+    ax = Figure().add_subplot()
+    plot.draw(ax, shown)
+    return ax
+
+
+def texts(ax: Axes) -> list[str]:
+    """All words inside the axes that are not empty."""
+    return [text.get_text() for text in ax.texts if text.get_text()]

@@ -1,0 +1,41 @@
+"""CDF: failed repetitions count as 0 % or are left out, and it is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plots.base import NothingToDrawError
+from plots.cdf import PLOT
+from tests.plots.drawn import axes, panel, wish
+from tests.results_builder import SAT, SATLOSS, result_set, runs
+
+RESULTS = result_set([*runs(4e6, 2e6, None), *runs(1e6, test_case="satloss")], test_cases=(SAT, SATLOSS))
+
+
+def test_failed_count_as_nothing() -> None:
+    shown = panel(PLOT, wish(RESULTS))
+    assert shown.columns == {
+        "case": ["SAT", "SATL"], "efficiency": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
+    }  # fmt: skip
+    assert "the 1 that failed or timed out count as 0 %" in PLOT.table(wish(RESULTS))[0].caption
+
+
+def test_failed_are_left_out() -> None:
+    assert panel(PLOT, wish(RESULTS, without_failed=True)).columns["efficiency"] == [[0.1, 0.2], [0.05]]
+
+
+def test_lines_end_at_one() -> None:
+    ax = axes(PLOT, panel(PLOT, wish(RESULTS)))
+    first, second = ax.get_lines()
+    assert np.asarray(first.get_xdata()).tolist() == pytest.approx([0, 0, 10, 20, 100])
+    assert np.asarray(first.get_ydata()).tolist() == pytest.approx([0, 100 / 3, 200 / 3, 100, 100])
+    assert (first.get_label(), second.get_label()) == ("SAT (n = 3, 1 failed)", "SATL (n = 1, 0 failed)")
+    assert first.get_color() != second.get_color()
+    assert first.get_linestyle() != second.get_linestyle()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("efficiency [%]", "share of repetitions [%]")
+
+
+def test_nothing() -> None:
+    with pytest.raises(NothingToDrawError):
+        PLOT.table(wish(result_set(runs(None))))

@@ -1,0 +1,63 @@
+"""Heatmap: circles, T and ×, scales."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.collections import EllipseCollection
+
+from interop.model import Outcome
+from plots.base import NothingToDrawError
+from plots.heatmap import PLOT
+from tests.plots.drawn import axes, panel, texts, wish
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+
+RESULTS = result_set(
+    [
+        *runs(4e6, 4e6, server="a", client="x"),
+        *runs(1e6, None, server="b", client="x"),
+        *runs(None, None, server="a", client="y"),
+        run_result(None, server="b", client="y", outcome=Outcome.FAILED),
+        run_result(None, server="c", client="x", outcome=Outcome.UNSUPPORTED),
+        *runs(16e6, server="a", client="x", test_case="satloss"),
+    ],
+    servers=("a", "b", "c"),
+    clients=("x", "y"),
+    test_cases=(SAT, SATLOSS),
+)
+
+
+def test_table() -> None:
+    shown = panel(PLOT, wish(RESULTS))
+    assert shown.columns == {
+        "server": [0, 1, 0, 1],
+        "client": [1, 1, 0, 0],
+        "goodput": [4e6, 1e6, None, None],
+        "diameter": [pytest.approx(0.45), pytest.approx(0.225), 0.0, 0.0],
+        "mark": ["", "T", "T", "×"],
+        "count": ["", "1/2", "", ""],
+    }
+    assert shown.facts == {"servers": ["a", "b"], "clients": ["y", "x"], "highest": 4e6, "case": "SAT"}
+
+
+def test_own_scale() -> None:
+    assert panel(PLOT, wish(RESULTS, own_scale=True)).columns["diameter"][0] == pytest.approx(0.9)
+
+
+def test_caption_tells_what_is_left_out() -> None:
+    caption = PLOT.table(wish(RESULTS))[0].caption
+    assert "n = 3 repetitions" in caption
+    assert "Left out, for no result says anything of them: c as server." in caption
+
+
+def test_artists() -> None:
+    ax = axes(PLOT, panel(PLOT, wish(RESULTS)))
+    [circles] = [each for each in ax.collections if isinstance(each, EllipseCollection)]
+    assert circles.get_offsets().tolist() == [[0, 1], [1, 1]]  # type: ignore[union-attr]
+    assert texts(ax) == ["T 1/2", "T", "×"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["y", "x"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("server", "client")
+
+
+def test_nothing() -> None:
+    with pytest.raises(NothingToDrawError):
+        PLOT.table(wish(result_set()))
