@@ -17,7 +17,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from interop import __version__, export, functional_table, inventory, pictures, plan, results_command, tables
+from interop import (
+    __version__,
+    export,
+    functional_table,
+    inventory,
+    pictures,
+    plan,
+    results_command,
+    site_command,
+    tables,
+)
 from interop.errors import HarnessFault, InputError, UserError
 from interop.model import Outcome, ResultSet, Rules, Run, RunResult
 from interop.names import printable
@@ -103,6 +113,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     exporting.add_argument("directory", type=Path)
     exporting.add_argument("file", type=Path)
     exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
+    site_command.add_options(command("site", _site, "make a static website of campaigns"), root)
     images = command("images", _images, "list, build, pull or check images")
     images.add_argument(
         "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
@@ -265,6 +276,11 @@ def _export(options: argparse.Namespace, _root: Path) -> int:
     results = store.load(options.directory).result_set
     convert = export.to_qir if options.format == "qir" else export.to_qir_se
     export.write_json(options.file, convert(results, _log_dir(options.directory, options.file)))
+    return SUCCESS
+
+
+def _site(options: argparse.Namespace, root: Path) -> int:
+    print(site_command.carry_out(options, root, _say))
     return SUCCESS
 
 

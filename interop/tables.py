@@ -40,11 +40,11 @@ PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and T
 """Those that are marked."""
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = _LONGEST_TEXT) -> str:
     """Text from outside on one line, without escape sequences, control and direction characters; cut if very long."""
     spaced = re.sub(r"[\t-\r\x85\u2028\u2029]+", " ", _ESCAPES.sub("", text))
     clean = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")).strip()
-    return clean if len(clean) <= _LONGEST_TEXT else clean[: _LONGEST_TEXT - 1] + "…"
+    return clean if len(clean) <= longest else clean[: longest - 1] + "…"
 
 
 # ---- drawing --------------------------------------------------------------------------------

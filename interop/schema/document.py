@@ -148,6 +148,12 @@ def document(result_set: ResultSet) -> bytes:
     return text + b"\n"
 
 
+def plain_result(result: RunResult) -> dict[str, Any]:
+    """A result as it stands in result.json."""
+    plain: dict[str, Any] = TypeAdapter(RunResult).dump_python(result, mode="json", warnings=False)
+    return plain
+
+
 def _plain(model: BaseModel) -> dict[str, Any]:
     """JSON-ready values; sets in a stable order."""
     plain = model.model_dump(mode="json", warnings=False)

@@ -1,0 +1,68 @@
+"""Where each page and file of the site is: every address in the site is made here, from names that were checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from interop.model import Manifest
+
+HOME = PurePosixPath("index.html")
+CAMPAIGNS = PurePosixPath("runs/index.html")
+TRENDS = PurePosixPath("trends/index.html")
+COMPARISONS = PurePosixPath("compare/index.html")
+FEED = PurePosixPath("feed.xml")
+MARKER = PurePosixPath("site.json")
+"""Tells that a directory is a site of ours, and may be replaced."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def folders(identities: Iterable[str]) -> dict[str, str]:
+    """Identity of each campaign -> a folder's name of its own: letters, digits, hyphens and underscores."""
+    names: dict[str, str] = {}
+    for identity in identities:
+        plain = _UNSAFE.sub("-", identity)[:64].strip("-") or "campaign"
+        name, count = plain, 1
+        while name in names.values():
+            count += 1
+            name = f"{plain}-{count}"
+        names[identity] = name
+    return names
+
+
+def campaign(folder: str, page: str = "") -> PurePosixPath:
+    """A page about one campaign: the start page, or ``figures``, ``failures`` …."""
+    return PurePosixPath("runs", folder, page, "index.html")
+
+
+def raw(folder: str, name: str) -> PurePosixPath:
+    """A file with data of one campaign."""
+    return PurePosixPath("runs", folder, "data", name)
+
+
+def pair(manifest: Manifest, server: str, client: str) -> PurePosixPath:
+    """Folder of a pair below that of its campaign; a variant's colon is a plus, as on disk."""
+    named = {implementation.name: implementation.folder for implementation in manifest.implementations}
+    return PurePosixPath("p", named[server], named[client])
+
+
+def cell(manifest: Manifest, server: str, client: str, test_case: str) -> PurePosixPath:
+    """Folder of a pair in one test case below that of its campaign."""
+    return pair(manifest, server, client) / test_case
+
+
+def log_page(repetition: int, name: str) -> str:
+    """Name of the page that shows a log, below the folder of its cell; the log's own name may be anything."""
+    return f"log-{repetition}-{_UNSAFE.sub('-', name)[:80].strip('-')}.html"
+
+
+def packets(repetition: int) -> str:
+    """Name of the file with the packets of one run, below the folder of its cell."""
+    return f"packets-{repetition}.bin"
+
+
+def up(page: PurePosixPath) -> str:
+    """What leads from a page to the root of the site: ``../../``, nothing from the root itself."""
+    return "../" * (len(page.parts) - 1)

@@ -1,0 +1,143 @@
+"""Writes what the site has about whole campaigns: start page, failures, method, data, and the list of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from interop.model import HostFacts, Outcome, TestCase
+from interop.schema.document import SCHEMA_FILE, document
+from interop.site import address, detail, failures, overview
+from interop.site.campaigns import Campaign
+from interop.site.pages import Renderer
+from interop.units import percent
+
+_PAGES = (("Matrix", ""), ("Failures", "failures"), ("Method", "method"), ("Data", "data"))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A campaign in the list of all."""
+
+    folder: str
+    address: PurePosixPath
+    started: Any
+    share: str
+    """Of the runs that succeeded."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The site under construction."""
+
+    renderer: Renderer
+    put: Callable[[PurePosixPath, bytes], None]
+    """Writes one file."""
+    campaigns: tuple[Campaign, ...]
+    """Newest first."""
+    navigation: Sequence[tuple[str, PurePosixPath]]
+    uplot: bool
+
+    def show(
+        self, page: PurePosixPath, template: str, campaign: Campaign | None, name: str, *, base: str = "", **values: Any
+    ) -> None:
+        """Write a page; ``name`` is that of the link that leads to it, ``base`` where its links start."""
+        seen_from = PurePosixPath(base) / "index.html" if base else page
+        method = address.campaign((campaign or self.campaigns[0]).folder, "method")
+        common: dict[str, Any] = {
+            "root": address.up(seen_from),
+            "here": f"{address.up(seen_from)}{page}" if base else page.name,
+            "navigation": self.navigation,
+            "section": "" if campaign else name,
+            "method": method,
+        }
+        if base:
+            common["base"] = f"{base}/"
+        if campaign:
+            common |= {"campaign": campaign, "page": name, "section": "Results"}
+            common["pages"] = [(title, address.campaign(campaign.folder, part)) for title, part in _PAGES]
+        self.put(page, self.renderer.page(template, **common, **values))
+
+
+def listed(campaign: Campaign) -> Listed:
+    """A campaign as lists show it."""
+    done = len(campaign.results.results)
+    share = percent(campaign.count(Outcome.SUCCEEDED) / done) if done else "nothing"
+    return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share)
+
+
+def write(site: Site, campaign: Campaign, *, newest: bool) -> None:
+    """All pages of a campaign but those of its cells; the newest one's start page is that of the site, too."""
+    _overview(site, campaign, newest=newest)
+    site.show(
+        address.campaign(campaign.folder, "failures"), "failures.html", campaign, "Failures",
+        causes=failures.causes(campaign), suspects=failures.suspects(campaign), cells=failures.cells(campaign),
+    )  # fmt: skip
+    site.show(address.campaign(campaign.folder, "method"), "method.html", campaign, "Method", hosts=_hosts(campaign))
+    _data(site, campaign)
+
+
+def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
+    shown, further = overview.split(campaign)
+    manifest = campaign.results.manifest
+    values: dict[str, Any] = {
+        "campaigns": [listed(each) for each in site.campaigns[:60]],
+        "matrices": [overview.matrix(campaign, case) for case in shown],
+        "tests": overview.tests(campaign),
+        "further": [
+            {
+                "name": each.name,
+                "description": each.description,
+                "address": _alone(campaign, each),
+            }
+            for each in further
+        ],
+        "about": overview.about(campaign),
+        "servers": manifest.servers,
+        "done": len(campaign.results.results),
+        "left": campaign.seconds_left(),
+    }
+    page = address.campaign(campaign.folder)
+    site.show(page, "overview.html", campaign, "Matrix", **values)
+    if newest:
+        site.show(address.HOME, "overview.html", campaign, "Matrix", base=str(page.parent), **values)
+    for case in further:
+        values |= {"matrices": [overview.matrix(campaign, case)], "tests": None, "further": []}
+        site.show(_alone(campaign, case), "overview.html", campaign, "Matrix", base=str(page.parent), **values)
+
+
+def _alone(campaign: Campaign, case: TestCase) -> PurePosixPath:
+    """The page of a measurement that has no room on the start page."""
+    return address.campaign(campaign.folder, f"matrix/{case.name}")
+
+
+def _hosts(campaign: Campaign) -> list[HostFacts]:
+    """The machines that the runs took place on, without what differs from run to run."""
+    hosts: dict[tuple[object, ...], HostFacts] = {}
+    for result in campaign.results.results:
+        if host := result.evidence.host:
+            hosts.setdefault((host.kernel, host.architecture, host.cpus, host.memory, host.engine), host)
+    return list(hosts.values())
+
+
+def _data(site: Site, campaign: Campaign) -> None:
+    files = {
+        "result.json": document(campaign.results),
+        "repetitions.csv": detail.as_csv(campaign.results.results),
+        "result.schema.json": SCHEMA_FILE.read_bytes(),
+    }
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    files["sha256sums.txt"] = "".join(f"{digest}  {name}\n" for name, digest in sums.items()).encode()
+    for name, content in files.items():
+        site.put(address.raw(campaign.folder, name), content)
+    table = [{"name": name, "size": len(content), "sum": sums.get(name, "")} for name, content in files.items()]
+    site.show(address.campaign(campaign.folder, "data"), "data.html", campaign, "Data", files=table)
+
+
+def write_list(site: Site) -> None:
+    """The page with all campaigns."""
+    rows = [{"listed": listed(each), "campaign": each} for each in site.campaigns]
+    site.show(address.CAMPAIGNS, "campaigns.html", None, "Campaigns", rows=rows)

@@ -1,0 +1,130 @@
+"""The campaigns that a site shows: found on disk, read, newest first, with what all their pages need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from interop.errors import InputError
+from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.schema.summary import Cell, summarise
+from interop.site import address
+from interop.store import DOCUMENT, JOURNAL, load
+
+Key = tuple[str, str, str]
+"""Server, client, test case."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign as the site shows it."""
+
+    directory: Path
+    """Where its runs' files are."""
+    folder: str
+    """Its name in addresses."""
+    results: ResultSet
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def cells(self) -> dict[Key, Cell]:
+        """Each pair and test case that has a result."""
+        return {(cell.server, cell.client, cell.test_case): cell for cell in summarise(self.results)}
+
+    @cached_property
+    def runs(self) -> dict[Key, list[RunResult]]:
+        """The results of each cell, by repetition."""
+        groups: dict[Key, list[RunResult]] = {}
+        for result in sorted(self.results.results, key=lambda each: each.repetition):
+            groups.setdefault((result.server, result.client, result.test_case), []).append(result)
+        return groups
+
+    @cached_property
+    def measurements(self) -> tuple[TestCase, ...]:
+        """Test cases whose results are numbers."""
+        numeric = {key[2] for key, cell in self.cells.items() if cell.goodput is not None}
+        passing = {key[2] for key, cell in self.cells.items() if cell.goodput is None and cell.succeeded}
+        return tuple(
+            case for case in self.results.manifest.test_cases if case.name in numeric or case.name not in passing
+        )
+
+    @property
+    def started(self) -> datetime | None:
+        """UTC; None if what the manifest says is no time."""
+        return moment(self.results.manifest.started)
+
+    @property
+    def finished(self) -> datetime | None:
+        """UTC; None while it runs, or after it was cut short."""
+        return moment(self.results.finished or "")
+
+    def count(self, outcome: Outcome) -> int:
+        """How many runs ended so."""
+        return sum(result.verdict.outcome is outcome for result in self.results.results)
+
+    def seconds_left(self) -> float:
+        """How long the missing runs take if they take as long as the others on average; 0 if that is not known."""
+        spent = [sum(result.evidence.phases.values()) for result in self.results.results]
+        left = self.results.manifest.planned_runs - len(spent)
+        return max(left, 0) * sum(spent) / len(spent) if spent else 0.0
+
+
+def moment(text: str) -> datetime | None:
+    """A time of RFC 3339 with its zone; None for anything else."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+def find(places: Iterable[Path]) -> tuple[list[Campaign], list[str]]:
+    """The campaigns in ``places``, newest first, and one sentence for each that cannot be read.
+
+    A place is the directory of a campaign or one that holds such directories. InputError if nothing can be shown.
+    """
+    problems: list[str] = []
+    loaded: list[tuple[Path, ResultSet, tuple[str, ...]]] = []
+    for directory in _directories(places, problems):
+        try:
+            record = load(directory)
+        except InputError as error:
+            problems.extend(error.problems)
+        else:
+            loaded.append((directory, record.result_set, record.warnings))
+    if not loaded:
+        raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
+    loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
+    names = address.folders(results.manifest.id for _, results, _ in loaded)
+    found = [Campaign(place, names[results.manifest.id], results, told) for place, results, told in loaded]
+    return _without_twins(found, problems), problems
+
+
+def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for place in places:
+        if _holds_results(place):
+            found[place.resolve()] = None
+        elif place.is_dir():
+            found.update({each.resolve(): None for each in sorted(place.iterdir()) if _holds_results(each)})
+        else:
+            problems.append(f"{place}: there is no such directory.")
+    return list(found)
+
+
+def _holds_results(place: Path) -> bool:
+    return (place / JOURNAL).is_file() or (place / DOCUMENT).is_file()
+
+
+def _without_twins(campaigns: list[Campaign], problems: list[str]) -> list[Campaign]:
+    kept: dict[str, Campaign] = {}
+    for campaign in campaigns:
+        identity = campaign.results.manifest.id
+        if identity in kept:
+            problems.append(f"{campaign.directory}: is the same as {kept[identity].directory}; it is left out.")
+        else:
+            kept[identity] = campaign
+    return list(kept.values())

@@ -1,0 +1,125 @@
+"""Writes what the site has about single cells: the pages of pairs, cells and logs, and the packets of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from interop.model import Manifest, Outcome, RunResult
+from interop.series import FILE_NAME, SeriesError, load
+from interop.site import address, detail, files, logs, packets
+from interop.site.campaign_pages import Site
+from interop.site.campaigns import Campaign, Key
+from interop.site.cells import PARTIAL
+
+MOST_BYTES = 24_000_000
+"""Of the series of a campaign as they are stored, up to which the packets of all its runs are shown in full."""
+THINNED = 1500
+"""Events per table that are left of a run that is not its cell's representative, in a campaign larger than that."""
+_LOG = 16 * logs.KIB
+_LOG_OF_FAILURE = 64 * logs.KIB
+
+
+def write(site: Site, campaign: Campaign, *, files: bool) -> None:
+    """All pages below ``runs/<campaign>/p/``."""
+    full = _size_of_series(campaign) <= MOST_BYTES
+    pairs: dict[tuple[str, str], list[detail.Detail]] = {}
+    for key, results in campaign.runs.items():
+        shown = _cell(site, campaign, key, results, full=full, take_files=files)
+        pairs.setdefault(key[:2], []).append(shown)
+    for (server, client), cells in pairs.items():
+        _pair(site, campaign, server, client, cells, backwards=(client, server) in pairs)
+
+
+def run_directory(campaign: Campaign, result: RunResult) -> Path:
+    """Where the files of a run are; the names in it were checked when the results were read."""
+    manifest = campaign.results.manifest
+    pair = f"{_folder(manifest, result.server)}_{_folder(manifest, result.client)}"
+    return campaign.directory / pair / result.test_case / str(result.repetition)
+
+
+def _folder(manifest: Manifest, name: str) -> str:
+    return next(each.folder for each in manifest.implementations if each.name == name)
+
+
+def _size_of_series(campaign: Campaign) -> int:
+    paths = (run_directory(campaign, result) / FILE_NAME for result in campaign.results.results)
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def _cell(
+    site: Site, campaign: Campaign, key: Key, results: list[RunResult], *, full: bool, take_files: bool
+) -> detail.Detail:
+    manifest = campaign.results.manifest
+    folder = PurePosixPath("runs", campaign.folder) / address.cell(manifest, *key)
+    found = {each.repetition: _logs(campaign, each) for each in results}
+    shown = detail.detail(campaign, key, found)
+    plots = [plot for each in results if (plot := _packets(site, campaign, folder, each, shown, full=full)) is not None]
+    taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if take_files else {}
+    page = folder / "index.html"
+    place = run_directory(campaign, results[0]).parent.relative_to(campaign.directory)
+    site.show(
+        page, "cell.html", campaign, "", detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place)
+    )
+    site.put(folder / "cell.csv", detail.as_csv(results))
+    site.put(folder / "cell.json", detail.as_json(results))
+    for run in shown.repetitions:
+        for each in run.logs:
+            values: dict[str, Any] = {
+                "log": each.log,
+                "server": key[0],
+                "client": key[1],
+                "case": key[2],
+                "repetition": run.number,
+            }
+            site.show(folder / each.address, "log.html", campaign, "", **values)
+    return shown
+
+
+def _logs(campaign: Campaign, result: RunResult) -> list[logs.Log]:
+    most = _LOG if result.verdict.outcome is Outcome.SUCCEEDED else _LOG_OF_FAILURE
+    return logs.logs(run_directory(campaign, result), most)
+
+
+def _packets(
+    site: Site, campaign: Campaign, folder: PurePosixPath, result: RunResult, shown: detail.Detail, *, full: bool
+) -> Mapping[str, Any] | None:
+    """Put the file with the packets of a run; what its page says of it, or None if there is none."""
+    try:
+        series = load(run_directory(campaign, result))
+    except SeriesError:
+        return None
+    if series is None:
+        return None
+    middle = result.repetition == shown.representative
+    content = packets.encode(series, None if full or middle else THINNED)
+    name = address.packets(result.repetition)
+    site.put(folder / name, content)
+    return {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
+
+
+def _files(site: Site, campaign: Campaign, folder: PurePosixPath, result: RunResult) -> list[tuple[str, str]]:
+    """Name and address of the files of a run that were put into the site."""
+    taken = []
+    for name, content in files.downloads(run_directory(campaign, result)):
+        target = f"files-{result.repetition}/{name}"
+        site.put(folder / target, content)
+        taken.append((name, target))
+    return taken
+
+
+def _pair(
+    site: Site, campaign: Campaign, server: str, client: str, cells: list[detail.Detail], *, backwards: bool
+) -> None:
+    manifest = campaign.results.manifest
+    folder = PurePosixPath("runs", campaign.folder) / address.pair(manifest, server, client)
+    back = ""
+    if backwards and server != client:
+        back = f"../../{_folder(manifest, client)}/{_folder(manifest, server)}/index.html"
+    order = sorted(cells, key=lambda each: each.shown.state.key in (Outcome.SUCCEEDED, Outcome.UNSUPPORTED))
+    order = sorted(order, key=lambda each: (each.shown.state.key == PARTIAL) - (not each.cell.succeeded))
+    site.show(
+        folder / "index.html", "pair.html", campaign, "",
+        server=server, client=client, cells=order, back=back, facts=cells[0].images,
+    )  # fmt: skip

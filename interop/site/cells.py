@@ -1,0 +1,107 @@
+"""What a cell of a matrix shows: a state, a glyph so that colour never stands alone, and the numbers; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from interop.model import Outcome, Protocol
+from interop.schema.summary import Cell
+from interop.units import MBPS, percent
+
+MISSING = "missing"
+PARTIAL = "partial"
+
+
+class State(NamedTuple):
+    """How an outcome is shown."""
+
+    key: str
+    """In addresses and style sheets."""
+    glyph: str
+    words: str
+
+
+STATES: tuple[State, ...] = (
+    State(Outcome.SUCCEEDED, "✓", "succeeded"),
+    State(PARTIAL, "~", "fewer repetitions than planned"),
+    State(Outcome.TIMEOUT, "T", "timeout"),
+    State(Outcome.FAILED, "×", "failed"),
+    State(Outcome.UNSUPPORTED, "–", "unsupported"),
+    State(Outcome.ERROR, "!", "error of ours"),
+    State(MISSING, "·", "not run"),
+)
+BY_KEY = {state.key: state for state in STATES}
+SHADES = 10
+"""The best shade of efficiency; the worst is 0."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One cell, ready to be shown."""
+
+    state: State
+    value: str
+    """Mean goodput in Mbit/s; empty if no repetition succeeded."""
+    note: str
+    """Mean efficiency, or how many repetitions ended how: ``8/10 2T``."""
+    shade: int | None
+    """0 to ``SHADES``, of the mean efficiency."""
+    protocol: str
+    """Empty for the usual one."""
+
+    @property
+    def text(self) -> str:
+        """``7.96``, or the glyph where there is no number."""
+        return self.value or self.state.glyph
+
+
+def shown(cell: Cell | None) -> Shown:
+    """What stands in the matrix for a cell, or for a pair that has none."""
+    if cell is None:
+        return Shown(BY_KEY[MISSING], "", "", None, "")
+    share = cell.efficiency.mean if cell.efficiency else None
+    return Shown(
+        state=state(cell),
+        value=goodput(cell.goodput.mean) if cell.goodput else "",
+        note=_note(cell, share),
+        shade=None if share is None else round(min(max(share, 0.0), 1.0) * SHADES),
+        protocol="" if cell.protocol is Protocol.HQ else cell.protocol.value,
+    )
+
+
+def state(cell: Cell) -> State:
+    """The one outcome of all planned repetitions, or ``partial`` where they differ."""
+    counts = _counts(cell)
+    if not counts:
+        return BY_KEY[Outcome.SUCCEEDED if cell.succeeded else MISSING]
+    if cell.succeeded == 0 and len(counts) == 1:
+        return BY_KEY[next(iter(counts))]
+    return BY_KEY[PARTIAL]
+
+
+def _counts(cell: Cell) -> dict[str, int]:
+    counts = {
+        Outcome.TIMEOUT: cell.timeout,
+        Outcome.FAILED: cell.failed,
+        Outcome.UNSUPPORTED: cell.unsupported,
+        Outcome.ERROR: cell.error,
+        MISSING: cell.not_run,
+    }
+    return {key: count for key, count in counts.items() if count}
+
+
+def _note(cell: Cell, share: float | None) -> str:
+    counts = _counts(cell)
+    if cell.succeeded == 0 and len(counts) == 1:
+        return ""
+    if counts:
+        total = max(cell.planned, cell.n + cell.error)
+        told = " ".join(f"{count}{BY_KEY[key].glyph}" for key, count in counts.items())
+        return f"{cell.succeeded}/{total} {told}"
+    return "" if share is None else percent(share)
+
+
+def goodput(rate: float) -> str:
+    """``7958000.0`` bit/s -> ``"7.96"``, ``18900000.0`` -> ``"18.9"`` Mbit/s."""
+    return f"{rate / MBPS:.{1 if rate >= 10 * MBPS else 2}f}"

@@ -1,0 +1,227 @@
+"""What the page of a cell shows: outcome and proof, numbers and their spread, how to run it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interop.metrics import METRICS, Metric
+from interop.model import ImageFacts, Manifest, Outcome, RunResult, TestCase
+from interop.schema.document import plain_result
+from interop.schema.summary import Cell, Figures, figures
+from interop.site import address
+from interop.site.campaigns import Campaign, Key
+from interop.site.cells import Shown, shown
+from interop.site.logs import Line, Log
+from interop.site.spread import interval
+
+_GOODPUT = METRICS[0]
+
+
+@dataclass(frozen=True)
+class LogLink:
+    """A log with the address of its page, relative to that of the cell."""
+
+    log: Log
+    address: str
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One run of the cell."""
+
+    result: RunResult
+    logs: tuple[LogLink, ...]
+    duration: float
+    """Of the transfer, seconds."""
+    reason: str
+    proof: tuple[Line, ...]
+    """The last lines of what the endpoints printed, if the run did not succeed."""
+    proof_page: str
+
+    @property
+    def number(self) -> int:
+        """Counted from 1."""
+        return self.result.repetition
+
+    def value(self, metric: Metric) -> float | None:
+        """Of this run; None if it has none."""
+        return self.result.measurement.values.get(metric.name) if self.result.measurement else None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Repetitions that ended alike."""
+
+    outcome: Outcome
+    code: str
+    text: str
+    repetitions: str
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How the numbers of one metric are spread over the repetitions that succeeded."""
+
+    metric: Metric
+    count: int
+    figures: Figures
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Detail:
+    """All that a cell's page shows."""
+
+    case: TestCase
+    server: str
+    client: str
+    cell: Cell
+    shown: Shown
+    repetitions: tuple[Repetition, ...]
+    reasons: tuple[Reason, ...]
+    spreads: tuple[Spread, ...]
+    metrics: tuple[Metric, ...]
+    """Those of which any repetition has a value."""
+    images: Mapping[str, ImageFacts]
+    """By role, and ``simulator``."""
+    command: str
+    strip: tuple[tuple[int, float], ...]
+    """Repetition and its share of the best goodput, for the small picture."""
+
+    @property
+    def representative(self) -> int:
+        """The repetition with the median completion time (or goodput) of those that succeeded, else the first."""
+        return representative([each.result for each in self.repetitions])
+
+
+def representative(results: Sequence[RunResult]) -> int:
+    """The repetition whose goodput is the lower median of those that succeeded; the first one if none did."""
+    good = [
+        (each.measurement.values["goodput"], each.repetition)
+        for each in results
+        if each.measurement is not None and "goodput" in each.measurement.values
+    ]
+    return sorted(good)[(len(good) - 1) // 2][1] if good else results[0].repetition
+
+
+def detail(campaign: Campaign, key: Key, found: Mapping[int, Sequence[Log]]) -> Detail:
+    """The page of a cell; ``found``: the logs of each repetition."""
+    server, client, name = key
+    manifest = campaign.results.manifest
+    case = next(each for each in manifest.test_cases if each.name == name)
+    repetitions = tuple(_repetition(result, found.get(result.repetition, ())) for result in campaign.runs[key])
+    spreads = tuple(spread for metric in METRICS if (spread := _spread(metric, repetitions)) is not None)
+    best = next((spread.figures.max for spread in spreads if spread.metric is _GOODPUT), 0.0)
+    return Detail(
+        case=case,
+        server=server,
+        client=client,
+        cell=campaign.cells[key],
+        shown=shown(campaign.cells[key]),
+        repetitions=repetitions,
+        reasons=_reasons(repetitions),
+        spreads=spreads,
+        metrics=tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions)),
+        images=_images(manifest, server, client),
+        command=command(manifest, key),
+        strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
+    )
+
+
+def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:
+    links = tuple(LogLink(log, address.log_page(result.repetition, log.name)) for log in found)
+    failed = result.verdict.outcome is not Outcome.SUCCEEDED
+    proof = links[0] if failed and links else None
+    return Repetition(
+        result=result,
+        logs=links,
+        duration=result.evidence.phases.get("transfer", 0.0),
+        reason=result.verdict.reason or result.evidence.fault,
+        proof=proof.log.last if proof else (),
+        proof_page=proof.address if proof else "",
+    )
+
+
+def _reasons(repetitions: Sequence[Repetition]) -> tuple[Reason, ...]:
+    groups: dict[tuple[Outcome, str, str], list[int]] = {}
+    for run in repetitions:
+        verdict = run.result.verdict
+        if verdict.outcome is not Outcome.SUCCEEDED:
+            groups.setdefault((verdict.outcome, verdict.code.value, run.reason), []).append(run.number)
+    return tuple(Reason(*key, ", ".join(map(str, numbers))) for key, numbers in groups.items())
+
+
+def _spread(metric: Metric, repetitions: Sequence[Repetition]) -> Spread | None:
+    values = [
+        value
+        for run in repetitions
+        if run.result.verdict.outcome is Outcome.SUCCEEDED and (value := run.value(metric)) is not None
+    ]
+    spread = figures(values)
+    return None if spread is None else Spread(metric, len(values), spread, interval(values))
+
+
+def _images(manifest: Manifest, server: str, client: str) -> dict[str, ImageFacts]:
+    wanted = {"server": server, "client": client, "simulator": "simulator"}
+    return {role: manifest.images[name] for role, name in wanted.items() if name in manifest.images}
+
+
+def command(manifest: Manifest, key: Key) -> str:
+    """What runs the cell again, with the same random numbers."""
+    server, client, name = key
+    source = next((case.source for case in manifest.test_cases if case.name == name), "")
+    own = source and Path(source).parent != Path("testcases")
+    words = [
+        "./run.py",
+        "-s",
+        server,
+        "-c",
+        client,
+        "-t",
+        *([source] if own else []),
+        name,
+        "--seed",
+        str(manifest.seed),
+    ]
+    return shlex.join(words)
+
+
+# ---- downloads ------------------------------------------------------------------------------
+
+_HEAD = ("server", "client", "test case", "protocol", "repetition", "attempt", "outcome", "code", "reason", "started")
+
+
+def as_csv(results: Sequence[RunResult]) -> bytes:
+    """A line per run: who, what became of it, every metric in SI units; empty where there is none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_HEAD, *(f"{metric.name} [{metric.unit}]" for metric in METRICS)])
+    for each in results:
+        values = each.measurement.values if each.measurement else {}
+        writer.writerow(
+            [
+                *(each.server, each.client, each.test_case, each.protocol.value, each.repetition, each.attempt),
+                *(each.verdict.outcome.value, each.verdict.code.value, _harmless(each.verdict.reason)),
+                _harmless(each.evidence.started),
+                *(values.get(metric.name, "") for metric in METRICS),
+            ]
+        )
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _harmless(text: str) -> str:
+    """Words that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def as_json(results: Sequence[RunResult]) -> bytes:
+    """The results of a cell as they stand in result.json."""
+    plain: list[dict[str, Any]] = [plain_result(each) for each in results]
+    return json.dumps(plain, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

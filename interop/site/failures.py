@@ -1,0 +1,114 @@
+"""Why runs did not succeed, over a whole campaign: causes by implementation, unsteady pairs, suspects; pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from interop.model import Outcome, RunResult
+from interop.site import address
+from interop.site.campaigns import Campaign
+
+LEAST_PEERS = 3
+"""Peers that a failure must have in common before it is laid at one endpoint's door."""
+Column = tuple[Outcome, str]
+
+
+@dataclass(frozen=True)
+class Causes:
+    """How often each implementation was part of runs that ended so."""
+
+    columns: tuple[Column, ...]
+    """Outcome and code, the most frequent first."""
+    rows: tuple[tuple[str, str, tuple[int, ...]], ...]
+    """Implementation, its role, and counts by column."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An endpoint that ended in the same way with all its peers."""
+
+    implementation: str
+    role: str
+    test_case: str
+    code: str
+    peers: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A cell in which not all repetitions succeeded."""
+
+    server: str
+    client: str
+    test_case: str
+    address: str
+    outcome: Outcome
+    code: str
+    reason: str
+    count: int
+    planned: int
+    flaky: bool
+    """Some repetitions succeeded."""
+
+
+def _code(result: RunResult) -> str:
+    return result.verdict.code.value or result.verdict.outcome.value
+
+
+def _unsuccessful(campaign: Campaign) -> list[RunResult]:
+    return [each for each in campaign.results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
+
+
+def causes(campaign: Campaign) -> Causes:
+    """Causes by implementation and role."""
+    counts: dict[tuple[str, str], Counter[Column]] = defaultdict(Counter)
+    total: Counter[Column] = Counter()
+    for result in _unsuccessful(campaign):
+        column = (result.verdict.outcome, _code(result))
+        total[column] += 1
+        counts[result.server, "server"][column] += 1
+        counts[result.client, "client"][column] += 1
+    columns = tuple(column for column, _ in total.most_common())
+    rows = [(*who, tuple(found[column] for column in columns)) for who, found in sorted(counts.items())]
+    return Causes(columns, tuple(rows))
+
+
+def suspects(campaign: Campaign) -> list[Suspect]:
+    """Endpoints that ended in the same way with every one of several peers: the peers are hardly to blame."""
+    ended: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for result in campaign.results.results:
+        if result.verdict.outcome is not Outcome.ERROR:
+            ended[result.server, "server", result.test_case][result.client].add(_code(result))
+            ended[result.client, "client", result.test_case][result.server].add(_code(result))
+    found = []
+    for (name, role, case), peers in sorted(ended.items()):
+        codes = set().union(*peers.values())
+        if len(peers) >= LEAST_PEERS and len(codes) == 1 and Outcome.SUCCEEDED.value not in codes:
+            found.append(Suspect(name, role, case, codes.pop(), len(peers)))
+    return found
+
+
+def cells(campaign: Campaign) -> list[Trouble]:
+    """Every cell in which not all succeeded, with its most frequent cause."""
+    found = []
+    for key, results in campaign.runs.items():
+        bad = [each for each in results if each.verdict.outcome is not Outcome.SUCCEEDED]
+        if not bad:
+            continue
+        common = Counter(map(_code, bad)).most_common(1)[0][0]
+        first = next(each for each in bad if _code(each) == common)
+        cell = campaign.cells[key]
+        found.append(
+            Trouble(
+                *key,
+                address=f"{address.cell(campaign.results.manifest, *key)}/index.html",
+                outcome=first.verdict.outcome,
+                code=common,
+                reason=first.verdict.reason or first.evidence.fault,
+                count=len(bad),
+                planned=cell.planned,
+                flaky=cell.succeeded > 0,
+            )
+        )
+    return found

@@ -1,0 +1,85 @@
+"""The files of a run that a visitor may take away: traces with their secrets, qlogs and logs, under harmless names."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from stat import S_ISREG
+
+from interop.records import BrokenError, Record, records
+
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_KEPT = (".qlog", ".sqlog", ".txt", ".log", ".json")
+"""Kinds of files that no browser runs; any other is handed out as text."""
+_TRACES = {"trace_node_left.pcap": "client-side.pcapng", "trace_node_right.pcap": "server-side.pcapng"}
+_LARGEST = 256 * 1024 * 1024
+
+_SECTION, _INTERFACE, _SECRETS, _PACKET = 0x0A0D0D0A, 1, 10, 6
+_TLS_KEY_LOG = 0x544C534B
+_NANOSECONDS = b"\x09\x00\x01\x00\x09\x00\x00\x00\x00\x00\x00\x00"
+"""Option if_tsresol: 10^-9 s; then the end of the options."""
+
+
+def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file; what is no regular file or too large is left out."""
+    keys = b"".join(_content(run / role / "keys.log") for role in ("client", "server"))
+    for trace, name in _TRACES.items():
+        path = run / "sim" / trace
+        if _fits(path):
+            yield name, pcapng(_readable(path), keys)
+    for role in ("client", "server"):
+        for path in sorted((run / role).rglob("*")):
+            if _fits(path):
+                yield f"{role}-{harmless(path.name)}", path.read_bytes()
+
+
+def harmless(name: str) -> str:
+    """A file's name that neither leads elsewhere nor makes a browser run its content."""
+    plain = _SAFE.sub("-", name)[-80:].lstrip(".-") or "file"
+    return plain if plain.endswith(_KEPT) else f"{plain}.txt"
+
+
+def _fits(path: Path) -> bool:
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return S_ISREG(status.st_mode) and 0 < status.st_size <= _LARGEST
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if _fits(path) else b""
+
+
+def _readable(path: Path) -> Iterator[Record]:
+    """The records up to the first broken one."""
+    try:
+        yield from records(path)
+    except BrokenError:
+        return
+
+
+def pcapng(packets: Iterable[Record], keys: bytes) -> bytes:
+    """A trace with the TLS secrets that decrypt it (draft-ietf-opsawg-pcapng, Decryption Secrets Block)."""
+    blocks = [_block(_SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    if keys:
+        blocks.append(_block(_SECRETS, struct.pack("<II", _TLS_KEY_LOG, len(keys)) + keys))
+    interfaces: dict[int, int] = {}
+    for packet in packets:
+        if packet.link_type not in interfaces:
+            interfaces[packet.link_type] = len(interfaces)
+            blocks.append(_block(_INTERFACE, struct.pack("<HHI", packet.link_type, 0, 0) + _NANOSECONDS))
+        head = struct.pack(
+            "<IIIII", interfaces[packet.link_type], packet.time >> 32, packet.time & 0xFFFFFFFF,
+            len(packet.data), packet.length,
+        )  # fmt: skip
+        blocks.append(_block(_PACKET, head + packet.data))
+    return b"".join(blocks)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    padded = body + b"\0" * (-len(body) % 4)
+    length = struct.pack("<I", len(padded) + 12)
+    return struct.pack("<I", kind) + length + padded + length

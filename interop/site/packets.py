@@ -1,0 +1,130 @@
+"""The events of a run as a compact file for the browser: whole numbers, delta-coded, in byte planes, deflated.
+
+A file is zlib of: the length of the header (4 bytes, little endian), the header (JSON) and the columns one after the
+other. The header has ``columns``: name, count and ``scale`` (a number is the whole number times the scale), and
+``every``: of so many events one is there. A column is four planes: the low bytes of all its values first. Values are
+differences to the one before, zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo 2^32. ``web/assets/plot.js`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interop.series import Packets, Samples, Series, StreamData, window_rate
+
+TICK = 1e-5
+"""Seconds; finer times cost twice the space and are not seen."""
+LEVEL = 6
+_SAMPLES = 3000
+"""Most values of a curve: two per pixel of a wide screen."""
+
+Numbers = NDArray[Any]
+
+
+class Column(NamedTuple):
+    """Numbers of one kind."""
+
+    name: str
+    values: Numbers
+    scale: float
+
+
+def encode(series: Series, most: int | None = None) -> bytes:
+    """The file of one run; with ``most``, of each table only every n-th event so that no more are left."""
+    longest = max(len(series.sent), len(series.forward), len(series.back), 1)
+    every = 1 if most is None else -(-longest // most)
+    values = _SAMPLES if every == 1 else min(_SAMPLES, most or _SAMPLES)
+    return pack(list(_columns(series, every, values)), every)
+
+
+def pack(columns: list[Column], every: int = 1) -> bytes:
+    """Columns as a file. Whole numbers must fit into 32 bits; ValueError if one is not finite."""
+    head = {
+        "every": every,
+        "columns": [{"name": each.name, "count": len(each.values), "scale": each.scale} for each in columns],
+    }
+    text = json.dumps(head).encode()
+    return zlib.compress(b"".join([len(text).to_bytes(4, "little"), text, *map(_planes, columns)]), LEVEL)
+
+
+def unpack(content: bytes) -> dict[str, NDArray[np.float64]]:
+    """What ``pack`` was given, as its reader in the browser has it."""
+    plain = zlib.decompress(content)
+    begin = 4 + int.from_bytes(plain[:4], "little")
+    found = {}
+    for column in json.loads(plain[4:begin])["columns"]:
+        count = column["count"]
+        planes = np.frombuffer(plain, np.uint8, 4 * count, begin).reshape(4, count).astype(np.uint32)
+        begin += 4 * count
+        coded = planes[0] | planes[1] << 8 | planes[2] << 16 | planes[3] << 24
+        steps = (coded >> 1).astype(np.int64) ^ -(coded & 1).astype(np.int64)
+        found[column["name"]] = np.cumsum(steps) * column["scale"]
+    return found
+
+
+def _planes(column: Column) -> bytes:
+    if not np.isfinite(column.values).all():
+        raise ValueError(f"the column {column.name} has values that are no numbers")
+    whole = np.round(np.asarray(column.values, dtype=np.float64) / column.scale).astype(np.int64)
+    steps = np.diff(whole, prepend=0)
+    coded = ((steps << 1) ^ (steps >> 63)).astype(np.uint32)
+    return coded[:, np.newaxis].view(np.uint8).reshape(-1, 4).T.tobytes() if len(coded) else b""
+
+
+# ---- which columns --------------------------------------------------------------------------
+
+
+def _columns(series: Series, every: int, values: int) -> Iterator[Column]:
+    yield from _stream("sent", series.sent, every)
+    yield from _stream("arrived", series.arrived, every)
+    yield from _packets("forward", series.forward, every)
+    yield from _packets("back", series.back, every)
+    until = max((float(table.time[-1]) for table in (series.sent, series.arrived) if len(table)), default=0.0)
+    for name, times, sizes in (
+        ("rate_sent", series.forward.sent, series.forward.size),
+        ("rate_goodput", series.arrived.time, series.arrived.new),
+        ("rate_back", series.back.sent, series.back.size),
+    ):
+        yield from _samples(name, window_rate(times, sizes, until=until), 1000.0, values)
+    yield from _samples("rtt", series.rtt, TICK, values)
+    yield from _samples("in_flight", series.in_flight, 1.0, values)
+    yield from _samples("cwnd", series.cwnd, 1.0, values)
+    for name in ("sent", "first_byte", "last_byte"):
+        times = getattr(series.requests, name)
+        yield Column(f"request_{name}", times[~np.isnan(times)], TICK)
+
+
+def _stream(name: str, table: StreamData, every: int) -> Iterator[Column]:
+    yield Column(f"{name}_time", table.time[::every], TICK)
+    yield Column(f"{name}_offset", table.offset[::every], 1.0)
+    yield Column(f"{name}_again", table.retransmission[::every], 1.0)
+
+
+def _packets(name: str, table: Packets, every: int) -> Iterator[Column]:
+    yield Column(f"{name}_time", table.sent[::every], TICK)
+    yield Column(f"{name}_number", table.number[::every], 1.0)
+    yield Column(f"{name}_lost", table.lost[::every], 1.0)
+
+
+def _samples(name: str, table: Samples, scale: float, most: int) -> Iterator[Column]:
+    rows = _telling(table, most)
+    yield Column(f"{name}_time", table.time[rows], TICK)
+    yield Column(f"{name}_value", table.value[rows], scale)
+
+
+def _telling(table: Samples, most: int) -> Numbers:
+    """Rows of a curve that show it: all, or the lowest and the highest of each of ``most`` / 2 stretches."""
+    count = len(table)
+    if count <= most:
+        return np.arange(count)
+    stretches = most // 2
+    stretch = np.arange(count) * stretches // count
+    ordered = np.lexsort((table.value, stretch))
+    ends = np.searchsorted(stretch, np.arange(stretches + 1))
+    return np.unique(ordered[np.concatenate([ends[:-1], ends[1:] - 1])])

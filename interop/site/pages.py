@@ -1,0 +1,82 @@
+"""Templates -> HTML pages: every value is escaped where it is put in (only importer of jinja2)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from interop import __version__
+from interop.metrics import METRICS, Metric
+from interop.model import Outcome
+from interop.site.cells import BY_KEY, STATES, State, goodput
+from interop.tables import link_in_words, printable
+from interop.units import byte_size, percent, seconds
+
+_WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[^\s\"'<>\\]*)?")
+
+
+class Renderer:
+    """The templates of one folder, with what all of them may use; autoescape is on and nothing is marked as safe."""
+
+    def __init__(self, folder: Path, assets: str, built: datetime) -> None:
+        """``assets``: folder of style sheets and scripts below the root of the site."""
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+        self._environment.globals.update(
+            assets=assets, built=built.astimezone(UTC), version=__version__, states=STATES, metrics=METRICS
+        )
+        self._environment.filters.update(
+            clean=printable,
+            bytes=byte_size,
+            mbit=goodput,
+            percent=percent,
+            seconds=seconds,
+            metric=number,
+            link=link_in_words,
+            glyph=glyph,
+            day=day,
+            web=web_address,
+        )
+
+    def page(self, template: str, **values: Any) -> bytes:
+        """A page; ``values`` are what its template asks for, a missing one is an error."""
+        return self._environment.get_template(template).render(values).encode("utf-8", "replace")
+
+
+def number(metric: Metric, value: float | None) -> str:
+    """A metric's value with its unit; a dash for none."""
+    if value is None:
+        return "–"
+    if metric.unit == "bit/s":
+        return f"{goodput(value)} Mbit/s"
+    if metric.unit == "s":
+        return seconds(value)
+    if metric.name.startswith(("efficiency", "loss", "queue_loss")):
+        return percent(value, 0 if metric.name == "efficiency" else 2)
+    return f"{value:.3g}"
+
+
+def glyph(outcome: Outcome | str) -> State:
+    """How an outcome is shown."""
+    return BY_KEY[outcome]
+
+
+def day(moment: datetime | None) -> str:
+    """``2026-11-21 06:00 UTC``; a dash for none."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "–"
+
+
+def web_address(text: str) -> str:
+    """The same, if it is a plain http(s) address; else nothing, so that no other scheme becomes a link."""
+    return text if _WEB_ADDRESS.fullmatch(text) else ""

@@ -1,0 +1,42 @@
+"""Files that a visitor may take away."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from interop.records import records
+from interop.site.files import downloads, harmless, pcapng
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("trace.qlog", "trace.qlog"),
+        ("page.html", "page.html.txt"),
+        ("x.svg", "x.svg.txt"),
+        ("../../etc/passwd", "etc-passwd.txt"),
+        ("<img src=x>.log", "img-src-x-.log"),
+        ("..", "file.txt"),
+    ],
+)
+def test_names_lead_nowhere_and_are_not_run(name: str, safe: str) -> None:
+    assert harmless(name) == safe
+
+
+def test_a_trace_comes_with_its_secrets(tmp_path: Path) -> None:
+    found = dict(downloads(DATA))
+    (tmp_path / "x.pcapng").write_bytes(found["client-side.pcapng"])
+    before = list(records(DATA / "sim" / "trace_node_left.pcap"))
+    assert list(records(tmp_path / "x.pcapng")) == before
+    kind, length = struct.unpack_from("<II", found["client-side.pcapng"], 28)
+    assert kind == 10
+    assert (DATA / "client" / "keys.log").read_bytes().splitlines()[0] in found["client-side.pcapng"][28 : 28 + length]
+
+
+def test_without_secrets_there_is_no_block_for_them() -> None:
+    assert len(pcapng([], b"")) == 28

@@ -1,0 +1,46 @@
+"""The compact file of a run's packets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interop.site.packets import TICK, Column, encode, pack, unpack
+from tests.series_builder import Transfer, series
+
+
+def test_what_is_packed_is_unpacked() -> None:
+    values = np.array([0, 1, -5, 2**31 - 1, -(2**31) + 1, 7])
+    steps = np.array([3, 3, 2_000_000_000, 0, 1])
+    found = unpack(pack([Column("a", steps, 1.0), Column("b", np.array([]), 1.0), Column("c", values[:3], 0.5)]))
+    assert found["a"].tolist() == steps.tolist()
+    assert found["b"].tolist() == []
+    assert found["c"].tolist() == [0, 1, -5]
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no numbers"):
+        pack([Column("a", np.array([1.0, np.nan]), 1.0)])
+
+
+def test_a_run_is_told_to_a_tick() -> None:
+    run = series(Transfer(lost=[3, 4]))
+    found = unpack(encode(run))
+    assert np.abs(found["sent_time"] - run.sent.time).max() <= TICK
+    assert found["sent_offset"].tolist() == run.sent.offset.tolist()
+    assert found["sent_again"].astype(bool).tolist() == run.sent.retransmission.tolist()
+    assert found["forward_lost"].sum() == 2
+    assert found["request_sent"].tolist() == pytest.approx([0.6])
+    assert found["rate_goodput_value"].max() == pytest.approx(0.8e6, rel=0.05)
+
+
+def test_thinned_runs_keep_their_extremes_and_are_smaller() -> None:
+    run = series(Transfer(size=10_000_000, piece=1000, rate=5e6))
+    full, thin = encode(run), encode(run, most=500)
+    assert len(thin) < len(full)
+    assert len(unpack(thin)["sent_time"]) <= 501
+    assert unpack(thin)["in_flight_value"].max() == run.in_flight.value.max()
+
+
+def test_ten_thousand_packets_take_little_space() -> None:
+    assert len(encode(series(Transfer(size=10_000_000, piece=1000, rate=5e6)))) < 100_000

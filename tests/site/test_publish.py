@@ -1,0 +1,133 @@
+"""The whole site, without a browser: pages, links, what is escaped, what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from interop.errors import InputError
+from interop.model import Verdict
+from interop.site import publish
+from tests.site import builder
+
+HOSTILE = '"><script>window.pwned=1</script><img src=x onerror=alert(1)>'
+
+
+class Links(HTMLParser):
+    """Collects what a page leads to and loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = ""
+        self.found: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        if tag == "base":
+            self.base = told["href"] or ""
+        elif target := told.get("href") or told.get("src"):
+            self.found.append((tag, target))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("site")
+    builder.build(builder.on_disk(place / "results" / "one", builder.small()), place / "site", files=True)
+    return place / "site"
+
+
+def read(page: str) -> Links:
+    links = Links()
+    links.feed(page)
+    return links
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    lost = []
+    for name, text in builder.pages(site).items():
+        links = read(text)
+        for tag, target in links.found:
+            if re.match(r"https?://", target):
+                assert tag == "a", f"{name} loads {target}"
+                continue
+            path = (site / name).parent / links.base / target.partition("#")[0]
+            if target.partition("#")[0] and not path.resolve().is_file():
+                lost.append((name, target))
+    assert lost == []
+
+
+def test_every_page_is_complete(site: Path) -> None:
+    for name, text in builder.pages(site).items():
+        assert text.count("<h1") == 1, name
+        assert text.count("<main") == text.count("</main>") == 1, name
+        assert "script-src 'self'" in text, name
+        assert not re.search(r"<script(?![^>]*(src=|type=\"application/json\"))", text), name
+        assert not re.search(r"\son[a-z]+=|\sstyle=|javascript:", text), name
+
+
+def test_the_matrix_is_there_without_script(site: Path) -> None:
+    text = (site / "index.html").read_text()
+    assert "8.00 <small>40 %</small>" in text
+    assert "1/3 2T" in text
+
+
+def test_a_failed_cell_tells_why_and_proves_it(site: Path) -> None:
+    [page] = site.glob("runs/*/p/picoquic/picoquic/sat/index.html")
+    text = page.read_text()
+    assert builder.REASON in text
+    assert '<a href="log-1-output-txt.html#L1">1</a> client | hello' in text
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Mapping[str, str]:
+    results = builder.small()
+    case = replace(results.manifest.test_cases[0], description=HOSTILE)
+    facts = {name: replace(each, reference=HOSTILE, version=HOSTILE) for name, each in results.manifest.images.items()}
+    manifest = replace(
+        results.manifest, id=f"../../{HOSTILE}", started=HOSTILE, command=(HOSTILE,), tool_version=HOSTILE,
+        images=facts,
+        test_cases=(case, *results.manifest.test_cases[1:]),
+        implementations=tuple(replace(each, url=f"javascript:{HOSTILE}", image=HOSTILE, licence=HOSTILE)
+                              for each in results.manifest.implementations),
+    )  # fmt: skip
+    runs = tuple(
+        replace(each, verdict=Verdict(each.verdict.outcome, each.verdict.code, HOSTILE)) for each in results.results
+    )
+    directory = builder.on_disk(tmp_path / "results", replace(results, manifest=manifest, results=runs), HOSTILE)
+    builder.build(directory, tmp_path / "site")
+    assert {path.name for path in tmp_path.iterdir()} == {"results", "site"}
+    return builder.pages(tmp_path / "site")
+
+
+def test_words_from_outside_stay_words(hostile: Mapping[str, str]) -> None:
+    assert sum("window.pwned=1" in text for text in hostile.values()) > 3
+    for name, text in hostile.items():
+        assert "<script>window" not in text, name
+        assert "<img src=x" not in text, name
+        assert 'href="javascript:' not in text, name
+
+
+def test_without_its_library_the_site_is_built_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "web").symlink_to(builder.ROOT / "web")
+    said: list[str] = []
+    directory = builder.on_disk(tmp_path / "results", builder.small())
+    publish.build(publish.Request([directory], tmp_path / "site", tmp_path), said.append)
+    assert any("uPlot is not here" in text for text in said)
+    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
+    assert "built without uPlot" in page.read_text()
+
+
+def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no campaign"):
+        builder.build(tmp_path, tmp_path / "site")
+
+
+def test_a_campaign_that_runs_says_how_far_it_is(tmp_path: Path) -> None:
+    results = replace(builder.small(), finished=None)
+    builder.build(builder.on_disk(tmp_path / "results", results), tmp_path / "site")
+    assert "Not finished: 12 of 24 runs" in (tmp_path / "site" / "index.html").read_text()

@@ -1,0 +1,207 @@
+// Theme, filters of the matrices (all of their state is in the address), run selector, links to lines of a log.
+"use strict";
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const make = (name, text, attributes = {}) => {
+    const element = document.createElement(name);
+    element.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+
+  // ---- theme ----
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const theme = byId("theme");
+  const label = () => { theme.textContent = isDark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Use the ${isDark() ? "light" : "dark"} theme`); };
+  theme.hidden = false;
+  label();
+  theme.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("theme", root.dataset.theme); } catch (refused) { /* it holds for this page only */ }
+    label();
+    dispatchEvent(new Event("themechange"));
+  });
+  system.addEventListener("change", () => { label(); dispatchEvent(new Event("themechange")); });
+
+  // ---- a click on a line of a log puts it into the address ----
+  for (const log of document.querySelectorAll(".lines")) {
+    log.addEventListener("click", (event) => {
+      const line = event.target.closest("span[id]");
+      if (line && !String(getSelection())) location.hash = line.id;
+    });
+  }
+
+  // ---- what only the start page has ----
+  const aboutText = byId("about");
+  if (!aboutText) return;
+  const about = JSON.parse(aboutText.textContent);
+  const chooser = byId("campaigns");
+  chooser.disabled = false;
+  chooser.addEventListener("change", () => { location.href = chooser.value + location.search; });
+  const stale = byId("stale");
+  stale.hidden = !(chooser.selectedIndex === 0 && Date.now() - Date.parse(stale.dataset.started) > 36 * 3600e3);
+
+  // The matrices as they came, once.
+  const matrices = [...document.querySelectorAll("table.numbers")].map((table) => ({
+    test: table.closest("section").dataset.test, rows: [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1)),
+  }));
+  const tests = document.querySelector("table.tests");
+  const pairs = tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1).map((cell) => ({
+    link: cell.firstElementChild,
+    groups: [...cell.querySelectorAll("i")].map((group) => [group.className, group.textContent.split(" ").slice(1)]),
+  }))) : [];
+  const first = document.querySelector("table.matrix");
+  const names = (cells) => [...cells].map((cell) => cell.textContent);
+  const servers = names(first.tHead.rows[0].cells).slice(1).filter((name) => name !== "all servers");
+  const clients = names([...first.tBodies[0].rows].map((row) => row.cells[0]));
+  const cases = Object.values(about.tests);
+  const controls = [...new Set(Object.values(about.cc))].sort();
+  const GROUPS = [
+    ["client", "Client", clients], ["server", "Server", servers], ["test", "Test case", cases],
+    ["outcome", "Outcome", Object.keys(about.states)], ["cc", "Congestion control of the server", controls],
+  ];
+
+  // ---- state <-> address ----
+  const read = () => {
+    const words = new URLSearchParams(location.search);
+    const state = { q: (words.get("q") || "").trim() };
+    for (const [key, , known] of GROUPS) state[key] = known.filter((name) => words.getAll(key).includes(name));
+    return state;
+  };
+  const write = (state) => {
+    const words = new URLSearchParams();
+    for (const [key] of GROUPS) for (const name of state[key]) words.append(key, name);
+    if (state.q) words.set("q", state.q);
+    const text = words.toString();
+    return location.pathname + (text ? `?${text}` : "") + location.hash;
+  };
+
+  // ---- showing ----
+  const sheet = new CSSStyleSheet();
+  const pointed = new CSSStyleSheet();
+  document.adoptedStyleSheets = [sheet, pointed];
+  const told = byId("told");
+  const abbreviated = Object.fromEntries(Object.entries(about.tests).map(([short, name]) => [name, short]));
+
+  const apply = (state) => {
+    const wanted = (key, name) => !state[key].length || state[key].includes(name);
+    const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+    const server = servers.map((name) => wanted("server", name) && wanted("cc", about.cc[name]));
+    const client = clients.map((name) => wanted("client", name));
+    const rules = [];
+    server.forEach((on, column) => { if (!on) rules.push(`.matrix tr > :nth-child(${column + 2})`); });
+    client.forEach((on, row) => { if (!on) rules.push(`.matrix tbody tr:nth-child(${row + 1})`); });
+    for (const { test } of matrices) if (!wanted("test", test)) rules.push(`[data-test="${CSS.escape(test)}"]`);
+    sheet.replaceSync(rules.map((rule) => `${rule} { display: none }`).join("\n"));
+
+    let count = 0;
+    const matches = (row, column, test, state, code) => wanted("outcome", state) && words.every((word) =>
+      clients[row].includes(word) || servers[column].includes(word) || test.includes(word) ||
+      abbreviated[test].toLowerCase() === word || (code || state).includes(word));
+    for (const { test, rows } of matrices) {
+      const on = wanted("test", test);
+      rows.forEach((cells, row) => cells.forEach((cell, column) => {
+        const visible = matches(row, column, test, cell.classList[0]);
+        cell.classList.toggle("off", !visible);
+        count += on && visible && server[column] && client[row];
+      }));
+    }
+    pairs.forEach((cells, row) => cells.forEach(({ link, groups }, column) => {
+      if (!link || !groups.length) return;
+      const shown = [];
+      for (const [outcome, list] of groups) {
+        const left = list.filter((short) => wanted("test", about.tests[short]) && matches(row, column, about.tests[short], outcome));
+        if (left.length) shown.push([outcome, left]);
+        if (server[column] && client[row]) count += left.length;
+      }
+      const text = shown.map(([outcome, list]) => `${outcome} ${list.join(" ")}`).join("|");
+      if (link.dataset.shown === text) return;
+      link.dataset.shown = text;
+      link.replaceChildren(...shown.flatMap(([outcome, list]) => [make("i", `${about.states[outcome][0]} ${list.join(" ")}`, { class: outcome }), " "]));
+      link.parentElement.classList.toggle("off", !shown.length);
+    }));
+    for (const button of filters.querySelectorAll("button[data-key]")) {
+      button.setAttribute("aria-pressed", String(state[button.dataset.key].includes(button.value)));
+    }
+    if (search !== document.activeElement || search.value.trim() !== state.q) search.value = state.q;
+    told.textContent = write(state).includes("?") ? `${count} cells match.` : "";
+  };
+
+  // ---- controls ----
+  const filters = byId("filters");
+  const search = make("input", "", { type: "search", id: "q", "aria-label": "Text in names or outcome", placeholder: "text …" });
+  let state = read();
+  const change = (next, instead) => {
+    state = next;
+    history[instead ? "replaceState" : "pushState"](null, "", write(state));
+    apply(state);
+  };
+  for (const [key, title, known] of GROUPS) {
+    if (known.length < 2) continue;
+    const group = make("div", "", { role: "group", "aria-label": title });
+    group.append(make("span", title, { class: "name" }));
+    for (const name of known) {
+      const text = key === "outcome" ? `${about.states[name][0]} ${about.states[name][1]}` : name;
+      const button = make("button", text, { type: "button", "aria-pressed": "false", "data-key": key });
+      button.value = name;
+      group.append(button);
+    }
+    filters.append(group);
+  }
+  const last = make("div", "");
+  last.append(make("span", "Text", { class: "name" }), search, make("button", "Show all", { type: "button", id: "all" }));
+  filters.append(last);
+  filters.addEventListener("click", ({ target }) => {
+    if (target.id === "all") change({ q: "", client: [], server: [], test: [], outcome: [], cc: [] });
+    if (!target.dataset.key) return;
+    const { key } = target.dataset;
+    const chosen = new Set(state[key]);
+    if (!chosen.delete(target.value)) chosen.add(target.value);
+    const known = GROUPS.find((group) => group[0] === key)[2];
+    change({ ...state, [key]: known.filter((name) => chosen.has(name)) });
+  });
+  let typing = 0;
+  search.addEventListener("input", () => {
+    const soon = Date.now() - typing < 2000;
+    typing = Date.now();
+    change({ ...state, q: search.value.trim() }, soon);
+  });
+  addEventListener("popstate", () => { state = read(); apply(state); });
+  filters.hidden = false;
+
+  const copy = byId("copy");
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      told.textContent = "The link is in the clipboard.";
+    } catch (refused) {
+      told.textContent = `The clipboard cannot be used here; the link: ${location.href}`;
+    }
+  });
+
+  // ---- the column under the pointer, and arrow keys from cell to cell ----
+  for (const table of document.querySelectorAll("table.matrix")) {
+    table.addEventListener("mouseover", ({ target }) => {
+      const cell = target.closest("td");
+      const column = cell ? cell.cellIndex + 1 : 0;
+      pointed.replaceSync(column ? `.matrix thead th:nth-child(${column}) { color: var(--link); text-decoration: underline }` : "");
+    });
+    table.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+      const cell = event.target.closest("td");
+      if (!step || !cell || event.ctrlKey || event.metaKey || event.altKey) return;
+      let row = cell.parentElement.rowIndex, column = cell.cellIndex;
+      for (;;) {
+        row += step[0]; column += step[1];
+        const next = table.rows[row] && table.rows[row].cells[column];
+        if (!next) return;
+        const link = next.querySelector("a");
+        if (link && link.checkVisibility({ checkVisibilityCSS: true })) { link.focus(); event.preventDefault(); return; }
+      }
+    });
+  }
+  if (location.search) apply(state);
+})();
