@@ -1,4 +1,4 @@
-"""A quick look at implementations: does an image keep the contract, and carry files from and to a known peer?"""
+"""A look at implementations: does an image keep the contract, carry files from and to a known peer, leave logs?"""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from interop import qlog
+from interop.columns import Form
+from interop.errors import HarnessFault
 from interop.model import ErrorCode, Implementation, Outcome, ResultSet, Role, Run, RunResult, TestCase
 from interop.plan import left_out, make_plan
+from interop.trace import key_lines, read
 from interop.units import KIB, MIB
 
 PEER = "quic-go"
 """With this one every implementation is tried, in each of its roles."""
-SMALL, LARGE = "check-1k", "check-10m"
+SMALL, LARGE, IPV6 = "check-1k", "check-10m", "check-ipv6"
+CLIENT_TRACE = "sim/trace_node_left.pcap"
+PASSING = (Outcome.SUCCEEDED, Outcome.UNSUPPORTED)
+"""What a functional test may come to."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +32,29 @@ class Finding:
     """None if it was not asked."""
     small: RunResult | None = None
     large: RunResult | None = None
+    ipv6: RunResult | None = None
+    functional: tuple[RunResult, ...] = ()
     key_log: bool | None = None
+    """Whether the packets of the large transfer can be decrypted with its key log alone."""
     qlog: bool | None = None
+    """Whether it left a qlog of the large transfer that can be read."""
     reason: str = ""
     """What went wrong first, in one sentence."""
 
     @property
     def sound(self) -> bool:
-        """Whether it is compliant and both transfers succeeded; logs are not asked for."""
-        results = (self.small, self.large)
-        return bool(self.compliant) and all(r is not None and r.verdict.outcome is Outcome.SUCCEEDED for r in results)
+        """Whether it is compliant, and all transfers and all tests that it knows succeeded; no logs are asked for."""
+        transfers = all(outcome_of(run) is Outcome.SUCCEEDED for run in (self.small, self.large, self.ipv6))
+        return bool(self.compliant) and transfers and all(outcome_of(run) in PASSING for run in self.functional)
 
 
-def check_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase]:
-    """The transfers of a check: one file of 1 KiB, one of 10 MiB, once each."""
+def outcome_of(result: RunResult | None) -> Outcome | None:
+    """What a run came to, None if there was none."""
+    return result.verdict.outcome if result else None
+
+
+def check_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase, TestCase]:
+    """The transfers of a check: one file of 1 KiB, one of 10 MiB, one of 1 KiB over IPv6, once each."""
     small = replace(
         terrestrial,
         name=SMALL,
@@ -47,8 +63,10 @@ def check_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase]:
         file_sizes=(KIB,),
         repetitions=1,
     )
-    description = "Check: 10 MiB over a terrestrial link"
-    return small, replace(small, name=LARGE, abbreviation="C10M", description=description, file_sizes=(10 * MIB,))
+    text = "Check: 10 MiB over a terrestrial link"
+    large = replace(small, name=LARGE, abbreviation="C10M", description=text, file_sizes=(10 * MIB,))
+    text = "Check: 1 KiB over a terrestrial link and IPv6"
+    return small, large, replace(small, name=IPV6, abbreviation="C6", description=text, server_name="server6")
 
 
 def check_runs(
@@ -86,24 +104,48 @@ def _finding(
         for result in results.results
         if (result.server, result.client) == (server.name, client.name)
     }
-    small, large = runs.get(SMALL), runs.get(LARGE)
+    small, large, ipv6 = (runs.get(case) for case in (SMALL, LARGE, IPV6))
+    functional = tuple(run for case, run in runs.items() if case not in (SMALL, LARGE, IPV6))
     reasons = [told.reason] if told else []
-    reasons += [run.verdict.reason for run in (small, large) if run and run.verdict.code is not ErrorCode.NOT_COMPLIANT]
+    reasons += [
+        f"{case}: {run.verdict.reason}" if run.verdict.reason else ""
+        for case, run in runs.items()
+        if run.verdict.code is not ErrorCode.NOT_COMPLIANT
+        and not (run in functional and run.verdict.outcome in PASSING)
+    ]
     if not runs:
         reasons.append(left_out([server], [client]))
-    logs = directory / f"{server.folder}_{client.folder}" / LARGE / "1" / role
-    ran = large is not None and large.verdict.outcome not in (Outcome.ERROR, Outcome.UNSUPPORTED)
+    place = directory / f"{server.folder}_{client.folder}" / LARGE / "1"
+    ran = outcome_of(large) not in (None, Outcome.ERROR, Outcome.UNSUPPORTED)
     return Finding(
         name=name,
         role=role,
         compliant=told.compliant if told else None,
         small=small,
         large=large,
-        key_log=_filled([logs / "keys.log"]) if ran else None,
-        qlog=_filled([*logs.glob("qlog/**/*"), *logs.glob("*qlog")]) if ran else None,
+        ipv6=ipv6,
+        functional=functional,
+        key_log=_decrypts(place, role) if ran else None,
+        qlog=_has_qlog(place / role) if ran else None,
         reason=next(filter(None, reasons), ""),
     )
 
 
-def _filled(paths: Iterable[Path]) -> bool:
-    return any(path.is_file() and path.stat().st_size > 0 for path in paths)
+def _decrypts(place: Path, role: Role) -> bool:
+    """Whether tshark decrypts 1-RTT packets of a run's client-side trace with the key log of one side."""
+    keys = key_lines(place / role / "keys.log")
+    try:
+        trace = read(place / CLIENT_TRACE, keys) if keys else None
+    except HarnessFault:
+        return False
+    return trace is not None and bool((trace.decrypted & (trace.form == Form.ONE_RTT)).any())
+
+
+def _has_qlog(logs: Path) -> bool:
+    for path in (*logs.glob("qlog/**/*"), *logs.glob("*qlog")):
+        try:
+            if path.is_file() and qlog.read(path):
+                return True
+        except (OSError, ValueError):
+            continue
+    return False

@@ -177,10 +177,10 @@ def _try_out(
     say: Callable[[str], None],
     progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
 ) -> measure.Finished:
-    terrestrial = inventory.load_known_test_cases(request.root / "testcases").get("terrestrial")
-    if terrestrial is None:
+    known = inventory.load_known_test_cases(request.root / "testcases")
+    if "terrestrial" not in known:
         raise InputError("A check needs the test case terrestrial, which testcases/ does not have.")
-    cases = check_cases(terrestrial)
+    cases = (*check_cases(known["terrestrial"]), *(case for case in known.values() if case.functional))
     seed = secrets.randbelow(2**31)
     runs = check_runs(ready, peer, cases, seed)
     if not runs:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from interop.checkup import SMALL, Finding
+from interop.checkup import LARGE, Finding, outcome_of
 from interop.model import Outcome, Protocol, RunResult
 from interop.stock import Got, Stocked
 from interop.tables import draw
@@ -69,14 +69,25 @@ def checkup(findings: Iterable[Finding]) -> str:
             answers[each.compliant],
             _short(each.small),
             _short(each.large),
+            _short(each.ipv6),
+            _functional(each.functional),
             answers[each.key_log],
             answers[each.qlog],
             each.reason,
         ]
         for each in findings
     ]
-    header = ["implementation", "role", "compliant", "1 KiB", "10 MiB", "key log", "qlog", "reason"]
+    transfers = ["1 KiB", "10 MiB", "IPv6"]
+    header = ["implementation", "role", "compliant", *transfers, "functional", "key log", "qlog", "reason"]
     return draw(header, rows, right=("10 MiB",), wrapped={"reason": 60})
+
+
+def _functional(results: Sequence[RunResult]) -> str:
+    """``5/6 × v2``: how many of those that say something about it passed, and which did not."""
+    telling = [each for each in results if outcome_of(each) not in (Outcome.UNSUPPORTED, Outcome.ERROR)]
+    failed = [each.test_case for each in telling if outcome_of(each) is not Outcome.SUCCEEDED]
+    passed = f"{len(telling) - len(failed)}/{len(telling)}" if telling else ""
+    return " × ".join([passed, ", ".join(failed)]) if failed else passed
 
 
 def _short(result: RunResult | None) -> str:
@@ -86,5 +97,5 @@ def _short(result: RunResult | None) -> str:
     if result.verdict.outcome is not Outcome.SUCCEEDED:
         return result.verdict.outcome
     goodput = result.measurement.values.get("goodput") if result.measurement else None
-    text = "✓" if goodput is None or result.test_case == SMALL else mbit_per_s(goodput)
+    text = "✓" if goodput is None or result.test_case != LARGE else mbit_per_s(goodput)
     return text if result.protocol is Protocol.HQ else f"{text}  {result.protocol}"

@@ -20,7 +20,7 @@ LAYERS = (
     "comparison history overview parser variance",
     # one concern each
     "admission archive connections daemon documents host inputs lock packets pcap",
-    "quantities recipes schema.document series streams variants",
+    "qlog quantities recipes schema.document series streams variants",
     "checks images implementations link_entries links links.simulator metrics plan reaper trace",  # verbs
     "entries handshake_checks links.cross path_checks",
     "checkup functional inventory links.ns3 links.real stock store",

@@ -18,6 +18,16 @@ from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, on
 
 ROOT = Path(__file__).resolve().parent.parent
 Images = Callable[..., tuple[int, str, str]]
+FUNCTIONAL = """
+name: short
+abbreviation: S
+extends: terrestrial
+description: A handshake
+file size: 1 KiB
+repetitions: 1
+timeout: 5 s
+check: handshake
+"""
 TERRESTRIAL = (ROOT / "testcases/terrestrial.yaml").read_text(encoding="utf-8")
 
 
@@ -58,13 +68,13 @@ def _silent(life: Life) -> int:
     """Carries files and leaves a qlog, but no key log."""
     status = endpoint(life)
     life.files.pop("logs/keys.log", None)
-    life.files["logs/qlog/trace.sqlog"] = b"{}"
+    life.files["logs/qlog/trace.sqlog"] = b'{}\n{"name": "recovery:metrics_updated", "time": 1, "data": {}}'
     return status
 
 
-def _small_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase]:
-    small, large = checkup.check_cases(terrestrial)
-    return small, replace(large, file_sizes=(3000,), timeout=5.0)
+def _small_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase, TestCase]:
+    small, large, ipv6 = checkup.check_cases(terrestrial)
+    return small, replace(large, file_sizes=(3000,), timeout=5.0), ipv6
 
 
 def _numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
@@ -94,6 +104,7 @@ def images(
     entries["tongue"] = {**entries["silent"], "protocols": ["tcp"]}
     (root / "testcases").mkdir()
     (root / "testcases/terrestrial.yaml").write_text(TERRESTRIAL)
+    (root / "testcases/functional.yaml").write_text(FUNCTIONAL)
     (root / "ns3-scenarios").mkdir()
     (root / "ns3-scenarios/Dockerfile").write_text("FROM scratch\n")
     (root / "implementations.json").write_text(json.dumps(entries))
@@ -185,11 +196,11 @@ def test_check(images: Images, tmp_path: Path) -> None:
     assert not any(name.startswith("far") for name in found)
     assert found["broken client"][1] == ""
     assert found["broken client"][-1].startswith("broken: the image could not be built;")
-    assert found["silent client"][1:] == ["yes", "✓", "5.00 Mbit/s", "no", "yes", ""]
+    assert found["silent client"][1:] == ["yes", "✓", "5.00 Mbit/s", "✓", "1/1", "no", "yes", ""]
     assert found["silent server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
     assert found["bad client"][1:4] == ["yes", "failed", "failed"]
     assert found["bad server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
-    assert found["odd client"][1:6] == ["no", "unsupported", "unsupported", "", ""]
+    assert found["odd client"][1:8] == ["no", "unsupported", "unsupported", "unsupported", "", "", ""]
     assert found["odd client"][-1] == "it answered an unknown test name with exit status 0"
     assert found["tongue client"][-1] == "left out, no protocol in common: tongue with quic-go"
     assert "/build/checks/" in out
