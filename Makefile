@@ -12,11 +12,12 @@ setup:  ## make this machine ready: packages, Python environment, Docker engine 
 setup-dev:
 	@scripts/setup --dev
 
-demo: setup  ## measure quic-go and aioquic, all four pairs, over two links, once
+demo: setup  ## measure quic-go and aioquic over two links, and picoquic with BBR over a satellite link that loses packets
 	$(PYTHON) run.py -s quic-go aioquic -c quic-go aioquic -t terrestrial sat --repetitions 1
+	$(PYTHON) run.py -s picoquic:bbr -c picoquic -t satloss --repetitions 1
 
 images: setup  ## build the simulator and the endpoints that tests need
-	@$(PYTHON) run.py images build simulator quic-go aioquic
+	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
 test: setup-dev images lint  ## all tests, those against the real engine too
 	$(PYTHON) -m pytest -m "not engine"
