@@ -1,7 +1,7 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 
-.PHONY: help setup setup-dev demo images test test-fast lint bench-link soak clean
+.PHONY: help setup setup-dev demo images test test-fast lint bench-link bench-parallel soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,6 +33,10 @@ lint: setup-dev  ## style, format and types
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
+
+bench-parallel: images  ## the same pairs alone and side by side: time saved, and whether neighbours disturb
+	$(PYTHON) run.py images build quinn ngtcp2
+	$(PYTHON) bench/parallel.py -o build/bench-parallel/$$(date +%FT%H-%M-%S)
 
 soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
 	$(PYTHON) bench/soak.py

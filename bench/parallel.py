@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Do neighbours disturb each other? The same pairs alone and side by side: wall time, both distributions, and a test."""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prettytable import PrettyTable
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from interop.schema.document import Record
+from interop.significance import difference, holm
+from interop.store import load
+
+METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
+"""What must be alike -> what one Mbit/s or per cent is."""
+Distributions = dict[tuple[str, str, str], dict[str, list[float]]]
+"""(server, client, test case) -> metric -> values of the repetitions that succeeded."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One way to carry the plan out."""
+
+    record: Record
+    duration: float
+    """Seconds, images and compliance check included."""
+
+    @property
+    def repeated(self) -> int:
+        """Attempts that did not count, most of them disturbed by neighbours."""
+        return len(self.record.history) - len(self.record.result_set.results)
+
+    @property
+    def distributions(self) -> Distributions:
+        """What was measured."""
+        found: Distributions = defaultdict(lambda: defaultdict(list))
+        for result in self.record.result_set.results:
+            if result.measurement is not None:
+                for name, value in result.measurement.values.items():
+                    found[(result.server, result.client, result.test_case)][name].append(value)
+        return found
+
+
+def campaign(words: list[str], directory: Path, parallel: str) -> Campaign:
+    """Carry the plan out; its exit status does not matter: pairs may fail, alone as well as beside others."""
+    begin = time.monotonic()
+    command = [str(ROOT / "run.py"), *words, "--parallel", parallel, "-l", str(directory)]
+    status = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False).returncode
+    duration = time.monotonic() - begin
+    if status not in (0, 1, 3):
+        sys.exit(f"bench-parallel: the campaign ended with exit status {status}; see above")
+    return Campaign(load(directory), duration)
+
+
+def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
+    """A row per pair and metric: both distributions, how the means differ, and Holm's p."""
+    keys = [(pair, metric) for pair in alone for metric in METRICS if alone[pair][metric] and beside[pair].get(metric)]
+    found = [difference(alone[pair][metric], beside[pair][metric]) for pair, metric in keys]
+    for ((server, client, case), metric), p in zip(keys, holm(found), strict=True):
+        one, other = (each[(server, client, case)][metric] for each in (alone, beside))
+        before, after = statistics.fmean(one), statistics.fmean(other)
+        change = f"{100 * (after / before - 1):+.1f} %" if before else "-"
+        unit = METRICS[metric]
+        yield [server, client, case, metric, shown(one, unit), shown(other, unit), change, f"{p:.3f}"]
+
+
+def shown(values: list[float], unit: float) -> str:
+    """Mean, standard deviation, n."""
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.fmean(values) / unit:.3f} ± {spread / unit:.3f} ({len(values)})"
+
+
+def main() -> None:
+    """Two campaigns with the same seed; everything is printed, nothing judged."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-s", "--server", nargs="+", default=["quic-go", "picoquic", "quinn", "ngtcp2"])
+    parser.add_argument("-c", "--client", nargs="+", default=["quic-go", "picoquic", "quinn", "ngtcp2"])
+    parser.add_argument("-t", "--test", nargs="+", default=["sat"])
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--parallel", default="auto", help="of the second campaign")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="for both results directories")
+    options = parser.parse_args()
+    words = ["-s", *options.server, "-c", *options.client, "-t", *options.test]
+    words += ["--repetitions", str(options.repetitions), "--seed", "1"]
+    alone = campaign(words, options.output / "alone", "1")
+    beside = campaign(words, options.output / "beside", options.parallel)
+    table = PrettyTable(
+        ["server", "client", "test case", "metric", "alone", f"--parallel {options.parallel}", "change", "p"]
+    )
+    table.add_rows(list(rows(alone.distributions, beside.distributions)))
+    print(table)
+    print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction")
+    for name, each in (("alone", alone), (f"--parallel {options.parallel}", beside)):
+        print(f"{name}: {each.duration:.0f} s, {each.repeated} attempts that did not count")
+    print(f"ratio of wall times: {beside.duration / alone.duration:.2f}")
+
+
+if __name__ == "__main__":
+    main()
