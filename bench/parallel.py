@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do neighbours disturb each other? The same pairs alone and side by side: wall time, both distributions, and a test."""
+"""Do neighbours disturb each other? The same pairs alone and side by side: wall time, both distributions, a test."""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
