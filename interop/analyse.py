@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from interop import checks, metrics
-from interop.columns import Datagrams, Form, Trace
 from interop.errors import HarnessFault
+from interop.events import Ends
+from interop.facts import facts
 from interop.functional import Observation, judge
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Run, TestCase, Verdict
-from interop.pcap import TraceState, check
+from interop.reading import CLIENT_TRACE as CLIENT_TRACE
+from interop.reading import SERVER_TRACE as SERVER_TRACE
+from interop.reading import Reading, States, read_run, states
 from interop.records import Condition
-from interop.trace import key_lines, read
+from interop.series import FILE_NAME as SERIES_FILE
+from interop.series import Series, save
+from interop.tcp_events import TcpEnds
 from interop.units import seconds
-
-CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
-SERVER_TRACE = Path("sim", "trace_node_right.pcap")
-KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
 
 TRACE_CODES = {
     Condition.EMPTY: ErrorCode.TRACE_EMPTY,
@@ -31,37 +32,48 @@ SPAN_MARGIN = 1.0
 
 NO_KEYS = "No key log: the numbers that need the streams are missing, and the streams were not checked."
 WRONG_KEYS = "The key log does not fit the trace: the streams were not checked, and their numbers are missing."
+TCP_STREAM = "TCP: the stream holds TLS records, which were not compared with the files."
 HTTP3 = "HTTP/3: the streams were not compared with the files."
 
 
 def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-    """What became of a run whose files lie in ``directory``.
+    """What became of a run whose files lie in ``directory``, where its series are written.
 
     The evidence is looked at first, then the files, the traces' structure, and what the traces say. Our own faults
     end in ``ERROR`` and never in a number. Functional tests have no numbers; of measurements, a run that timed out
     has the measured loss, but no goodput.
-    Raises MachineError if there is no tshark.
     """
-    verdict = _evidence_verdict(evidence, run.test_case)
-    if verdict is not None:
-        measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
-        return verdict, _loss_only(directory) if measured else None
-    verdict = checks.files(evidence.offered, evidence.downloaded)
-    if verdict is not None:
+    verdict = _evidence_verdict(evidence, run.test_case) or checks.files(evidence.offered, evidence.downloaded)
+    if verdict is not None and verdict.outcome in (Outcome.ERROR, Outcome.UNSUPPORTED):
         return verdict, None
-    if run.test_case.functional:
-        return _functional(run, evidence, directory), None
     try:
-        traces = _read(directory, evidence)
+        found = states(directory, run.protocol)
+        broken = _structure(found, evidence)
+        if broken is not None:
+            return verdict or broken, None
+        reading = read_run(directory, run.protocol, run.test_case.link, found)
+        series = reading.series()
+        save(series, directory)
     except HarnessFault as fault:
-        return checks.our_error(ErrorCode(fault.code), fault.reason), None
-    if isinstance(traces, Verdict):
-        return traces, None
+        return verdict or checks.our_error(ErrorCode(fault.code), fault.reason), None
+    except OSError as error:
+        reason = f"{SERIES_FILE} could not be written: {error.strerror}."
+        return verdict or checks.our_error(ErrorCode.DISK_FULL, reason), None
+    if verdict is None:
+        return _judged(run, evidence, reading, series)
+    measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
+    return verdict, _loss_only(reading) if measured else None
+
+
+def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> tuple[Verdict, Measurement | None]:
+    """What the traces of a run say that has done all that it should."""
+    if run.test_case.functional:
+        return _functional(run, reading), None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _trace_verdict(traces, run.as_told, sizes)
+    verdict = _trace_verdict(reading, run.as_told, sizes)
     if verdict is not None:
         return verdict, None
-    return Verdict(Outcome.SUCCEEDED), _measure(traces, evidence, run.as_told, sum(sizes))
+    return Verdict(Outcome.SUCCEEDED), _measure(reading, series, evidence, run.as_told)
 
 
 def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -74,9 +86,9 @@ def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None
     )
 
 
-def _structure(states: tuple[TraceState, TraceState], evidence: Evidence) -> Verdict | None:
+def _structure(found: States, evidence: Evidence) -> Verdict | None:
     """Whether both trace files are whole."""
-    for side, state in zip(("client", "server"), states, strict=True):
+    for side, state in (("client", found.client), ("server", found.server)):
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
             return checks.our_error(TRACE_CODES[state.condition], reason)
@@ -87,90 +99,26 @@ def _structure(states: tuple[TraceState, TraceState], evidence: Evidence) -> Ver
     return None
 
 
-# ---- functional tests -----------------------------------------------------------------------
-
-
-def _functional(run: Run, evidence: Evidence, directory: Path) -> Verdict:
-    """What both traces of a functional test say; raises MachineError."""
-    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
-    states = check(paths[0]), check(paths[1])
-    verdict = _structure(states, evidence)
-    if verdict is not None:
-        return verdict
-    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
-    try:
-        with ThreadPoolExecutor(2) as pool:
-            reading = [pool.submit(read, path, keys, state.packets) for path, state in zip(paths, states, strict=True)]
-            client, server = (trace.result() for trace in reading)
-    except HarnessFault as fault:
-        return checks.our_error(ErrorCode(fault.code), fault.reason)
-    seen = Observation(run.test_case, client, server, bool(keys))
+def _functional(run: Run, reading: Reading) -> Verdict:
+    """What both traces of a functional test say."""
+    if isinstance(reading.ends, TcpEnds):
+        return Verdict(Outcome.SUCCEEDED)
+    seen = Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))
     return judge(seen) or Verdict(Outcome.SUCCEEDED)
 
 
-# ---- traces ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Traces:
-    """Both traces of a run, read once."""
-
-    client: Trace
-    at_server: Datagrams
-    forward: metrics.Passage
-    back: metrics.Passage
-    payload: int
-    """Bytes of UDP payload that came from the server to the client."""
-    keys: int
-    """Lines of the key logs."""
-    cut: int
-    """Records of which the end is missing, because of the snap length."""
-
-    @property
-    def readable(self) -> bool:
-        """Whether something of the response could be decrypted."""
-        answers = self.client.from_server & (self.client.form == Form.ONE_RTT)
-        return bool((answers & self.client.decrypted).any())
-
-
-def _read(directory: Path, evidence: Evidence) -> _Traces | Verdict:
-    """Both traces, or what is wrong with them; raises HarnessFault, MachineError.
-
-    tshark reads the client's while the server's, of which no stream is looked at, is walked.
-    """
-    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
-    at_client = check(directory / CLIENT_TRACE)
-    with ThreadPoolExecutor(1) as pool:
-        whole = at_client.condition is Condition.OK
-        reading = pool.submit(read, directory / CLIENT_TRACE, keys, at_client.packets) if whole else None
-        states = at_client, check(directory / SERVER_TRACE)
-        verdict = _structure(states, evidence)
-        if verdict is not None or reading is None:
-            return verdict or checks.our_error(TRACE_CODES[at_client.condition], at_client.reason)
-        client = reading.result()
-    payload = states[0].datagrams
-    return _Traces(
-        client, states[1].datagrams, *_passages(states[0].datagrams, states[1].datagrams),
-        payload=int(payload.size[payload.from_server].sum()),
-        keys=len(keys),
-        cut=sum(state.cut for state in states),
-    )  # fmt: skip
-
-
-def _trace_verdict(traces: _Traces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
+def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
     """Whether the traces show one whole transfer of the files; the pair is blamed only if they can be believed."""
-    return (
-        _strangers(traces)
-        or checks.handshake_count(traces.client)
-        or checks.version(traces.client)
-        or _useful_bytes(traces, test_case, sizes)
-    )
+    verdict = _strangers(reading)
+    if verdict is None and isinstance(reading.ends, Ends):
+        verdict = checks.handshake_count(reading.ends.client) or checks.version(reading.ends.client)
+    return verdict or _useful_bytes(reading, test_case, sizes)
 
 
-def _strangers(traces: _Traces) -> Verdict | None:
+def _strangers(reading: Reading) -> Verdict | None:
     """Whether every packet that arrived was sent: nothing on a link changes a packet, so the traces must agree."""
-    forward, back = traces.forward.strangers, traces.back.strangers
-    if traces.cut or not forward + back:
+    forward, back = reading.ends.forward.strangers, reading.ends.back.strangers
+    if reading.cut or not forward + back:
         return None
     reason = (
         f"The two traces contradict each other: {forward} packets arrived at the client and {back} at the server that "
@@ -179,13 +127,13 @@ def _strangers(traces: _Traces) -> Verdict | None:
     return checks.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
-def _useful_bytes(traces: _Traces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
+def _useful_bytes(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
     """Whether the client's trace holds the files, as far as that can be seen."""
-    if traces.readable and not _http3(test_case):
-        return checks.coverage(traces.client, sizes)
-    if traces.payload >= sum(sizes):
+    if isinstance(reading.ends, Ends) and reading.readable and not _http3(test_case):
+        return checks.coverage(reading.ends.client, sizes)
+    if reading.payload >= sum(sizes):
         return None
-    reason = f"The client's trace shows {traces.payload} bytes from the server, but the files have {sum(sizes)}."
+    reason = f"The client's trace shows {reading.payload} bytes from the server, but the files have {sum(sizes)}."
     return checks.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
@@ -193,54 +141,67 @@ def _http3(test_case: TestCase) -> bool:
     return test_case.client_test == "http3"
 
 
-def _passages(at_client: Datagrams, at_server: Datagrams) -> tuple[metrics.Passage, metrics.Passage]:
-    """Forward and return."""
-    forward = metrics.passage(at_server, at_client, forward=True)
-    return forward, metrics.passage(at_client, at_server, forward=False)
-
-
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _measure(traces: _Traces, evidence: Evidence, test_case: TestCase, size: int) -> Measurement:
+def _measure(reading: Reading, series: Series, evidence: Evidence, test_case: TestCase) -> Measurement:
     """All numbers that the traces give."""
-    client, report = traces.client, evidence.simulator
-    rate = metrics.goodput(client, size)
-    values: dict[str, float | None] = {
-        "goodput": rate,
+    size, report = sum(file.size for file in evidence.offered), evidence.simulator
+    values = _tcp_times(reading.ends, series, size) if isinstance(reading.ends, TcpEnds) else _times(reading.ends, size)
+    rate = values["goodput"]
+    values |= {
         "efficiency": metrics.efficiency(rate, test_case.link.forward_rate) if rate is not None else None,
-        "stream_goodput": metrics.stream_goodput(client, size),
-        "handshake_time": metrics.handshake_time(client),
-        "time_to_first_byte": metrics.time_to_first_byte(client),
-        "completion_time": metrics.completion_time(client),
-        "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.at_server, size),
-        "loss_forward": traces.forward.loss if not traces.cut else None,
-        "loss_return": traces.back.loss if not traces.cut else None,
+        "sent_per_useful_byte": metrics.sent_per_useful_byte(reading.ends.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
     }
-    return Measurement(_known(values), tuple(_notes(traces, test_case, rate)))
+    if not reading.cut:
+        values |= {"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss}
+        values |= facts(series)
+    return Measurement(_known(values), tuple(_notes(reading, test_case, rate)))
 
 
-def _notes(traces: _Traces, test_case: TestCase, rate: float | None) -> Iterator[str]:
-    if not traces.keys:
+def _times(ends: Ends, size: int) -> dict[str, float | None]:
+    """What the client of a run over QUIC saw."""
+    return {
+        "goodput": metrics.goodput(ends.client, size),
+        "stream_goodput": metrics.stream_goodput(ends.client, size),
+        "handshake_time": metrics.handshake_time(ends.client),
+        "time_to_first_byte": metrics.time_to_first_byte(ends.client),
+        "completion_time": metrics.completion_time(ends.client),
+    }
+
+
+def _tcp_times(ends: TcpEnds, series: Series, size: int) -> dict[str, float | None]:
+    """What the client of a run over TCP saw."""
+    first, last = series.requests.first_byte, series.requests.last_byte
+    return {
+        "goodput": metrics.tcp_goodput(ends.client, size),
+        "handshake_time": metrics.tcp_handshake_time(ends.client),
+        "time_to_first_byte": float(first[0]) if np.isfinite(first).any() else None,
+        "completion_time": float(last[0]) if np.isfinite(last).any() else None,
+    }
+
+
+def _notes(reading: Reading, test_case: TestCase, rate: float | None) -> Iterator[str]:
+    if isinstance(reading.ends, TcpEnds):
+        yield TCP_STREAM
+    elif not reading.keys:
         yield NO_KEYS
-    elif not traces.readable:
+    elif not reading.readable:
         yield WRONG_KEYS
     elif _http3(test_case):
         yield HTTP3
-    if traces.cut:
-        yield f"{traces.cut} packets of the traces are cut, so that the loss could not be measured."
+    if reading.cut:
+        yield f"{reading.cut} packets of the traces are cut, so that the loss could not be measured."
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
 
 
-def _loss_only(directory: Path) -> Measurement | None:
+def _loss_only(reading: Reading) -> Measurement | None:
     """The loss of a run that has no other numbers; None if its traces do not tell."""
-    states = check(directory / CLIENT_TRACE), check(directory / SERVER_TRACE)
-    if any(state.condition is not Condition.OK or state.cut for state in states):
+    if reading.cut:
         return None
-    forward, back = _passages(states[0].datagrams, states[1].datagrams)
-    values = _known({"loss_forward": forward.loss, "loss_return": back.loss})
+    values = _known({"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss})
     return Measurement(values, ("The run timed out: only the loss was measured.",)) if values else None
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from interop.columns import Datagrams, Floats, Form, Trace
+from interop.columns import Datagrams, Form, Trace
 from interop.model import SimulatorReport
 from interop.streams import new_bytes, response_frames
+from interop.tcp import SYN, TcpTrace, finished_handshake, response_rows
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Metric:
     name: str
     """Key in ``Measurement.values``."""
     unit: str
-    """SI unit; ``1`` for shares and ratios."""
+    """SI unit, ``B`` or ``packets``; ``1`` for shares and ratios."""
     label: str
     better: Literal["higher", "lower"]
 
@@ -40,10 +38,31 @@ METRICS: tuple[Metric, ...] = (
     Metric("loss_forward", "1", "Share of packets lost, forward (queue and link)", "lower"),
     Metric("loss_return", "1", "Share of packets lost, return (queue and link)", "lower"),
     Metric("queue_loss", "1", "Share of packets dropped by the queue, forward", "lower"),
+    Metric("retransmitted", "1", "Share of the response bytes sent that had been sent before", "lower"),
+    Metric("spurious", "1", "Share of the response bytes arrived that had arrived before", "lower"),
+    Metric("time_to_2_mb", "s", "Time to 2 MB", "lower"),
+    Metric("time_to_10_mb", "s", "Time to 10 MB", "lower"),
+    Metric("time_to_100_mb", "s", "Time to 100 MB", "lower"),
+    Metric("steady_rate", "bit/s", "Steady rate: 90th percentile over windows of 1 s, received", "higher"),
+    Metric("startup_time", "s", "Time from the first byte to 80 % of the steady rate, over 1 s", "lower"),
+    Metric("rtt_min", "s", "Shortest round trip at the server", "lower"),
+    Metric("rtt_median", "s", "Median round trip at the server", "lower"),
+    Metric("rtt_95", "s", "95th percentile of the round trips at the server", "lower"),
+    Metric("queueing_delay_median", "s", "Median queueing delay, forward", "lower"),
+    Metric("queueing_delay_95", "s", "95th percentile of the queueing delay, forward", "lower"),
+    Metric("reordered_forward", "1", "Share of packets reordered, forward", "lower"),
+    Metric("reordered_return", "1", "Share of packets reordered, return", "lower"),
+    Metric("initial_window", "B", "Response bytes sent in the first round trip", "higher"),
+    Metric("in_flight_max", "B", "Most bytes in flight", "higher"),
+    Metric("longest_burst", "packets", "Most packets sent less than 1 ms apart", "lower"),
+    Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),
+    Metric("gilbert_gg", "1", "Gilbert model of the forward loss: P(g|g)", "higher"),
+    Metric("gilbert_bg", "1", "Gilbert model of the forward loss: P(b|g)", "lower"),
+    Metric("gilbert_bb", "1", "Gilbert model of the forward loss: P(b|b)", "lower"),
+    Metric("gilbert_gb", "1", "Gilbert model of the forward loss: P(g|b)", "higher"),
+    Metric("gilbert_longest_burst", "packets", "Most packets lost in a row, forward", "lower"),
+    Metric("clock_uncertainty", "s", "Uncertainty of the offset between the clocks of both ends", "lower"),
 )
-
-UNSEEN_WINDOW = 5.0
-"""Seconds before the end of a trace in which a packet may still be in flight if none ever arrived."""
 
 
 def goodput(client: Trace, size: int) -> float | None:
@@ -94,6 +113,22 @@ def completion_time(client: Trace) -> float | None:
     return times[1] - start if times and start is not None else None
 
 
+def tcp_goodput(client: TcpTrace, size: int) -> float | None:
+    """As ``goodput``, over TCP: from the first to the last segment with payload that the server sent after the
+    handshake; bit/s. Like QUIC's 1-RTT packets these hold session tickets besides the response.
+    """
+    since = finished_handshake(client)
+    times = client.time[response_rows(client, since)] if since is not None else client.time[:0]
+    return _rate(size, float(times.max() - times.min())) if len(times) else None
+
+
+def tcp_handshake_time(client: TcpTrace) -> float | None:
+    """Seconds from the client's first SYN to its first payload after the server's first: TCP and TLS together."""
+    syns = client.time[~client.from_server & (client.flags & SYN > 0)]
+    since = finished_handshake(client)
+    return since - float(syns.min()) if since is not None and len(syns) else None
+
+
 def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
     """UDP payload that the server sent (``server``: its side of the link) per byte of the files."""
     return int(server.size[server.from_server].sum()) / size if size else None
@@ -121,50 +156,3 @@ def _response_times(client: Trace) -> tuple[float, float] | None:
     rows = response_frames(client) & (new_bytes(client) > 0)
     times = client.time[client.frames.packet[rows]]
     return (float(times.min()), float(times.max())) if len(times) else None
-
-
-# ---- loss -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Passage:
-    """What became of the UDP packets of one direction between the two traces of a run."""
-
-    sent: int
-    """Packets whose fate is known."""
-    lost: int
-    strangers: int
-    """Packets that arrived although nobody sent them: one of the traces is damaged."""
-
-    @property
-    def loss(self) -> float | None:
-        """Share of the packets that were lost; None if no fate is known."""
-        return self.lost / self.sent if self.sent else None
-
-
-def passage(sender: Datagrams, receiver: Datagrams, *, forward: bool) -> Passage:
-    """Follow the packets of one direction by the fingerprint of their UDP payload.
-
-    A packet that did not arrive counts as lost only if even with the longest delay of the others (or with 5 s, if none
-    arrived) it would have arrived before the last packet of the receiver's trace, of whatever direction. Packets sent
-    later may have been in flight when the capture ended: they count neither as sent nor as lost. The clocks of the
-    two traces need not agree.
-    """
-    sent, digests = _one_way(sender, forward=forward)
-    arrived, marks = _one_way(receiver, forward=forward)
-    came = np.isin(digests, marks)
-    strangers = int((~np.isin(marks, digests)).sum())
-    if not len(receiver):
-        return Passage(0, 0, strangers)
-    shift = receiver.epoch - sender.epoch
-    _, in_sent, in_arrived = np.intersect1d(digests, marks, return_indices=True)
-    delays = arrived[in_arrived] + shift - sent[in_sent]
-    longest = float(delays.max()) if len(delays) else UNSEEN_WINDOW
-    known = came | (sent + longest <= float(receiver.time.max()) + shift)
-    return Passage(int(known.sum()), int((known & ~came).sum()), strangers)
-
-
-def _one_way(datagrams: Datagrams, *, forward: bool) -> tuple[Floats, NDArray[np.uint64]]:
-    """Times and fingerprints of one direction."""
-    rows = datagrams.from_server == forward
-    return datagrams.time[rows], datagrams.digest[rows]

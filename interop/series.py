@@ -14,16 +14,16 @@ tables here. Times in it are whole microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from interop.columns import Flags, Floats, Integers
+from interop.columns import Flags, Floats, Integers, Table, column_types
 from interop.model import Protocol
 
 FILE_NAME = "series.parquet"
@@ -37,29 +37,8 @@ class SeriesError(ValueError):
     """A file of series that is damaged, or that another version of this program wrote; ``analyse`` writes it anew."""
 
 
-class _Table:
-    """Columns of equal length, in the order of time."""
-
-    KIND: ClassVar[str]
-
-    def __len__(self) -> int:
-        return len(next(iter(self.__dict__.values())))
-
-    @classmethod
-    def of(cls, **columns: Iterable[float]) -> Self:
-        """A table from columns of any kind; those that are not named are empty, so this must be all or none.
-
-        Raises ValueError if they differ in length.
-        """
-        kinds = _kinds(cls)
-        arrays = {name: np.asarray(list(columns.get(name, ())), dtype=kind) for name, kind in kinds.items()}
-        if len({len(column) for column in arrays.values()}) > 1 or columns.keys() - kinds.keys():
-            raise ValueError(f"{cls.__name__} needs {', '.join(kinds)}, of one length")
-        return cls(**arrays)
-
-
 @dataclass(frozen=True, eq=False)
-class StreamData(_Table):
+class StreamData(Table):
     """The STREAM frames of the responses (server to client), as seen at one end."""
 
     time: Floats
@@ -81,7 +60,7 @@ class StreamData(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Packets(_Table):
+class Packets(Table):
     """Every datagram (TCP: segment) of one direction, at both ends."""
 
     sent: Floats
@@ -102,7 +81,7 @@ class Packets(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Samples(_Table):
+class Samples(Table):
     """A quantity over time."""
 
     time: Floats
@@ -110,7 +89,7 @@ class Samples(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Requests(_Table):
+class Requests(Table):
     """What the client asked for: the first bytes of each request stream, in the order of sending."""
 
     stream: Integers
@@ -157,7 +136,7 @@ class Series:
     requests: Requests
 
 
-TABLES: Mapping[str, type[_Table]] = {
+TABLES: Mapping[str, type[Table]] = {
     "sent": StreamData,
     "arrived": StreamData,
     "forward": Packets,
@@ -170,13 +149,6 @@ TABLES: Mapping[str, type[_Table]] = {
 """The tables of ``Series`` in the order of the file; their names are the values of its column ``kind``."""
 TIMES = frozenset({"time", "sent", "arrived", "first_byte", "last_byte"})
 """Columns that are times; they are stored in microseconds."""
-
-
-def _kinds(table: type[_Table]) -> dict[str, Any]:
-    """Type of each column of a table."""
-    known = {Floats: np.float64, Integers: np.int64, Flags: np.bool_}
-    hints = get_type_hints(table)
-    return {field.name: known[hints[field.name]] for field in fields(table)}  # type: ignore[arg-type]
 
 
 # ---- rates ----------------------------------------------------------------------------------
@@ -244,13 +216,13 @@ def load(directory: Path) -> Series | None:
         raise SeriesError(f"{path} cannot be read ({error}): analyse the run again.") from error
 
 
-def _rows(name: str, table: _Table) -> pa.Table:
+def _rows(name: str, table: Table) -> pa.Table:
     """A table as rows of the file."""
-    columns = {"kind": pa.array([name] * len(table)).dictionary_encode()}
+    columns = {"kind": pa.array([name] * len(table), pa.string()).dictionary_encode()}
     return pa.table(columns | dict(_stored(table)))
 
 
-def _stored(table: _Table) -> Iterator[tuple[str, pa.Array]]:
+def _stored(table: Table) -> Iterator[tuple[str, pa.Array]]:
     for name, column in table.__dict__.items():
         if name in TIMES:
             whole = np.round(np.nan_to_num(column * MICROSECONDS)).astype(np.int64)
@@ -259,9 +231,9 @@ def _stored(table: _Table) -> Iterator[tuple[str, pa.Array]]:
             yield name, pa.array(column)
 
 
-def _table(kind: type[_Table], rows: pa.Table) -> _Table:
+def _table(kind: type[Table], rows: pa.Table) -> Table:
     columns: dict[str, Any] = {}
-    for name, dtype in _kinds(kind).items():
+    for name, dtype in column_types(kind).items():
         found = rows[name].to_numpy()
         columns[name] = found / MICROSECONDS if name in TIMES else found.astype(dtype)
     return kind(**columns)

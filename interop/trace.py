@@ -1,6 +1,6 @@
-"""Reads a trace with tshark, in one pass, into columns; the only caller of tshark and importer of pyshark.
+"""Reads a trace in one pass into columns, with the secrets of its key logs; asks tshark where columns do not suffice.
 
-Works with tshark 4.0 and 4.4, which are to be had in Debian 12 and 13.
+The only caller of tshark and importer of pyshark; tshark 4.0 and 4.4 are to be had in Debian 12 and 13.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from threading import Timer
 from typing import IO, Any
@@ -25,10 +24,12 @@ from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet
 from interop.columns import QUIC_PORT, Trace
 from interop.errors import HarnessFault, MachineError
 from interop.model import ErrorCode
-from interop.packets import FIELDS, parse
+from interop.network import UDP, segment
+from interop.packets import Dissector
+from interop.records import BrokenError, records
 
 TIMEOUT = 120.0
-"""Seconds that tshark may take for one trace; 10 MiB take about half a second."""
+"""Seconds that tshark may take for one trace."""
 MEMORY_LIMIT = 2 * 1024**3
 """Address space of tshark, bytes."""
 ANSWER_LIMIT = 64 * 1024 * 1024
@@ -37,13 +38,11 @@ KEY_LOG_LIMIT = 4 * 1024 * 1024
 """Bytes of each key log that are read."""
 READ_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """Neither follows a link nor waits for the other end of a pipe."""
-KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} [0-9a-fA-F]{32,256}")
+KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} (?:[0-9a-fA-F]{64}|[0-9a-fA-F]{96})")
 """A line of a key log (draft-ietf-tls-keylogfile)."""
 
 SETTINGS = ("-d", f"udp.port=={QUIC_PORT},quic", "--disable-protocol", "http3")
 """QUIC on the server's port, whatever the first packet looks like; HTTP/3 costs time and is not looked at."""
-FORMAT = ("-T", "fields", "-E", "separator=/t", "-E", "aggregator=,", "-E", "occurrence=a")
-COLUMNS = (*FORMAT, *chain.from_iterable(("-e", name) for name in FIELDS))
 
 
 # ---- tshark ---------------------------------------------------------------------------------
@@ -156,39 +155,49 @@ def _judge(path: Path, status: int, expired: bool, timeout: float, errors: IO[by
 # ---- reading --------------------------------------------------------------------------------
 
 
-def read(path: Path, keys: Iterable[str] = (), packets: int | None = None, timeout: float = TIMEOUT) -> Trace:
+def read(path: Path, keys: Iterable[str] = ()) -> Trace:
     """All QUIC packets of a trace, decrypted with the lines of a key log as far as they fit.
 
-    ``packets`` is how many records the file has; that tshark showed them all is checked if it is given.
-    Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, takes longer than ``timeout`` seconds or shows less,
-    MachineError if there is no tshark.
+    Raises HarnessFault(ANALYSIS_FAILED) if the file is not whole.
     """
+    dissector = Dissector(secrets(keys))
     try:
-        with _output(path, keys, timeout, COLUMNS) as lines:
-            trace, count = parse(lines)
-    except (ValueError, OverflowError, OSError) as error:
-        raise _fault(path, f"tshark's output makes no sense: {error}.") from error
-    if packets is not None and count != packets:
-        raise _fault(path, f"tshark showed {count} of its {packets} packets.")
-    return trace
+        for number, record in enumerate(records(path), 1):
+            found = segment(record)
+            if found is not None and found.protocol == UDP:
+                dissector.add(record.time, number, found)
+    except BrokenError as broken:
+        raise _fault(path, broken.reason) from broken
+    return dissector.trace()
 
 
-def deep_look(path: Path, keys: Iterable[str], frames: Sequence[int]) -> dict[int, dict[str, tuple[str, ...]]]:
+def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, bytes]]:
+    """The secrets in the lines of ``key_lines``, by client random and label."""
+    found: defaultdict[bytes, dict[str, bytes]] = defaultdict(dict)
+    for line in keys:
+        label, random, secret = line.split()
+        found[bytes.fromhex(random)][label] = bytes.fromhex(secret)
+    return dict(found)
+
+
+def deep_look(
+    path: Path, keys: Iterable[str], frames: Sequence[int], timeout: float = TIMEOUT
+) -> dict[int, dict[str, tuple[str, ...]]]:
     """Every QUIC field of a few captured frames (``Trace.frame``), by frame number and field name.
 
-    For what the columns do not hold. tshark is run as for ``read``, since pyshark's own way to run it hides errors and
-    leaves processes behind (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
-    Raises like ``read``.
+    For what the columns do not hold. tshark is run by us, since pyshark's own way to run it hides errors and leaves
+    processes behind (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
+    Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, MachineError if there is no tshark.
     """
     chosen = ", ".join(map(str, frames))
     if not chosen:
         return {}
     try:
-        with _output(path, keys, TIMEOUT, ["-T", "pdml", "-Y", f"frame.number in {{{chosen}}}"]) as stream:
+        with _output(path, keys, timeout, ["-T", "pdml", "-Y", f"frame.number in {{{chosen}}}"]) as stream:
             pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
         packets = [packet_from_xml_packet(piece) for piece in pieces]
         return {int(packet.number): _quic_fields(packet) for packet in packets}
-    except (ValueError, SyntaxError, OSError) as error:
+    except (ValueError, SyntaxError, LookupError, OSError) as error:
         raise _fault(path, f"tshark's output makes no sense: {error}.") from error
 
 

@@ -18,13 +18,16 @@ LAYERS = (
     "columns load names records samples schema.summary",  # nouns of one subject each
     "significance",  # statistics
     "comparison history overview parser variance",
+    "network protection series tls",  # parts of a trace
+    "frames keyring passage",
+    "rows",
     # one concern each
     "admission archive connections daemon documents host inputs lock packets pcap",
-    "qlog quantities recipes schema.document series streams variants",
-    "checks images implementations link_entries links links.simulator metrics plan reaper trace",  # verbs
-    "entries handshake_checks links.cross path_checks",
-    "checkup functional inventory links.ns3 links.real stock store",
-    "export foreign transfer",
+    "qlog quantities recipes schema.document streams variants",
+    "checks images implementations link_entries links links.simulator plan reaper tcp trace",  # verbs
+    "entries events facts handshake_checks links.cross metrics path_checks",
+    "checkup functional inventory links.ns3 links.real stock store tcp_events",
+    "export foreign reading transfer",
     "compliance",
     "runner",
     "analyse campaign doctor tables",  # phases

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
-from interop.columns import Datagrams, Form, StreamFrames, Trace
+from interop.columns import AckFrames, AckRanges, CryptoFrames, Datagrams, Form, Messages, Signals, StreamFrames, Trace
+from interop.columns import Connection as QuicConnection
 
 EPOCH = 1_750_000_000
 SECOND = 1_000_000_000
@@ -235,6 +236,16 @@ class Row:
     size: int = 1200
     number: int = -1
     """Packet number."""
+    ecn: int = 0
+    key_phase: int = -1
+    token: str = ""
+    eliciting: bool = False
+    crypto: Sequence[tuple[int, int]] = ()
+    """(offset, length)."""
+    signals: Sequence[tuple[int, int, int, str]] = ()
+    """(kind, first, second, text)."""
+    messages: Sequence[tuple[int, int]] = ()
+    """TLS messages that end here: (kind, size)."""
 
 
 @dataclass
@@ -245,9 +256,15 @@ class _Names:
         return self.known.setdefault(name, len(self.known))
 
 
-def columns(*rows: Row) -> Trace:
-    """A trace with these packets."""
-    ids, paths = _Names({"": 0}), _Names()
+NOBODY = QuicConnection("", (), 0, "", "", False, False, {}, {})
+
+
+def columns(*rows: Row, connection: QuicConnection = NOBODY) -> Trace:
+    """A trace with these packets, all of one connection."""
+    ids, paths, tokens, texts = _Names({"": 0}), _Names(), _Names({"": 0}), _Names({"": 0})
+    crypto = _rows(((index, *each) for index, row in enumerate(rows) for each in row.crypto), 3)
+    messages = _rows(((index, *each) for index, row in enumerate(rows) for each in row.messages), 3)
+    signals = _rows(((index, *each[:3], texts(each[3])) for index, row in enumerate(rows) for each in row.signals), 5)
     frames = [(index, *frame) for index, row in enumerate(rows) for frame in row.frames]
     table = np.array(frames, dtype=np.int64).reshape(-1, 4)
 
@@ -267,10 +284,29 @@ def columns(*rows: Row) -> Trace:
         scid=integers(ids(row.scid) for row in rows),
         dcid=integers(ids(row.dcid) for row in rows),
         decrypted=np.array([row.decrypted for row in rows], dtype=np.bool_),
+        ecn=integers(row.ecn for row in rows),
+        length=integers(row.size for row in rows),
+        key_phase=integers(row.key_phase for row in rows),
+        generation=integers(max(row.key_phase, 0) for row in rows),
+        connection=integers(0 for row in rows),
+        token=integers(tokens(row.token) for row in rows),
+        eliciting=np.array([bool(row.frames) or row.eliciting for row in rows], dtype=np.bool_),
         frames=StreamFrames(table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.zeros(len(frames), dtype=np.bool_)),
+        crypto=CryptoFrames.of(**dict(zip(("packet", "offset", "length"), crypto.T, strict=True))),
+        acks=AckFrames.of(),
+        ack_ranges=AckRanges.of(),
+        signals=Signals.of(**dict(zip(("packet", "kind", "first", "second", "text"), signals.T, strict=True))),
+        messages=Messages.of(**dict(zip(("packet", "kind", "size"), messages.T, strict=True))),
+        connections=(connection,) if rows else (),
         paths=tuple(paths.known),
         connection_ids=tuple(ids.known),
+        tokens=tuple(tokens.known),
+        texts=tuple(texts.known),
     )
+
+
+def _rows(rows: Iterable[Sequence[int]], width: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    return np.array(list(rows), dtype=np.int64).reshape(-1, width)
 
 
 def datagram_columns(packets: Iterable[tuple[float, bool, int]], epoch: int = EPOCH, size: int = 1000) -> Datagrams:
