@@ -114,6 +114,8 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     exporting.add_argument("file", type=Path)
     exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
     site_command.add_options(command("site", _site, "make a static website of campaigns"), root)
+    analyse = command("analyse", _analyse, "judge stored traces again and write their series; needs no Docker")
+    analyse.add_argument("directories", type=Path, nargs="+", metavar="DIR")
     images = command("images", _images, "list, build, pull or check images")
     images.add_argument(
         "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
@@ -279,6 +281,13 @@ def _export(options: argparse.Namespace, _root: Path) -> int:
     return SUCCESS
 
 
+def _analyse(options: argparse.Namespace, _root: Path) -> int:
+    from interop import reanalysis
+
+    print(reanalysis.carry_out(options.directories))
+    return SUCCESS
+
+
 def _site(options: argparse.Namespace, root: Path) -> int:
     print(site_command.carry_out(options, root, _say))
     return SUCCESS
@@ -305,9 +314,7 @@ def _images(options: argparse.Namespace, root: Path) -> int:
     print(report.text)
     if report.signal is not None:
         return 128 + report.signal
-    if report.missing:
-        return MACHINE
-    return FAILURE if report.failed else SUCCESS
+    return MACHINE if report.missing else FAILURE if report.failed else SUCCESS
 
 
 def _doctor(_options: argparse.Namespace, root: Path) -> int:
@@ -318,8 +325,7 @@ def _doctor(_options: argparse.Namespace, root: Path) -> int:
         print(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not doctor.State.OK:
             print(f"{'':24}-> {finding.remedy}")
-        if finding.state is doctor.State.FAIL:
-            worst = MACHINE
+            worst = MACHINE if finding.state is doctor.State.FAIL else worst
     return worst
 
 
@@ -370,14 +376,10 @@ def _print_results(results: ResultSet, *, markdown: bool) -> None:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if functional := functional_table.matrix(results, colour=colour, markdown=markdown):
         print(f"{functional}\n")
-    for case in results.manifest.test_cases:
-        if case.functional:
-            continue
-        print(tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown))
-        print()
+    for case in (case for case in results.manifest.test_cases if not case.functional):
+        print(f"{tables.matrix(results, case.name, colour=colour, width=width, markdown=markdown)}\n")
     if any(result.verdict.outcome is not Outcome.SUCCEEDED for result in results.results):
-        print(tables.failures(results, colour=colour, width=width, markdown=markdown))
-        print()
+        print(f"{tables.failures(results, colour=colour, width=width, markdown=markdown)}\n")
     if results.results:
         print(tables.overhead(results, markdown=markdown))
 

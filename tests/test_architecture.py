@@ -31,7 +31,7 @@ LAYERS = (
     "compliance",
     "runner",
     "analyse campaign doctor tables",  # phases
-    "functional_table lists measure sheets",
+    "functional_table lists measure reanalysis sheets",
     "reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.swap",
