@@ -1,10 +1,12 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
+# The endpoints that every run of the tests looks at.
+IN_CI = quic-go or aioquic or picoquic
 
-.PHONY: help setup setup-dev demo images test test-fast lint bench-link bench-parallel soak clean
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel soak clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup:  ## make this machine ready: packages, Python environment, Docker engine (root)
 	@scripts/setup
@@ -21,10 +23,17 @@ images: setup  ## build the simulator and the endpoints that tests need
 
 test: setup-dev images lint  ## all tests, those against the real engine too
 	$(PYTHON) -m pytest -m "not engine"
-	$(PYTHON) -m pytest -m engine
+	$(PYTHON) -m pytest -m "engine and not endpoints"
+	$(PYTHON) -m pytest -m endpoints -k "$(IN_CI)"
 
 test-fast: setup-dev  ## the tests that need no engine
 	$(PYTHON) -m pytest -m "not engine"
+
+test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles (half an hour)
+	$(PYTHON) -m pytest -m endpoints
+
+variants: images  ## show that every variant takes effect: which congestion control does what after a loss (half an hour)
+	$(PYTHON) bench/variants.py
 
 lint: setup-dev  ## style, format and types
 	.venv/bin/ruff check .

@@ -14,7 +14,7 @@ from interop.checkup import PEER, Finding, check_cases, check_runs, findings
 from interop.daemon import Daemon
 from interop.errors import InputError
 from interop.images import Images, Policy
-from interop.model import ImageFacts, Implementation, Outcome, Run, RunResult
+from interop.model import ImageFacts, Implementation, Outcome, Run, RunResult, TestCase
 from interop.stock import Got, State, Stocked, builders, get_all, stock_of, stock_of_simulator
 
 ACTIONS = ("list", "build", "pull", "check")
@@ -142,7 +142,7 @@ def _check(
         if got[PEER].fault:
             say(got[PEER].fault)
         return Report(lists.checkup(lost), missing=True)
-    finished = _try_out(request, ready, peer, say, progress)
+    finished = try_out(request, ready, peer, _cases(request.root), None, say, progress)
     results = finished.record.result_set
     found = findings(ready, peer, results, finished.directory)
     broken = any(result.verdict.outcome is Outcome.ERROR for result in results.results)
@@ -170,17 +170,21 @@ def _within_reach(
     return near
 
 
-def _try_out(
+def try_out(
     request: Request,
     ready: Sequence[Implementation],
     peer: Implementation,
+    cases: Sequence[TestCase],
+    directory: Path | None,
     say: Callable[[str], None],
     progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
+    *,
+    qlog: bool = True,
 ) -> measure.Finished:
-    known = inventory.load_known_test_cases(request.root / "testcases")
-    if "terrestrial" not in known:
-        raise InputError("A check needs the test case terrestrial, which testcases/ does not have.")
-    cases = (*check_cases(known["terrestrial"]), *(case for case in known.values() if case.functional))
+    """A campaign of ``cases``, of implementations whose images are here, each in all its roles with the peer.
+
+    By default it has a directory below build/checks. Raises :class:`UserError` if nothing could be started.
+    """
     seed = secrets.randbelow(2**31)
     runs = check_runs(ready, peer, cases, seed)
     if not runs:
@@ -188,15 +192,24 @@ def _try_out(
     selection = plan.Selection(
         servers=tuple(dict.fromkeys(run.server for run in runs)),
         clients=tuple(dict.fromkeys(run.client for run in runs)),
-        test_cases=cases,
+        test_cases=tuple(cases),
     )
     settings = measure.Settings(
         url=request.url,
         root=request.root,
         results=request.root / "build" / "checks",
-        directory=None,
+        directory=directory,
         policy=Policy.AUTO,
         seed=seed,
         command=request.command,
+        qlog=qlog,
     )
     return measure.measure(selection, runs, settings, say, progress(runs))
+
+
+def _cases(root: Path) -> tuple[TestCase, ...]:
+    """The transfers of a check, and all functional tests."""
+    known = inventory.load_known_test_cases(root / "testcases")
+    if "terrestrial" not in known:
+        raise InputError("A check needs the test case terrestrial, which testcases/ does not have.")
+    return (*check_cases(known["terrestrial"]), *(case for case in known.values() if case.functional))

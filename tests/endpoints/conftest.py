@@ -1,0 +1,122 @@
+"""What tests of endpoints need: the real engine, and the image of whom is looked at; else they are skipped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from interop import checkup, inventory
+from interop.daemon import Daemon
+from interop.errors import LockedError, MachineError
+from interop.images_command import Request, try_out
+from interop.measure import Finished
+from interop.model import Implementation, Role, TestCase
+from interop.plan import left_out
+from interop.stock import State, stock_of, stock_of_simulator
+from tests.engine.conftest import ROOT, URL
+
+LOCK_PATIENCE = 900
+KNOWN = inventory.load_implementations(ROOT / "implementations.json")
+PEER = KNOWN[checkup.PEER]
+
+
+def has_peer(implementation: Implementation, role: Role) -> bool:
+    """Whether it has a protocol in common with the peer."""
+    server, client = (implementation, PEER) if role is Role.SERVER else (PEER, implementation)
+    return not left_out([server], [client])
+
+
+OURS = [
+    (each.name, role)
+    for each in KNOWN.values()
+    if each.build is not None
+    for role in sorted(each.roles)
+    if has_peer(each, role)
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder need the engine and endpoints' images."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.engine)
+            item.add_marker(pytest.mark.endpoints)
+            item.add_marker(pytest.mark.timeout(1800))
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was found of one implementation in one role, with qlog and without."""
+
+    finding: checkup.Finding
+    without_qlog: checkup.Finding
+    left_without_qlog: tuple[str, ...]
+    """Files of its qlog, although none was asked for."""
+
+
+@pytest.fixture(scope="session")
+def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look]:
+    """Looks at an implementation, in all its roles at once; skips the test if its image is not here."""
+
+    @lru_cache
+    def once(name: str) -> dict[Role, Look]:
+        _need(KNOWN[name])
+        folder = tmp_path_factory.mktemp(name)
+        cases = checkup.check_cases(inventory.load_known_test_cases(ROOT / "testcases")["terrestrial"])
+        asked = _campaign(KNOWN[name], cases, folder / "qlog", qlog=True)
+        unasked = _campaign(KNOWN[name], cases[:2], folder / "no-qlog", qlog=False)
+        return {
+            first.role: Look(first, second, _qlogs(unasked, name, first.role))
+            for first, second in zip(_findings(name, asked), _findings(name, unasked), strict=True)
+        }
+
+    return lambda name, role: once(name)[role]
+
+
+def _need(implementation: Implementation) -> None:
+    try:
+        daemon = Daemon(URL, "test-endpoints")
+        here = [
+            stock_of_simulator(daemon, ROOT),
+            *(stock_of(daemon, ROOT, each)[-1] for each in (PEER, implementation)),
+        ]
+    except MachineError as error:
+        pytest.skip(f"NO DOCKER ENGINE: {error}")
+    if missing := [each.name for each in here if each.state is not State.CURRENT]:
+        pytest.skip(f"NOT BUILT: `./run.py images build {' '.join(missing)}`")
+
+
+def _campaign(implementation: Implementation, cases: tuple[TestCase, ...], folder: Path, *, qlog: bool) -> Finished:
+    """A campaign of its own; waits for whoever else uses the engine."""
+    request = Request("check", (implementation.name,), URL, ROOT, ("pytest",))
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            return try_out(request, [implementation], PEER, cases, folder, print, lambda _runs: _hear, qlog=qlog)
+        except LockedError as error:
+            if time.monotonic() > deadline:
+                pytest.fail(f"the engine is busy: {error}")
+            time.sleep(2)
+
+
+def _hear(*_told: object) -> None:
+    """Nobody watches."""
+
+
+def _findings(name: str, finished: Finished) -> tuple[checkup.Finding, ...]:
+    assert not finished.fault, finished.fault
+    return checkup.findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
+
+
+def _qlogs(finished: Finished, name: str, role: Role) -> tuple[str, ...]:
+    pair = f"{PEER.folder}_{name}" if role is Role.CLIENT else f"{name}_{PEER.folder}"
+    return tuple(
+        str(path.relative_to(finished.directory))
+        for path in sorted((finished.directory / pair).glob(f"*/1/{role}/**/*"))
+        if path.is_file() and ("qlog" in path.name or "qlog" in path.parent.name)
+    )

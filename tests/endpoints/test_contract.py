@@ -1,0 +1,38 @@
+"""Every implementation that can be built here, in each of its roles with quic-go, keeps the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from interop.checkup import outcome_of
+from interop.model import Outcome, Role
+from tests.endpoints.conftest import OURS, Look
+
+NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER)}
+"""Stacks without a way to get the keys."""
+NO_QLOG = {"s2n-quic", "msquic", "kwik", "lsquic", "nginx", "haproxy", "chromium"}
+"""Stacks without a qlog."""
+
+pytestmark = pytest.mark.parametrize(("name", "role"), OURS, ids=[f"{name}-{role}" for name, role in OURS])
+Looker = Callable[[str, Role], Look]
+
+
+def test_it_is_compliant_and_carries_files_over_ipv4_and_ipv6(look: Looker, name: str, role: Role) -> None:
+    finding = look(name, role).finding
+    assert finding.sound, finding.reason
+
+
+def test_its_key_log_decrypts_its_packets(look: Looker, name: str, role: Role) -> None:
+    assert look(name, role).finding.key_log is ((name, role) not in NO_KEY_LOG)
+
+
+def test_its_qlog_can_be_read(look: Looker, name: str, role: Role) -> None:
+    assert look(name, role).finding.qlog is (name not in NO_QLOG)
+
+
+def test_it_leaves_no_qlog_if_none_is_asked_for(look: Looker, name: str, role: Role) -> None:
+    found = look(name, role)
+    assert [outcome_of(run) for run in (found.without_qlog.small, found.without_qlog.large)] == [Outcome.SUCCEEDED] * 2
+    assert found.left_without_qlog == ()
