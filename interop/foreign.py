@@ -5,6 +5,7 @@ They know less than we do. What they do not say is decided as follows:
 * QIR tells mean and deviation of a measurement, not its repetitions: the mean stands for one repetition.
 * QIR-SE stops at the first repetition that does not succeed; its value is null, and it has the outcome of the pair.
 * ``error_code`` TIMEOUT is a timeout, a broken trace our own kind of fault; every other failure is a failure.
+* A test without measurements only passes or fails; what it proves is told by its name, else it is a transfer.
 * The link is unknown but for its rate, which is 0 where that is unknown too: then there is no efficiency.
 * Neither tells congestion controls: implementations of the same name are taken from the inventory of today.
 """
@@ -23,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from interop.errors import InputError
 from interop.model import (
+    Check,
     EmulatedLink,
     ErrorCode,
     Evidence,
@@ -45,6 +47,7 @@ KBPS = 1e3
 MOST_BYTES = 256 * 1024 * 1024
 _DETAILS = re.compile(r"(\d{1,12}) \(± \d{1,12}\) kbps")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?Mbit/s|(\d{1,6}) ?Mbps")
+_CHECKS = {check.value: check for check in Check}
 _BROKEN = frozenset({"BROKEN_PCAP"})
 _Name = Annotated[str, Field(max_length=200)]
 _Time = Annotated[float, Field(ge=0, le=4_102_444_800)]
@@ -194,6 +197,7 @@ def _case(abbreviation: str, test: _Test, file: _File) -> TestCase:
         file_sizes=(),
         repetitions=test.repetitions or max([1, *map(len, lists)]),
         timeout=test.timeout,
+        check=None if lists else _CHECKS.get(test.name, Check.TRANSFER),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from interop.columns import Floats
-from interop.model import TestCase
+from interop.model import ResultSet, TestCase
 from interop.pictures import Campaign, Wish
 
 if TYPE_CHECKING:
@@ -72,10 +72,15 @@ def sentences(*parts: str) -> str:
     return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
 
 
+def measured(wish: Wish, results: ResultSet) -> tuple[TestCase, ...]:
+    """The wanted test cases that measure something."""
+    return tuple(case for case in wish.cases(results) if not case.functional)
+
+
 def each_case(wish: Wish) -> Iterator[tuple[Campaign, TestCase]]:
-    """Every wanted test case of every campaign."""
+    """Every wanted test case of every campaign that measures something."""
     for campaign in wish.campaigns:
-        for case in wish.cases(campaign.results):
+        for case in measured(wish, campaign.results):
             yield campaign, case
 
 

@@ -36,6 +36,9 @@ def draw(wish: Wish) -> Gallery:
     captions: list[tuple[str, str, str]] = []
     skipped: list[str] = []
     for plot in (known[name] for name in (wish.plots or known)):
+        if plot.of == "runs" and not (wish.plots or wish.pairs):
+            skipped.append(f"{plot.name}: drawn for pairs that are named, or if asked for by name.")
+            continue
         try:
             for drawing in plot.table(wish):
                 files += save(plot, drawing, wish.target, wish.formats)

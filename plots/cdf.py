@@ -9,7 +9,7 @@ from interop.pictures import Campaign, Wish
 from interop.samples import EFFICIENCY, left_out, samples, with_zeros
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     columns: dict[str, list[object]] = {"case": [], "efficiency": [], "n": [], "failed": []}
     notes = []
-    for case in wish.cases(campaign.results):
+    for case in measured(wish, campaign.results):
         many = samples(campaign.results, case.name, EFFICIENCY)
         values = [v for sample in many for v in (sample.values if wish.without_failed else with_zeros(sample))]
         failed = sum(sample.told - sample.succeeded for sample in many)

@@ -11,7 +11,7 @@ from interop.pictures import Campaign, Wish
 from interop.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
 from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, each_case, found, measured, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Samp
         "count": [_count(sample) for sample in shown],
     }
     facts = {"servers": servers, "clients": clients[::-1], "highest": own, "case": case.abbreviation}
-    size = (max(4.0, 2.6 + 0.4 * len(servers)), 2.4 + 0.36 * len(clients))
+    size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
     return Drawing(
         stem(wish, campaign, case.abbreviation),
         f"{case.abbreviation}: goodput per pair",
@@ -55,7 +55,7 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Samp
 
 def _largest(wish: Wish, results: ResultSet) -> float:
     """Highest mean of any pair in any wanted test case."""
-    means = (sample.mean for case in wish.cases(results) for sample in samples(results, case.name, GOODPUT))
+    means = (sample.mean for case in measured(wish, results) for sample in samples(results, case.name, GOODPUT))
     return max((mean for mean in means if mean is not None), default=0.0)
 
 

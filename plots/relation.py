@@ -10,7 +10,7 @@ from interop.overview import FAMILIES, THRESHOLD, relation
 from interop.pictures import Wish
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing for any two wanted test cases, in their order."""
     drawings = []
     for campaign in wish.campaigns:
-        cases = wish.cases(campaign.results)
+        cases = measured(wish, campaign.results)
         for x, y in combinations(cases, 2):
             points = relation(campaign.results, x.name, y.name)
             if not points:

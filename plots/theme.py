@@ -7,12 +7,13 @@ colour and mark in every figure, whichever others are there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000",
@@ -118,6 +119,8 @@ def _helix() -> LinearSegmentedColormap:
 SEQUENTIAL = _helix()
 
 
-def sequence(count: int) -> Sequence[str]:
-    """Colours for up to so many things in a row, repeated when they run out."""
-    return [COLOURS[number % len(COLOURS)] for number in range(count)]
+def dates(ax: Axes) -> None:
+    """Days since 1970 as dates, with few words."""
+    locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

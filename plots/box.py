@@ -1,0 +1,73 @@
+"""Box plots of all test cases: goodput with the rate of the link, and efficiency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.pictures import Campaign, Wish
+from interop.samples import EFFICIENCY, GOODPUT, left_out, samples, with_zeros
+from interop.units import MBPS, PERCENT
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+METRICS = ((GOODPUT, "goodput [Mbit/s]", MBPS), (EFFICIENCY, "efficiency [%]", PERCENT))
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per campaign, one panel per metric."""
+    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
+    return found(drawings, "no repetition has a goodput.")
+
+
+def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+    panels, notes, counts = [], list[str](), list[int]()
+    for metric, label, unit in METRICS:
+        columns: dict[str, list[object]] = {"case": [], "values": [], "rate": []}
+        for case in measured(wish, campaign.results):
+            many = samples(campaign.results, case.name, metric)
+            if not any(sample.values for sample in many):
+                continue
+            values = [v for sample in many for v in (sample.values if wish.without_failed else with_zeros(sample))]
+            columns["case"].append(f"{case.abbreviation}\nn = {len(values)}")
+            columns["values"].append(values)
+            columns["rate"].append(case.link.forward_rate if metric == GOODPUT else None)
+            if metric == GOODPUT:
+                counts.append(sum(sample.told - sample.succeeded for sample in many))
+                notes += [f"{case.abbreviation} without {lost}"] if (lost := left_out(many)) else []
+        if columns["case"]:
+            panels.append(Panel(columns, {"label": label, "unit": unit}))
+    if not panels:
+        return None
+    treated = "are left out" if wish.without_failed else "count as 0"
+    caption = sentences(
+        f"All repetitions of all pairs; the {sum(counts)} that failed or timed out {treated}. Box: quartiles; line: "
+        "median; diamond: mean; whiskers: 5th and 95th percentile; dashed: rate of the link",
+        *notes,
+    )
+    title = "Goodput and efficiency per test case"
+    return Drawing(stem(wish, campaign), title, caption, (tuple(panels),), (max(WIDTH, 1.6 * len(counts)), 3.6))
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Boxes with whiskers at 5 and 95 %, and the links' rates."""
+    columns, unit = panel.columns, panel.facts["unit"]
+    values = [[value / unit for value in each] for each in columns["values"]]
+    ax.boxplot(
+        values, whis=(5, 95), showfliers=False, showmeans=True, patch_artist=True, widths=0.55,
+        boxprops={"facecolor": theme.SKY, "alpha": 0.6}, medianprops={"color": theme.BLACK, "linewidth": 1.4},
+        meanprops={"marker": "D", "markerfacecolor": theme.VERMILION, "markeredgecolor": "white", "markersize": 5},
+    )  # fmt: skip
+    for place, rate in enumerate(columns["rate"], start=1):
+        if rate:
+            ax.hlines(rate / unit, place - 0.42, place + 0.42, color=theme.VERMILION, linestyle="--")
+    ax.set_xticks(range(1, len(values) + 1), columns["case"])
+    ax.set(xlabel="test case", ylabel=panel.facts["label"])
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="x", visible=False)
+
+
+PLOT = Plot("box", "Goodput and efficiency per test case", "results", table, draw)

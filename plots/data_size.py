@@ -1,0 +1,37 @@
+"""Data over time (Figs. 7, 9 and 10 of the SATCOM paper): what was sent, and what arrived for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from interop.columns import Floats, Integers
+from interop.pictures import Wish
+from interop.units import MIB
+from plots.base import Drawing, Plot
+from plots.runs import Curve, Pair, Picked, draw, drawings
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per pair and test case; overlaid, the data that arrived."""
+    return drawings(wish, _pick, "Data over time", "data [MiB]")
+
+
+def _pick(pair: Pair, alone: bool) -> Picked:
+    series = pair.middle.series
+    arrived = (series.arrived.time, series.arrived.new)
+    if not alone:
+        return Picked([_sum(*arrived, pair.server, pair.name)])
+    others = [_sum(run.series.sent.time, run.series.sent.length, "other") for run in pair.others]
+    sent = _sum(series.sent.time, series.sent.length, "first", "sent, repetitions too")
+    useful, total = int(series.arrived.new.sum()), int(series.sent.length.sum())
+    note = f"{total / useful:.2f} bytes of streams were sent per byte that arrived" if useful else ""
+    return Picked([*others, sent, _sum(*arrived, "again", "arrived, each byte once")], note)
+
+
+def _sum(times: Floats, sizes: Integers, role: str, label: str = "") -> Curve:
+    return Curve(times, np.cumsum(sizes) / MIB, role, label)
+
+
+PLOT = Plot("data-size", "Data over time", "runs", table, draw)

@@ -1,0 +1,130 @@
+"""Goodput over date and over time of day: does the hour matter, as on shared real links?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from interop.model import RunResult
+from interop.pictures import Wish
+from interop.samples import GOODPUT, value_of
+from interop.units import MBPS
+from plots import theme
+from plots.base import Drawing, Panel, Plot, found, measured, sentences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DAY, HOUR = 86400.0, 3600.0
+BINS = 24
+FEWEST = 3
+"""Repetitions in a stretch of the trend."""
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """One drawing over all campaigns: date at the left, hour of the day (UTC) at the right, on one scale."""
+    rows = sorted(_rows(wish))
+    if not rows:
+        return found([], "no repetition has a goodput and a date.")
+    cases = list(dict.fromkeys(case for campaign in wish.campaigns for case in
+                               (each.abbreviation for each in measured(wish, campaign.results))))  # fmt: skip
+    first, last = rows[0][0], rows[-1][0]
+    panels = (
+        _panel(rows, cases, lambda time: time, (first, max(last, first + 60)), "date"),
+        _panel(rows, cases, lambda time: time % DAY / HOUR, (0.0, 24.0), "hour"),
+    )
+    caption = sentences(
+        f"n = {len(rows)} repetitions that succeeded, of all pairs, at their start (UTC), of {len(wish.campaigns)} "
+        f"campaigns. Lines join the medians of stretches with at least {FEWEST} repetitions",
+        f"Left out: {lost} that did not" if (lost := _lost(wish)) else "",
+    )
+    return [Drawing("", "Goodput over date and time of day", caption, (panels,), (7.2, 3.8), share_y=True)]
+
+
+def _rows(wish: Wish) -> Iterator[tuple[float, str, float]]:
+    for campaign in wish.campaigns:
+        names = {case.name: case.abbreviation for case in measured(wish, campaign.results)}
+        for result in campaign.results.results:
+            goodput, moment = value_of(result, GOODPUT), _moment(result)
+            if result.test_case in names and goodput is not None and moment is not None:
+                yield moment, names[result.test_case], goodput
+
+
+def _lost(wish: Wish) -> int:
+    names = [{case.name for case in measured(wish, campaign.results)} for campaign in wish.campaigns]
+    return sum(
+        value_of(result, GOODPUT) is None
+        for campaign, wanted in zip(wish.campaigns, names, strict=True)
+        for result in campaign.results.results
+        if result.test_case in wanted
+    )
+
+
+def _moment(result: RunResult) -> float | None:
+    """Seconds since 1970."""
+    try:
+        return datetime.fromisoformat(result.evidence.started).astimezone(UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _panel(rows: Sequence[tuple[float, str, float]], cases: Sequence[str], place: object, span: tuple[float, float],
+           kind: str) -> Panel:  # fmt: skip
+    assert callable(place)
+    columns: dict[str, list[object]] = {
+        "x": [place(time) for time, _, _ in rows],
+        "goodput": [goodput for _, _, goodput in rows],
+        "case": [case for _, case, _ in rows],
+    }
+    trends = {}
+    for case in cases:
+        mine = [(place(time), goodput) for time, name, goodput in rows if name == case]
+        trends[case] = _trend(mine, span)
+    return Panel(columns, {"kind": kind, "trends": trends, "span": span, "cases": list(cases)})
+
+
+def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
+    """Middle and median of each stretch that has enough repetitions."""
+    edges = np.linspace(*span, BINS + 1)
+    found_in = np.clip(np.searchsorted(edges, [x for x, _ in points], "right") - 1, 0, BINS - 1)
+    values = np.array([y for _, y in points])
+    return [
+        (float((edges[number] + edges[number + 1]) / 2), float(np.median(values[found_in == number])))
+        for number in range(BINS)
+        if int((found_in == number).sum()) >= FEWEST
+    ]
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Small points and a line per test case."""
+    columns, facts = panel.columns, panel.facts
+    by_date = facts["kind"] == "date"
+    scale = DAY if by_date else 1.0
+    for number, case in enumerate(facts["cases"]):
+        style = theme.of_position(number)
+        rows = [row for row, name in enumerate(columns["case"]) if name == case]
+        if not rows:
+            continue
+        ax.plot([columns["x"][row] / scale for row in rows], [columns["goodput"][row] / MBPS for row in rows],
+                style.mark, color=style.colour, markersize=2, alpha=0.35, linestyle="none",
+                label=None if facts["trends"][case] else case)  # fmt: skip
+        if facts["trends"][case]:
+            ax.plot([x / scale for x, _ in facts["trends"][case]], [y / MBPS for _, y in facts["trends"][case]],
+                    color=style.colour, linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1.5,
+                    label=case)  # fmt: skip
+    low, high = (edge / scale for edge in facts["span"])
+    margin = 0.03 * (high - low)
+    if by_date:
+        theme.dates(ax)
+        ax.set(xlabel="date (UTC)", ylabel="goodput [Mbit/s]", xlim=(low - margin, high + margin))
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    else:
+        ax.set_xticks(range(0, 25, 4))
+        ax.set(xlabel="time of day [h, UTC]", xlim=(0, 24))
+    ax.set_ylim(bottom=0)
+
+
+PLOT = Plot("dates", "Goodput over date and time of day", "campaigns", table, draw)

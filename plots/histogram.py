@@ -1,0 +1,71 @@
+"""Histogram of completion times: how long the pairs took on average, with least, mean, median and deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from interop.model import TestCase
+from interop.pictures import Campaign, Wish
+from interop.samples import samples
+from interop.units import seconds
+from plots import theme
+from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMPLETION = "completion_time"
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per test case."""
+    drawings = [drawing for campaign, case in each_case(wish)
+                if (drawing := _drawing(wish, campaign, case)) is not None]  # fmt: skip
+    return found(drawings, "no repetition has a completion time.")
+
+
+def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
+    many = samples(campaign.results, case.name, COMPLETION)
+    means = [sample.mean for sample in many if sample.mean is not None]
+    if not means:
+        return None
+    counts, edges = np.histogram(means, bins=min(40, max(5, round(2 * len(means) ** 0.5))))
+    columns: dict[str, list[object]] = {"pairs": counts.tolist(), "start": edges[:-1].tolist()}
+    facts = {
+        "width": float(edges[1] - edges[0]),
+        "marks": {"least": min(means), "mean": fmean(means), "median": median(means)},
+        "timeout": case.timeout if case.timeout <= 1.3 * max(means) else None,
+    }
+    caption = sentences(
+        f"n = {len(means)} pairs, mean from the client's first packet to the last new byte, of the repetitions that "
+        f"succeeded; deadline {seconds(case.timeout)}",
+        f"Left out: {len(many) - len(means)} pairs without a success" if len(many) > len(means) else "",
+    )
+    title = f"{case.abbreviation}: completion times"
+    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), (6.3, 3.4))
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Bars and lines."""
+    from matplotlib.ticker import MaxNLocator
+
+    width = panel.facts["width"]
+    ax.bar(panel.columns["start"], panel.columns["pairs"], width=width, align="edge", color=theme.SKY,
+           edgecolor="white", linewidth=0.5)  # fmt: skip
+    marks = dict(panel.facts["marks"])
+    if panel.facts["timeout"] is not None:
+        marks["deadline"] = panel.facts["timeout"]
+    for number, (name, time) in enumerate(marks.items()):
+        style = theme.of_position((number + 3) if name != "deadline" else 6)
+        ax.axvline(time, color=style.colour, linestyle=style.dash, label=f"{name}: {seconds(time)}")
+    ax.set(xlabel="completion time [s]", ylabel="pairs")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.grid(axis="x", visible=False)
+    ax.legend(loc="upper right")
+
+
+PLOT = Plot("histogram", "Completion times", "results", table, draw)

@@ -1,0 +1,86 @@
+"""Goodput of every server over many campaigns, with steps, and with marks where its image changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from interop.history import Class, Course, classes, ordered, pair_courses, server_courses
+from interop.pictures import Wish
+from interop.samples import GOODPUT
+from interop.units import MBPS
+from plots import theme
+from plots.base import Drawing, Panel, Plot, found, measured, one, sentences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DAY = 86400.0
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per test case, if there are several campaigns."""
+    campaigns = ordered([campaign.results for campaign in wish.campaigns])
+    if len(campaigns) < 2:
+        return found([], "one campaign has no history.")
+    cases = {case.name: case for results in campaigns for case in measured(wish, results)}
+    dates = [datetime.fromisoformat(results.manifest.started).astimezone(UTC).timestamp() for results in campaigns]
+    drawings = []
+    for case in cases.values():
+        courses = [each for each in server_courses(campaigns, case.name, GOODPUT) if any(each.means)]
+        if courses:
+            pairs = classes(pair_courses(campaigns, case.name, GOODPUT))
+            panel = _panel(courses, dates)
+            title = f"{case.abbreviation}: goodput of the servers over {len(campaigns)} campaigns"
+            size = (7.0, max(3.6, 1.4 + 0.16 * len(courses)))
+            drawings.append(Drawing(case.abbreviation, title, _caption(pairs), one(panel), size))
+    return found(drawings, "no server has a goodput.")
+
+
+def _panel(courses: Sequence[Course], dates: Sequence[float]) -> Panel:
+    columns: dict[str, list[object]] = {
+        "server": [course.name[1] for course in courses],
+        "points": [
+            [(date, mean) for date, mean in zip(dates, course.means, strict=True) if mean is not None]
+            for course in courses
+        ],
+        "marks": [
+            [(dates[mark], mean) for mark in course.marks if (mean := course.means[mark]) is not None]
+            for course in courses
+        ],
+        "steps": [[(dates[step.at], step.before, step.after) for step in course.steps] for course in courses],
+    }
+    return Panel(columns)
+
+
+def _caption(pairs: Mapping[Class, int]) -> str:
+    told = ", ".join(f"{count} {kind.value}" for kind, count in pairs.items())
+    return sentences(
+        "Mean over the clients with a success. Rings: the image has changed; arrows: a step, a lasting change of level "
+        "(permutation test at 1 %)",
+        f"n = {sum(pairs.values())} pairs: {told}",
+    )
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """A line per server, rings and arrows."""
+    columns = panel.columns
+    for server, points, marks, steps in zip(*(columns[name] for name in ("server", "points", "marks", "steps")),
+                                            strict=True):  # fmt: skip
+        style = theme.of_implementation(server)
+        ax.plot([date / DAY for date, _ in points], [mean / MBPS for _, mean in points], color=style.colour,
+                linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1, label=server)  # fmt: skip
+        if marks:
+            ax.plot([date / DAY for date, _ in marks], [mean / MBPS for _, mean in marks], "o", markersize=9,
+                    markerfacecolor="none", markeredgecolor=theme.BLACK, linestyle="none")  # fmt: skip
+        for date, before, after in steps:
+            ax.annotate("", xy=(date / DAY, after / MBPS), xytext=(date / DAY, before / MBPS),
+                        arrowprops={"arrowstyle": "-|>", "color": style.colour, "linewidth": 1.5})  # fmt: skip
+    theme.dates(ax)
+    ax.set(xlabel="start of the campaign (UTC)", ylabel="mean goodput [Mbit/s]")
+    ax.set_ylim(bottom=0)
+    ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+PLOT = Plot("history", "Goodput over many campaigns", "campaigns", table, draw)

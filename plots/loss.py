@@ -1,0 +1,109 @@
+"""Goodput against the loss rate of the link (Table 2 of the SATCOM paper): test cases that differ in loss alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from interop.model import GilbertElliottLoss, Loss, TestCase, UniformLoss
+from interop.pictures import Campaign, Wish
+from interop.samples import GOODPUT, samples
+from interop.units import MBPS, PERCENT
+from plots import theme
+from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FEW = 8
+"""Pairs that have a colour and a line of the legend each; more of them are grey."""
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing for each group of test cases that differ in their loss alone."""
+    drawings = []
+    for campaign in wish.campaigns:
+        groups: dict[object, list[TestCase]] = {}
+        for case in measured(wish, campaign.results):
+            bare = replace(case.link, forward_loss=None, return_loss=None)
+            groups.setdefault((repr(bare), case.file_sizes), []).append(case)
+        for cases in groups.values():
+            ordered = sorted(cases, key=lambda case: share(case.link.forward_loss))
+            drawing = _drawing(wish, campaign, ordered)
+            if drawing is not None:
+                drawings.append(drawing)
+    return found(drawings, "there are no two test cases that differ in their loss alone.")
+
+
+def share(loss: Loss | None) -> float:
+    """Packets that are lost on average, 0..1."""
+    match loss:
+        case UniformLoss(rate=rate):
+            return rate
+        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start + end > 0:
+            return start / (start + end)
+    return 0.0
+
+
+def _drawing(wish: Wish, campaign: Campaign, cases: Sequence[TestCase]) -> Drawing | None:
+    lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    everyone: list[tuple[float, float, float, float]] = []
+    lost = 0
+    for case in cases:
+        many = samples(campaign.results, case.name, GOODPUT)
+        means = {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
+        lost += len(many) - len(means)
+        rate = share(case.link.forward_loss)
+        for pair, mean in means.items():
+            lines.setdefault(pair, []).append((rate, mean))
+        if means:
+            low, high = np.quantile(list(means.values()), (0.25, 0.75))
+            everyone.append((rate, fmean(means.values()), float(low), float(high)))
+    if len({rate for rate, *_ in everyone}) < 2:
+        return None
+    columns: dict[str, list[object]] = {"pair": [f"{s}, {c}" for s, c in lines], "points": list(lines.values())}
+    told = "" if len(lines) <= FEW else " The thick line is the mean of the pairs, the band from quartile to quartile."
+    caption = sentences(
+        f"Mean goodput of the repetitions that succeeded, n = {len(lines)} pairs (server, client).{told}",
+        f"Left out: {lost} times a pair without a success" if lost else "",
+    )
+    names = [cases[0].abbreviation, cases[-1].abbreviation]
+    title = "Goodput and loss"
+    return Drawing(stem(wish, campaign, *names), title, caption, one(Panel(columns, {"all": everyone})))
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Lines over a logarithmic axis that has room for no loss at its left."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    columns, everyone = panel.columns, panel.facts["all"]
+    rates = [rate / PERCENT for rate, *_ in everyone]
+    few = len(columns["pair"]) <= FEW
+    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+        style = theme.of_position(number)
+        xs, ys = [rate / PERCENT for rate, _ in points], [mean / MBPS for _, mean in points]
+        if few:
+            ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
+        else:
+            ax.plot(xs, ys, color=theme.PALE, linewidth=0.6)
+    if not few:
+        means, lows, highs = ([row[place] / MBPS for row in everyone] for place in (1, 2, 3))
+        ax.fill_between(rates, lows, highs, color=theme.BLUE, alpha=0.2, linewidth=0)
+        ax.plot(rates, means, color=theme.BLUE, marker="o", linewidth=2)
+    smallest = min((rate for rate in rates if rate), default=1.0)
+    ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
+    ax.xaxis.set_major_locator(FixedLocator(sorted(set(rates))))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels([f"{rate:g}" for rate in sorted(set(rates))])
+    ax.set(xlabel="loss of the link, forward [%]", ylabel="mean goodput [Mbit/s]")
+    ax.set_xlim(left=-0.08 * smallest)
+    ax.set_ylim(bottom=0)
+    if few:
+        ax.legend(title="server, client")
+
+
+PLOT = Plot("loss", "Goodput and loss", "results", table, draw)

@@ -1,0 +1,78 @@
+"""Functional tests: servers by clients, a small matrix per test, a mark per pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.model import TestCase
+from interop.pictures import Campaign, Wish
+from interop.samples import EFFICIENCY, MARKS, Fate, Sample, samples
+from plots import theme
+from plots.base import Drawing, Panel, Plot, found, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PER_ROW = 4
+SIGNS = {Fate.SUCCEEDED: "✓", **MARKS}
+COLOURS = {
+    Fate.SUCCEEDED: theme.GREEN, Fate.FAILED: theme.VERMILION, Fate.TIMEOUT: theme.PURPLE,
+    Fate.UNSUPPORTED: theme.GREY, Fate.ERROR: theme.BLACK, Fate.NOT_RUN: theme.PALE,
+}  # fmt: skip
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per campaign that has functional tests."""
+    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
+    return found(drawings, "there are no functional tests.")
+
+
+def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+    results = campaign.results
+    cases = [case for case in wish.cases(results) if case.functional]
+    panels = [_panel(case, samples(results, case.name, EFFICIENCY), n) for n, case in enumerate(cases)]
+    if not panels or not any(fate is not Fate.NOT_RUN for panel in panels for fate in panel.columns["fate"]):
+        return None
+    across = min(PER_ROW, len(panels))
+    rows = tuple(tuple(panels[start : start + across]) for start in range(0, len(panels), across))
+    servers, clients = len(results.manifest.servers), len(results.manifest.clients)
+    size = (max(4.5, across * (0.4 + 0.2 * servers) + 1.3), len(rows) * (1.2 + 0.2 * clients) + 0.9)
+    pairs = len(results.manifest.servers) * len(results.manifest.clients)
+    caption = sentences(
+        f"n = {pairs} pairs in each of {len(panels)} tests. ✓ passed, T timed out, × failed, – unsupported, ! error of "
+        "ours, · not run; the first repetition that did not pass decides",
+    )
+    return Drawing(stem(wish, campaign), "Functional tests", caption, rows, size)
+
+
+def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
+    servers = list(dict.fromkeys(sample.server for sample in many))
+    clients = list(dict.fromkeys(sample.client for sample in many))[::-1]
+    columns: dict[str, list[object]] = {
+        "server": [servers.index(sample.server) for sample in many],
+        "client": [clients.index(sample.client) for sample in many],
+        "fate": [sample.fate for sample in many],
+    }
+    passed = sum(sample.fate is Fate.SUCCEEDED for sample in many)
+    title = f"{case.name}: {passed} of {len(many)}"
+    return Panel(
+        columns, {"servers": servers, "clients": clients, "title": title, "left": number % PER_ROW == 0}
+    )  # fmt: skip
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Marks in colours; names of clients at the left of each row only."""
+    columns, facts = panel.columns, panel.facts
+    for x, y, fate in zip(columns["server"], columns["client"], columns["fate"], strict=True):
+        ax.text(x, y, SIGNS[fate], color=COLOURS[fate], ha="center", va="center", fontsize=8, fontweight="bold")
+    ax.set_xticks(range(len(facts["servers"])), facts["servers"], rotation=90)
+    ax.set_yticks(range(len(facts["clients"])), facts["clients"] if facts["left"] else [])
+    ax.set(
+        xlim=(-0.5, len(facts["servers"]) - 0.5), ylim=(-0.5, len(facts["clients"]) - 0.5),
+        title=facts["title"], xlabel="server", ylabel="client" if facts["left"] else "",
+    )  # fmt: skip
+    ax.tick_params(length=0)
+
+
+PLOT = Plot("outcomes", "Functional tests", "results", table, draw)

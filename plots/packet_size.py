@@ -1,0 +1,55 @@
+"""Sizes of the server's packets over time, and how much of them is no data of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from interop.columns import Integers
+from interop.pictures import Wish
+from interop.series import UNKNOWN, Series
+from plots.base import Drawing, Plot
+from plots.runs import Curve, Pair, Picked, draw, drawings
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per pair and test case."""
+    return drawings(wish, _pick, "Packet size over time", "size [bytes]")
+
+
+def _pick(pair: Pair, alone: bool) -> Picked:
+    series = pair.middle.series
+    packets = series.forward
+    if not alone:
+        return Picked([Curve(packets.sent, packets.size, pair.server, pair.name, points=True)])
+    data = payload(series)
+    rest = packets.size - data
+    others = [Curve(run.series.forward.sent, run.series.forward.size, "other", points=True) for run in pair.others]
+    curves = [
+        *others,
+        Curve(packets.sent, packets.size, "first", "packet from the server", points=True),
+        Curve(packets.sent, rest, "again", "of which no stream data", points=True),
+    ]
+    return Picked(curves, _note(packets.size, data, rest) if len(packets) else "")
+
+
+def payload(series: Series) -> Integers:
+    """Bytes of stream data in each of the server's packets; those without a readable number hold none."""
+    numbers, place = np.unique(series.sent.number, return_inverse=True)
+    sums = np.bincount(place, weights=series.sent.length, minlength=len(numbers)).astype(np.int64)
+    found = np.searchsorted(numbers, series.forward.number)
+    known = (found < len(numbers)) & (series.forward.number != UNKNOWN)
+    known[known] &= numbers[found[known]] == series.forward.number[known]
+    result = np.zeros(len(series.forward), dtype=np.int64)
+    result[known] = sums[found[known]]
+    return np.minimum(result, series.forward.size)
+
+
+def _note(whole: Integers, data: Integers, rest: Integers) -> str:
+    parts = (("packet", whole), ("stream data", data), ("the rest", rest))
+    told = ", ".join(f"{name} {sizes.mean():.0f} ± {sizes.std():.0f}" for name, sizes in parts)
+    return f"Mean ± standard deviation in bytes: {told}; {rest.sum() / max(1, whole.sum()):.1%} is no stream data"
+
+
+PLOT = Plot("packet-size", "Packet size over time", "runs", table, draw)

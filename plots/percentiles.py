@@ -1,0 +1,83 @@
+"""Completion times per size of the files (Fig. 2 of the SATCOM paper): 5th, 25th, 50th, 75th and 95th percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from interop.model import RunResult
+from interop.pictures import Campaign, Wish
+from interop.samples import value_of
+from interop.units import byte_size
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMPLETION = "completion_time"
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per campaign: the smallest files at the left, a box per test case and protocol."""
+    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
+    return found(drawings, "no repetition has a completion time.")
+
+
+def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+    columns: dict[str, list[object]] = {"label": [], "protocol": [], "percentiles": [], "n": []}
+    lost, counts = 0, list[int]()
+    for case in sorted(measured(wish, campaign.results), key=lambda each: each.total_size):
+        mine = [result for result in campaign.results.results if result.test_case == case.name]
+        for protocol, group in _by_protocol(mine).items():
+            times = [time for result in group if (time := value_of(result, COMPLETION)) is not None]
+            lost += len(group) - len(times)
+            if times:
+                size = byte_size(case.total_size)
+                columns["label"].append(f"{size}\n{case.abbreviation}, {protocol}\nn = {len(times)}")
+                columns["protocol"].append(protocol)
+                columns["percentiles"].append([float(q) for q in np.quantile(times, LEVELS)])
+                columns["n"].append(len(times))
+                counts.append(len(times))
+    if not columns["label"]:
+        return None
+    caption = sentences(
+        f"n = {sum(counts)} repetitions of all pairs, from the client's first packet to the last new byte. Whiskers: "
+        "5th and 95th percentile; box: 25th and 75th; line: median",
+        f"Left out: {lost} repetitions without a completion time, most of them failed" if lost else "",
+    )
+    title = "Completion time per size of the files"
+    size_in = (max(WIDTH, 1.0 * len(columns["label"]) + 1), 3.8)
+    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns)), size_in)
+
+
+def _by_protocol(results: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+    groups: dict[str, list[RunResult]] = {}
+    for result in results:
+        groups.setdefault(result.protocol.value, []).append(result)
+    return groups
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Box-percentile plots on a logarithmic axis."""
+    columns = panel.columns
+    boxes = [
+        {"whislo": five, "q1": quarter, "med": middle, "q3": three, "whishi": most, "label": label}
+        for (five, quarter, middle, three, most), label in zip(columns["percentiles"], columns["label"], strict=True)
+    ]
+    kinds = list(dict.fromkeys(columns["protocol"]))
+    drawn = ax.bxp(boxes, showfliers=False, patch_artist=True, medianprops={"color": theme.BLACK, "linewidth": 1.5})
+    for box, protocol in zip(drawn["boxes"], columns["protocol"], strict=True):
+        number = kinds.index(protocol)
+        box.set(facecolor=theme.of_position(number).colour, alpha=0.6, hatch=("", "//", "..")[number % 3])
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set(xlabel="size of the files, test case, protocol", ylabel="completion time [s]")
+    ax.grid(axis="x", visible=False)
+    ax.grid(axis="y", which="minor", linewidth=0.3)
+
+
+PLOT = Plot("percentiles", "Completion time per size of the files", "results", table, draw)

@@ -1,0 +1,34 @@
+"""Data rate of the return path over time: acknowledgements and requests of the client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interop.pictures import Wish
+from interop.series import Packets, window_rate
+from plots.base import Drawing, Plot
+from plots.runs import Curve, Pair, Picked, draw, drawings
+
+KBPS = 1e3
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per pair and test case."""
+    return drawings(wish, _pick, "Return path over time", "rate of the return path [kbit/s]")
+
+
+def _pick(pair: Pair, alone: bool) -> Picked:
+    back = pair.middle.series.back
+    if not alone:
+        return Picked([_curve(back, pair.server, pair.name)])
+    curves = [*(_curve(run.series.back, "other") for run in pair.others), _curve(back, "first", "sent by the client")]
+    packets, size = len(back), int(back.size.sum())
+    return Picked(curves, f"UDP payload over the second before; {packets} packets, {size} bytes in all")
+
+
+def _curve(packets: Packets, role: str, label: str = "") -> Curve:
+    rate = window_rate(packets.sent, packets.size)
+    return Curve(rate.time, rate.value / KBPS, role, label)
+
+
+PLOT = Plot("return-path", "Return path over time", "runs", table, draw)

@@ -1,0 +1,64 @@
+"""Round-trip time, congestion window and bytes in flight over time, at the server (slides on quicly over satellite)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interop.pictures import Wish
+from interop.series import Samples
+from interop.units import KIB, MS
+from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
+from plots.runs import Curve, Pair, draw, pairs, panel, told
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per pair and test case: round-trip time above, window and bytes in flight below; or all in one."""
+    found = list(pairs(wish))
+    if not found:
+        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    if wish.overlaid:
+        caption = "The repetition with the median time to completion of each; server, client, test case."
+        return [_drawing("overlaid", "Round-trip time and bytes in flight", caption, *_overlaid(found))]
+    return [
+        _drawing(
+            stem(wish, pair.campaign, pair.folder),
+            f"Round-trip time and window: server {pair.server}, client {pair.client}, {pair.case.abbreviation}",
+            sentences(
+                told(pair), "" if len(pair.middle.series.cwnd) else "The server told no congestion window (qlog)"
+            ),
+            *_alone(pair),
+        )
+        for pair in found
+    ]
+
+
+def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below: Sequence[Curve]) -> Drawing:
+    panels = ((panel(above, ylabel="RTT [ms]"),), (panel(below, ylabel="window, in flight [KiB]"),))
+    return Drawing(name, title, caption, panels, (6.6, 5.6))
+
+
+def _overlaid(found: Sequence[Pair]) -> tuple[list[Curve], list[Curve]]:
+    series = [(pair, pair.middle.series) for pair in found]
+    return (
+        [_curve(each.rtt, MS, pair.server, pair.name) for pair, each in series],
+        [_curve(each.in_flight, KIB, pair.server, pair.name) for pair, each in series],
+    )
+
+
+def _alone(pair: Pair) -> tuple[list[Curve], list[Curve]]:
+    middle = pair.middle.series
+    above = [*(_curve(run.series.rtt, MS, "other") for run in pair.others), _curve(middle.rtt, MS, "first")]
+    below = [
+        *(_curve(run.series.in_flight, KIB, "other") for run in pair.others),
+        _curve(middle.in_flight, KIB, "first", "in flight"),
+    ]
+    if len(middle.cwnd):
+        below.append(_curve(middle.cwnd, KIB, "again", "congestion window"))
+    return above, below
+
+
+def _curve(quantity: Samples, unit: float, role: str, label: str = "") -> Curve:
+    return Curve(quantity.time, quantity.value / unit, role, label)
+
+
+PLOT = Plot("rtt", "Round-trip time and window", "runs", table, draw)

@@ -1,0 +1,153 @@
+"""Every figure over results: units on the axes, n in the caption, no labels that overlap, the same bytes each time."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from interop.errors import InputError
+from interop.model import ResultSet
+from interop.pictures import Wish
+from plots import theme
+from plots.base import Drawing, NothingToDrawError, Plot
+from plots.catalogue import draw, plots
+from plots.render import figure
+from tests.campaign_builder import LOSSES, NAMES, SMALL, TERRESTRIAL, Shape, campaign
+from tests.plots.drawn import wish
+from tests.results_builder import SAT, SATLOSS, result_set, runs
+
+OVER_RESULTS = [plot for plot in plots().values() if plot.of != "runs"]
+CASES = (TERRESTRIAL, SAT, SATLOSS, SMALL, *LOSSES)
+SHAPES = {
+    "14 by 16": Shape(NAMES[:14], NAMES, (SAT, SATLOSS), repetitions=3),
+    "3 by 3": Shape(NAMES[:3], NAMES[:3], CASES, repetitions=3),
+    "failing": Shape(NAMES[:3], NAMES[:3], CASES, repetitions=3, failing=0.7),
+    "one pair": Shape(NAMES[:1], NAMES[1:2], CASES, repetitions=1, failing=0),
+}
+NO_UNIT = {
+    "server", "client", "date (UTC)", "test case", "pairs", "size of the files, test case, protocol",
+    "start of the campaign (UTC)", "pair and test case, by rank of the change", "",
+}  # fmt: skip
+
+
+def drawings(plot: Plot, shape: str) -> list[Drawing]:
+    """Of a synthetic campaign, or of two; none if it has nothing to show."""
+    first = campaign(SHAPES[shape])
+    several = [first, first] if plot.of == "campaigns" else [first]
+    try:
+        return list(plot.table(wish(*several)))
+    except NothingToDrawError:
+        return []
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("plot", OVER_RESULTS, ids=lambda plot: plot.name)
+def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
+    for drawing in drawings(plot, shape)[:1]:
+        assert re.search(r"\bn = \d", drawing.caption) or "repetitions of all pairs" in drawing.caption.lower()
+        made = figure(plot, drawing)
+        painted(made)
+        for ax in made.axes:
+            if not ax.axison:
+                continue
+            for label in (ax.get_xlabel(), ax.get_ylabel()):
+                assert "[" in label or label in NO_UNIT
+            assert ax.has_data() or ax.collections or ax.texts
+        assert overlaps(made) == []
+
+
+def painted(made: Figure) -> None:
+    """So that every text has its place."""
+    FigureCanvasAgg(made).draw()  # type: ignore[no-untyped-call]
+
+
+def overlaps(made: Figure) -> list[tuple[str, str]]:
+    """Pairs of tick labels of one axis, or of axis labels, titles and captions, whose boxes meet."""
+    found = []
+    for ax in made.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            labels = [label for label in axis.get_ticklabels() if label.get_visible() and label.get_text()]
+            if not any(label.get_rotation() % 90 for label in labels):
+                found += meeting(ticks_inside(ax, labels))
+    titles = [text for text in made.texts if text.get_text()]
+    for ax in made.axes:
+        titles += [text for text in (ax.xaxis.label, ax.yaxis.label, ax.title) if text.get_text()]
+    return found + meeting(titles)
+
+
+def ticks_inside(ax: Axes, labels: list[Text]) -> list[Text]:
+    """Those that are drawn: their ticks lie within the limits."""
+    box = ax.get_window_extent().expanded(1.01, 1.01)
+    inside = []
+    for label in labels:
+        extent = label.get_window_extent()
+        x, y = (extent.x0 + extent.x1) / 2, (extent.y0 + extent.y1) / 2
+        if box.x0 <= x <= box.x1 or box.y0 <= y <= box.y1:
+            inside.append(label)
+    return inside
+
+
+def meeting(texts: list[Text]) -> list[tuple[str, str]]:
+    boxes = [(text.get_text(), text.get_window_extent().padded(-0.5)) for text in texts]
+    return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.overlaps(other) and a != b]
+
+
+def test_the_check_for_overlaps_finds_one() -> None:
+    made = Figure(figsize=(2, 2))
+    ax = made.add_subplot()
+    ax.set_xticks([0, 0.1, 0.2], ["a long label", "another long one", "a third"])
+    painted(made)
+    assert overlaps(made)
+
+
+@pytest.mark.parametrize("plot", OVER_RESULTS, ids=lambda plot: plot.name)
+@pytest.mark.parametrize("results", [result_set(), result_set(runs(None, None))], ids=["empty", "all timed out"])
+def test_nothing_is_drawn_of_nothing(plot: Plot, results: ResultSet, tmp_path: Path) -> None:
+    gallery = draw(Wish(wish(results).campaigns, tmp_path, (plot.name,), ("png",)))
+    if plot.name == "heatmap" and results.results:
+        assert len(gallery.files) == 1
+    else:
+        assert gallery.files == ()
+        assert gallery.skipped[0].startswith(f"{plot.name}: ")
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
+    campaigns = wish(campaign(SHAPES["3 by 3"])).campaigns
+    contents = []
+    for name in ("a", "b"):
+        made = draw(Wish(campaigns, tmp_path / name, ("cdf", "violin"), (form,), ("SAT",)))
+        assert len(made.files) == 2
+        contents.append([path.read_bytes() for path in made.files])
+    assert contents[0] == contents[1]
+
+
+def test_plots_are_found_by_their_modules() -> None:
+    files = {path.stem.replace("_", "-") for path in Path(theme.__file__).parent.glob("*.py")}
+    assert set(plots()) == files - {"--init--", "base", "catalogue", "render", "runs", "theme"}
+
+
+def test_a_wrong_name_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Did you mean heatmap"):
+        draw(Wish((), tmp_path, ("heatmaps",)))
+
+
+def test_implementations_look_the_same_everywhere_and_unlike_each_other() -> None:
+    styles = {name: theme.of_implementation(name) for name in theme.ORDER}
+    assert len({(style.colour, style.mark) for style in styles.values()}) == len(theme.ORDER)
+    assert theme.of_implementation("quic-go") == styles["quic-go"]
+    variant = theme.of_implementation("picoquic:bbr")
+    assert variant.colour == styles["picoquic"].colour
+    assert theme.of_implementation("unheard-of") == theme.of_implementation("unheard-of")
+
+
+def test_a_dollar_sign_is_no_formula(tmp_path: Path) -> None:
+    shown = Drawing("", "$\\frac{", "n = 1 $x$", drawings(plots()["cdf"], "3 by 3")[0].panels)
+    painted(figure(plots()["cdf"], shown))

@@ -1,0 +1,52 @@
+"""Campaign directories with series of transfers that never took place: what figures over runs are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from interop.model import ResultSet, TestCase
+from interop.pictures import Campaign
+from interop.series import save
+from interop.units import MIB
+from tests.results_builder import SAT, result_set, runs
+from tests.series_builder import Transfer, series
+
+SHORT = replace(SAT, file_sizes=(100_000,))
+
+
+def transfers(repetitions: int, size: int = 100_000, piece: int = 1000, lost: float = 0.02) -> Sequence[Transfer]:
+    """Repetitions at slightly different rates, of which the first is the fastest, each with its own losses."""
+    count = -(-size // piece)
+    found = []
+    for number in range(repetitions):
+        rng = np.random.default_rng(number)
+        gone = rng.choice(count, int(lost * count), replace=False).tolist()
+        rate = (1 - 0.05 * number) * (1e6 if size < MIB else 8e6)
+        found.append(Transfer(size=size, piece=piece, rate=rate, lost=gone))
+    return found
+
+
+def campaign(
+    place: Path, pairs: Sequence[tuple[str, str]] = (("quic-go", "aioquic"),), repetitions: int = 3, size: int = 100_000
+) -> Campaign:
+    """Results and series of these pairs (server, client) in ``sat``, all alike."""
+    piece = 1000 if size < MIB else 1200
+    for server, client in pairs:
+        for number, transfer in enumerate(transfers(repetitions, size, piece), start=1):
+            directory = place / f"{server}_{client}".replace(":", "+") / "sat" / str(number)
+            directory.mkdir(parents=True)
+            save(series(transfer), directory)
+    case = replace(SAT, file_sizes=(size,))
+    return Campaign("made", results(pairs, repetitions, case), place)
+
+
+def results(pairs: Sequence[tuple[str, str]], repetitions: int, case: TestCase = SHORT) -> ResultSet:
+    """That all succeeded."""
+    servers, clients = (tuple(dict.fromkeys(pair[place] for pair in pairs)) for place in (0, 1))
+    found = [each for server, client in pairs for each in runs(*[1e6] * repetitions, server=server, client=client)]
+    made = result_set(found, servers=servers, clients=clients, repetitions=repetitions)
+    return replace(made, manifest=replace(made.manifest, test_cases=(replace(case, repetitions=repetitions),)))
