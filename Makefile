@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = quic-go or aioquic or picoquic
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel soak clean
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,8 +26,8 @@ test: setup-dev images lint  ## all tests, those against the real engine too
 	$(PYTHON) -m pytest -m "engine and not endpoints"
 	$(PYTHON) -m pytest -m endpoints -k "$(IN_CI)"
 
-test-fast: setup-dev  ## the tests that need no engine
-	$(PYTHON) -m pytest -m "not engine"
+test-fast: setup-dev  ## the tests that need neither engine nor browser
+	$(PYTHON) -m pytest -m "not engine and not browser"
 
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles (half an hour)
 	$(PYTHON) -m pytest -m endpoints
@@ -46,6 +46,9 @@ bench-link: images  ## measure the emulated link itself: rate, delay, loss
 bench-parallel: images  ## the same pairs alone and side by side: time saved, and whether neighbours disturb
 	$(PYTHON) run.py images build quinn ngtcp2
 	$(PYTHON) bench/parallel.py -o build/bench-parallel/$$(date +%FT%H-%M-%S)
+
+bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
+	$(PYTHON) bench/site.py
 
 soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
 	$(PYTHON) bench/soak.py

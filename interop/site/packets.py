@@ -107,9 +107,10 @@ def _stream(name: str, table: StreamData, every: int) -> Iterator[Column]:
 
 
 def _packets(name: str, table: Packets, every: int) -> Iterator[Column]:
-    yield Column(f"{name}_time", table.sent[::every], TICK)
-    yield Column(f"{name}_number", table.number[::every], 1.0)
-    yield Column(f"{name}_lost", table.lost[::every], 1.0)
+    rows = np.flatnonzero((table.number >= 0) & ~np.isnan(table.sent))[::every]
+    yield Column(f"{name}_time", table.sent[rows], TICK)
+    yield Column(f"{name}_number", table.number[rows], 1.0)
+    yield Column(f"{name}_lost", table.lost[rows], 1.0)
 
 
 def _samples(name: str, table: Samples, scale: float, most: int) -> Iterator[Column]:

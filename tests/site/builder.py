@@ -61,3 +61,18 @@ def build(directory: Path, target: Path, *, files: bool = False, root: Path = RO
 def pages(site: Path) -> Mapping[str, str]:
     """All HTML pages by their address."""
     return {str(path.relative_to(site)): path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+
+
+def two_campaigns(place: Path) -> None:
+    """The small campaign, and the same a day earlier with better results."""
+    results = small()
+    on_disk(place / "later", results)
+    before = replace(results.manifest, id="2026-11-20T06-00-00Z", started="2026-11-20T06:00:00Z")
+    better = tuple(
+        replace(
+            each,
+            measurement=each.measurement and replace(each.measurement, values={"goodput": 16e6, "efficiency": 0.8}),
+        )
+        for each in results.results
+    )
+    on_disk(place / "earlier", replace(results, manifest=before, results=better))

@@ -1,0 +1,100 @@
+"""Debian's Chromium, and pages in it that note each request to elsewhere, each error and each violation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Dialog, Page, Playwright, Route
+
+PROGRAM = "/usr/bin/chromium"
+OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+_WATCH = """
+window.violations = [];
+addEventListener("securitypolicyviolation",
+  (event) => violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A built site and where it is served."""
+
+    directory: Path
+    address: str
+
+    def pages(self, pattern: str = "**/*.html") -> list[str]:
+        """Addresses below the root."""
+        return [str(path.relative_to(self.directory)) for path in sorted(self.directory.glob(pattern))]
+
+
+@dataclass
+class Watched:
+    """A page and what went wrong in it."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, address: str) -> None:
+        """Load a page, deferred scripts too."""
+        self.page.goto(address, wait_until="load")
+        violations = self.page.evaluate("window.violations")
+        self.complaints += [f"{address}: {each}" for each in violations]
+
+    def check(self) -> None:
+        """Nothing went wrong."""
+        assert self.complaints == []
+
+
+def start(playwright: Playwright) -> Browser:
+    """Start it, with user data in a fresh directory."""
+    return playwright.chromium.launch(executable_path=PROGRAM, args=OPTIONS)
+
+
+@contextmanager
+def watched(
+    browser: Browser, width: int = 1280, scheme: Literal["light", "dark"] = "light", *, ratio: float = 1
+) -> Iterator[Watched]:
+    """A page in a context of its own."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+        device_scale_factor=ratio,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    found = Watched(page)
+
+    def local_only(route: Route) -> None:
+        if route.request.url.startswith("http://127.0.0.1:"):
+            route.continue_()
+        else:
+            found.complaints.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def refuse(dialog: Dialog) -> None:
+        found.complaints.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    page.route("http://**", local_only)
+    page.route("https://**", local_only)
+    page.add_init_script(_WATCH)
+    page.on("console", lambda told: found.complaints.append(told.text) if told.type == "error" else None)
+    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page.on("dialog", refuse)
+    try:
+        yield found
+    finally:
+        context.close()

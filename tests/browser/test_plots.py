@@ -1,0 +1,102 @@
+"""The packets of a cell: drawn, zoomed, measured, and in the address."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.chromium import Site, Watched
+
+pytestmark = pytest.mark.browser
+
+CELL = "runs/2026-11-21*/p/picoquic/quiche/sat/index.html"
+PIXELS = """(name) => {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  const canvas = document.querySelector("[data-panel=offset] canvas");
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const found = [];
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i] === r && data[i+1] === g && data[i+2] === b) found.push([(i / 4) % width, Math.floor(i / 4 / width)]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture
+def cell(page: Watched, site: Site) -> Page:
+    page.open(site.address + site.pages(CELL)[0])
+    page.page.wait_for_selector("#plots[data-ready]")
+    return page.page
+
+
+def test_the_line_of_first_transmissions_rises_and_the_retransmission_stands_apart(cell: Page) -> None:
+    first = np.array(cell.evaluate(PIXELS, "first"))
+    again = np.array(cell.evaluate(PIXELS, "again"))
+    assert len(first) > 300
+    assert np.corrcoef(first[:, 0], -first[:, 1])[0, 1] > 0.999
+    assert 0 < len(again) <= 30
+    assert again[:, 0].min() > first[:, 0].max()
+
+
+def test_keys_zoom_and_the_address_keeps_the_view(cell: Page) -> None:
+    cell.focus("[data-panel=offset] .plot")
+    cell.keyboard.press("+")
+    cell.keyboard.press("ArrowRight")
+    cell.wait_for_url("**?x=*")
+    address, pixels = cell.url, cell.evaluate(PIXELS, "first")
+    cell.goto(address)
+    cell.wait_for_selector("#plots[data-ready]")
+    assert cell.evaluate(PIXELS, "first") == pixels
+    cell.focus("[data-panel=offset] .plot")
+    cell.keyboard.press("0")
+    cell.wait_for_url(re.compile(r"\.html$"))
+
+
+def test_dragging_zooms_all_panels(cell: Page) -> None:
+    box = cell.locator("[data-panel=offset] .u-over").bounding_box()
+    assert box
+    cell.mouse.move(box["x"] + 100, box["y"] + 50)
+    cell.mouse.down()
+    cell.mouse.move(box["x"] + 300, box["y"] + 60, steps=3)
+    cell.mouse.up()
+    cell.wait_for_url("**?x=*")
+    cell.mouse.dblclick(box["x"] + 200, box["y"] + 50)
+    cell.wait_for_url(re.compile(r"\.html$"))
+
+
+def test_the_pointer_tells_the_nearest_packet_and_the_ruler_the_rate(cell: Page) -> None:
+    cell.focus("[data-panel=offset] .plot")
+    [x, y] = cell.evaluate(PIXELS, "first")[150]
+    box = cell.locator("[data-panel=offset] canvas").bounding_box()
+    assert box
+    cell.mouse.move(box["x"] + x, box["y"] + y)
+    told = cell.locator("[data-panel=offset] > p")
+    assert "MiB, repetition 1" in told.inner_text()
+    cell.keyboard.press("r")
+    [x, y] = cell.evaluate(PIXELS, "first")[-150]
+    cell.mouse.move(box["x"] + x, box["y"] + y)
+    rate = float(told.inner_text().split(",")[-1].split()[0])
+    assert rate == pytest.approx(8, rel=0.05)  # the transfer of tests.site.builder
+
+
+def test_repetitions_are_switched_off_and_chosen(cell: Page) -> None:
+    assert len(cell.evaluate(PIXELS, "grey")) > 50
+    cell.click("button[aria-label='Repetition 2']")
+    cell.click("button[aria-label='Repetition 3']")
+    assert cell.evaluate(PIXELS, "grey") == []
+    cell.wait_for_url("**?rep=1")
+    cell.select_option("#bright", "2")
+    cell.wait_for_url("**bright=2")
+    assert len(cell.evaluate(PIXELS, "grey")) > 50
+
+
+def test_a_line_of_a_log_has_an_address(page: Watched, site: Site) -> None:
+    page.open(site.address + site.pages("runs/2026-11-21*/p/picoquic/quiche/sat/log-1-*.html")[0])
+    page.page.click("#L1")
+    assert page.page.url.endswith("#L1")
