@@ -11,16 +11,17 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "bench"))
 
+from figures import LAG_BAR, Figure, figure, lag, show
+from scenarios import scenarios
 from traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
 
 from interop.daemon import Daemon
@@ -44,49 +45,9 @@ LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
 """Packets per direction, payload in bytes, packets per second."""
 BUSY_LOOPS = 3
 
-NAN = float("nan")
 RTT_BAR, RTT_TAIL_BAR = 1 * MS, 2 * MS
 RATE_BAR = 1 * PERCENT
 LOSS_BAR = 0.1 * PERCENT
-LAG_BAR = 10 * MS
-"""As in ``interop.checks``: a run whose simulator fell further behind is not counted."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured figure; ``bar`` says what is asked of it, ``passed`` is None where nothing is."""
-
-    case: str
-    name: str
-    n: int
-    """Values; 0 if the simulator's own mean stands in for the median."""
-    median: float
-    p95: float
-    max: float
-    unit: str
-    bar: str = ""
-    passed: bool | None = None
-
-
-def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", passed: bool | None = None) -> Figure:
-    """A figure of several values, or of one."""
-    ordered = sorted(values) or [NAN]
-    p95 = ordered[round(0.95 * (len(ordered) - 1))]
-    return Figure(case, name, len(values), median(ordered), p95, ordered[-1], unit, bar, passed)
-
-
-def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
-    """How far the simulator fell behind, and what the kernel dropped in front of it."""
-    report = seen.report
-    scheduling = "" if report.realtime_priority else ", not real-time"
-    behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
-    dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
-    if not judged:
-        return [behind, dropped]
-    return [
-        replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=report.lag_max <= LAG_BAR),
-        replace(dropped, bar="0", passed=report.receive_overflows == 0),
-    ]
 
 
 # ---- cases ----------------------------------------------------------------------------------
@@ -250,6 +211,7 @@ CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
     "queue": queues,
     "loss": lossy,
     "rate": rates,
+    "scenarios": scenarios,
 }
 """What can be asked for with ``--cases``."""
 
@@ -266,15 +228,6 @@ def contended(open_bench: Callable[[Abilities], Any], abilities: Abilities) -> I
 def steal() -> float:
     """CPU time that the hypervisor gave to others instead, seconds; nothing in this machine can prevent it."""
     return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
-
-
-def show(figures: list[Figure]) -> None:
-    """One line per figure."""
-    for one in figures:
-        verdict = {True: "PASS", False: "MISS", None: ""}[one.passed]
-        shown = (one.median, one.p95, one.max) if one.n != 1 else (one.median, NAN, NAN)
-        values = " ".join(f"{value:10.3f}" if value == value else " " * 10 for value in shown)
-        print(f"{one.case:28} {one.name:44} {one.n:7d} {values} {one.unit:8} {one.bar:27} {verdict}", flush=True)
 
 
 def main() -> int:

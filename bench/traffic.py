@@ -1,4 +1,4 @@
-"""Traffic through a testbed: streams and pings by udp-stream, which the simulator's image holds."""
+"""Traffic through a testbed: streams and pings by udp-stream and tcp-stream, which the simulator's image holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from interop.archive import Limits, unpack
 from interop.daemon import Container, ContainerSpec, Daemon, Event
 from interop.errors import HarnessFault
 from interop.links.ns3 import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
-from interop.model import EmulatedLink, ErrorCode, Implementation, Role, Run, SimulatorReport, TestCase
+from interop.model import EmulatedLink, ErrorCode, Implementation, Protocol, Role, Run, SimulatorReport, TestCase
 from interop.records import NANOSECONDS, records
 from interop.units import MIB, MS
 
@@ -66,6 +66,8 @@ class FlowSeen:
     received: int
     missing: tuple[int, ...]
     out_of_order: int
+    corrupted: int
+    """Those of the received ones that were not as they had been sent."""
     duration: float
     steady_rate: float
     """bit/s on the link, by the receiver's clock."""
@@ -81,6 +83,8 @@ class Seen:
     report: SimulatorReport
     left: Path
     """Trace at the client's side."""
+    right: Path
+    """Trace at the server's side."""
     flows: Mapping[str, FlowSeen] = field(default_factory=dict)
     round_trips: tuple[float, ...] = ()
     """Seconds, without the echo's own time."""
@@ -123,10 +127,11 @@ class Bench:
         """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
         with ExitStack() as stack:
             simulator = stack.enter_context(self._simulator(link, 1))
-            self._program(stack, Role.SERVER, "echo", f"--port={PORT + 9}", ready=True)
+            self._program(stack, Role.SERVER, "udp-stream", "echo", f"--port={PORT + 9}", REPORT, ready="ready")
             streams = self._begin(stack, [beside] if beside else [])
-            words = (f"--host={SERVER[version == 6]}", f"--port={PORT + 9}", f"--size={PING_SIZE}", f"--count={n}")
-            report = _report(self._program(stack, Role.CLIENT, "ping", *words, f"--idle={3 * link.round_trip_delay}"))
+            words = [f"--host={SERVER[version == 6]}", f"--port={PORT + 9}", f"--size={PING_SIZE}", f"--count={n}"]
+            words += [f"--idle={3 * link.round_trip_delay}", REPORT]
+            report = _report(self._program(stack, Role.CLIENT, "udp-stream", "ping", *words))
             flows = self._finish(streams)
             return simulator(flows=flows, round_trips=tuple(value / NANOSECONDS for value in report["round_trip_ns"]))
 
@@ -139,18 +144,31 @@ class Bench:
                 stack.enter_context(self._daemon.container(spec)).start()
             yield
 
+    def tcp(self, link: EmulatedLink, duration: float, protocol: Protocol) -> Seen:
+        """Send as much as TCP allows from server to client, for some seconds, in a run over ``protocol``."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1, protocol))
+            self._program(stack, Role.CLIENT, "tcp-stream", "receive", f"--port={PORT}", ready="listening")
+            host = f"--host={CLIENT[0]}"
+            sender = self._program(stack, Role.SERVER, "tcp-stream", "send", f"--port={PORT}", host, ready="connected")
+            time.sleep(duration)
+            sender.stop(grace=0)
+            return simulator()
+
     # ---- how ---------------------------------------------------------------------------------
 
     def _name(self, what: str) -> str:
         return f"quicsat-{self._daemon.campaign}-bench{next(self._numbers)}-{what}"
 
     @contextmanager
-    def _simulator(self, link: EmulatedLink, seed: int) -> Iterator[Callable[..., Seen]]:
+    def _simulator(
+        self, link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ
+    ) -> Iterator[Callable[..., Seen]]:
         self._testbed.reset()
         test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, PATIENCE)
         nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
         events: SimpleQueue[Event] = SimpleQueue()
-        with self._testbed.link(Run(nobody, nobody, test_case, 1, seed), wait_for_server=False) as simulator:
+        with self._testbed.link(Run(nobody, nobody, test_case, 1, seed, protocol), wait_for_server=False) as simulator:
             simulator.start(events)
             while not simulator.ready(_next(events)):
                 simulator.running()
@@ -161,37 +179,42 @@ class Bench:
                 report = simulator.collect(self._directory)
                 if report is None:
                     raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
-                return Seen(report, self._directory / "sim" / "trace_node_left.pcap", **seen)
+                left, right = (self._directory / "sim" / f"trace_node_{side}.pcap" for side in ("left", "right"))
+                return Seen(report, left, right, **seen)
 
             yield finish
 
-    def _program(self, stack: ExitStack, role: Role, *words: str, ready: bool = False) -> Container:
+    def _program(self, stack: ExitStack, role: Role, *words: str, ready: str = "") -> Container:
+        """Start a program, and wait until it says that it is ``ready``."""
         ipv4, ipv6 = GATEWAYS[role]
         spec = ContainerSpec(
-            self._name(words[0]),
+            self._name("-".join(words[:2])),
             self._image,
-            ("sh", "-c", f'{PREPARE}; exec "$@"', ipv4, ipv6, "udp-stream", *words, REPORT),
+            ("sh", "-c", f'{PREPARE}; exec "$@"', ipv4, ipv6, *words),
             network=self._testbed.network(role),
             capabilities=("NET_ADMIN",),
         )
         container = stack.enter_context(self._daemon.container(spec))
         container.start()
         deadline = time.monotonic() + PATIENCE
-        while ready and b"ready" not in container.output() and time.monotonic() < deadline:
+        while ready.encode() not in container.output() and time.monotonic() < deadline:
             time.sleep(0.02)
         return container
 
     def _begin(self, stack: ExitStack, flows: list[Flow]) -> list[tuple[Flow, Container, Container]]:
         receivers = [
             self._program(
-                stack, Role.CLIENT if flow.way == "forward" else Role.SERVER, "receive", f"--port={PORT}", ready=True
+                stack,
+                Role.CLIENT if flow.way == "forward" else Role.SERVER,
+                *("udp-stream", "receive", f"--port={PORT}", REPORT),
+                ready="ready",
             )
             for flow in flows
         ]
         started = []
         for flow, receiver in zip(flows, receivers, strict=True):
             sender, addresses = (Role.SERVER, CLIENT) if flow.way == "forward" else (Role.CLIENT, SERVER)
-            started.append((flow, receiver, self._program(stack, sender, "send", *_words(flow, addresses))))
+            started.append((flow, receiver, self._program(stack, sender, *_words(flow, addresses))))
         return started
 
     def _finish(self, started: list[tuple[Flow, Container, Container]]) -> dict[str, FlowSeen]:
@@ -201,12 +224,15 @@ class Bench:
 def _words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
     packets = round(flow.duration * flow.rate / flow.wire_bits)
     return (
+        "udp-stream",
+        "send",
         f"--host={addresses[flow.version == 6]}",
         f"--port={PORT}",
         f"--rate={flow.rate}",
         f"--size={flow.size}",
         f"--count={packets}",
         f"--catch-up={flow.catch_up:.6f}",
+        REPORT,
     )
 
 
@@ -235,6 +261,7 @@ def _flow_seen(flow: Flow, sender: dict[str, Any], receiver: dict[str, Any]) -> 
         received=receiver["received"],
         missing=tuple(receiver["missing"]),
         out_of_order=receiver["out_of_order"],
+        corrupted=receiver["corrupted"],
         duration=sender["duration_ns"] / NANOSECONDS,
         steady_rate=receiver["steady_rate"],
         delays=(least, middle, p95, most),

@@ -70,7 +70,7 @@ def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> t
     if run.test_case.functional:
         return _functional(run, reading), None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _trace_verdict(reading, run.as_told, sizes)
+    verdict = _strangers(reading, evidence) or _trace_verdict(reading, run.as_told, sizes)
     if verdict is not None:
         return verdict, None
     return Verdict(Outcome.SUCCEEDED), _measure(reading, series, evidence, run.as_told)
@@ -109,16 +109,18 @@ def _functional(run: Run, reading: Reading) -> Verdict:
 
 def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
     """Whether the traces show one whole transfer of the files; the pair is blamed only if they can be believed."""
-    verdict = _strangers(reading)
-    if verdict is None and isinstance(reading.ends, Ends):
+    verdict = None
+    if isinstance(reading.ends, Ends):
         verdict = checks.handshake_count(reading.ends.client) or checks.version(reading.ends.client)
     return verdict or _useful_bytes(reading, test_case, sizes)
 
 
-def _strangers(reading: Reading) -> Verdict | None:
-    """Whether every packet that arrived was sent: nothing on a link changes a packet, so the traces must agree."""
+def _strangers(reading: Reading, evidence: Evidence) -> Verdict | None:
+    """Whether every packet that arrived was sent, but for those that the link says it has corrupted."""
+    report = evidence.simulator
+    corrupted = (report.forward.corrupted, report.back.corrupted) if report else (0, 0)
     forward, back = reading.ends.forward.strangers, reading.ends.back.strangers
-    if reading.cut or not forward + back:
+    if reading.cut or (forward <= corrupted[0] and back <= corrupted[1]):
         return None
     reason = (
         f"The two traces contradict each other: {forward} packets arrived at the client and {back} at the server that "

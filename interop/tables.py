@@ -14,18 +14,14 @@ from prettytable import PrettyTable, TableStyle
 from termcolor import colored
 
 from interop.errors import InputError
+from interop.link_words import link_in_words
 from interop.model import (
-    EmulatedLink,
-    GilbertElliottLoss,
     Implementation,
-    Loss,
     Outcome,
     Protocol,
-    QueueMode,
     ResultSet,
     Run,
     TestCase,
-    UniformLoss,
 )
 from interop.schema.summary import Cell, figures, summarise
 from interop.units import MBPS, byte_size, mbit_per_s, percent, seconds
@@ -325,31 +321,3 @@ def _files(case: TestCase) -> str:
     if len(sizes) == 1 and len(case.file_sizes) > 1:
         return f"{len(case.file_sizes)} × {byte_size(case.file_sizes[0])}"
     return " + ".join(byte_size(size) for size in case.file_sizes)
-
-
-def link_in_words(link: EmulatedLink) -> str:
-    """``20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %``; forward / return where they differ."""
-    rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
-    queue = _both(f"{link.forward_queue} packets", f"{link.return_queue} packets", " packets")
-    paper = " (as QIR-SE had it)" if link.queue_mode is QueueMode.PAPER else ""
-    loss = _both(_loss(link.forward_loss), _loss(link.return_loss))
-    loss = "no loss" if loss == "none" else f"loss {loss}"
-    return f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}, {loss}"
-
-
-def _both(forward: str, back: str, unit: str = "") -> str:
-    return forward if forward == back else f"{forward.removesuffix(unit)} / {back}"
-
-
-def _loss(loss: Loss | None) -> str:
-    match loss:
-        case UniformLoss(rate=rate) if rate > 0:
-            return _share(rate)
-        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start > 0:
-            burst = f"in bursts of {1 / end:.3g} packets" if end > 0 else "without end"
-            return f"{_share(start / (start + end))} {burst}"
-    return "none"
-
-
-def _share(share: float) -> str:
-    return percent(share, 0 if round(share * 100, 6).is_integer() else 2)

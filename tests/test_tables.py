@@ -11,21 +11,17 @@ from interop import tables
 from interop.errors import InputError
 from interop.model import (
     CongestionControl,
-    EmulatedLink,
     ErrorCode,
-    GilbertElliottLoss,
     Outcome,
     Protocol,
-    QueueMode,
     ResultSet,
     Role,
     Run,
     RunResult,
-    UniformLoss,
     Variant,
 )
-from interop.tables import failures, implementations, link_in_words, matrix, overhead, plan, printable
-from interop.units import MBPS, MIB
+from interop.tables import failures, implementations, matrix, overhead, plan, printable
+from interop.units import MIB
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 
 ATTACK = "\x1b]0;title\x07\x1b[31mred\x1b[0m\x9b2Jx\u202etxt\r\n\x00| <b>"
@@ -230,32 +226,6 @@ def test_the_plan() -> None:
         │ 4 │ picoquic │ quiche │ satloss   │          2 │ 6 min 0 s │
         └───┴──────────┴────────┴───────────┴────────────┴───────────┘
         4 runs; their transfers take 16 min 0 s at most.""")
-
-
-LINK = SAT.link
-
-
-@pytest.mark.parametrize(
-    ("link", "words"),
-    [
-        (LINK, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, no loss"),
-        (SATLOSS.link, "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %"),
-        (
-            EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 50, queue_mode=QueueMode.PAPER),
-            "20.00 Mbit/s, RTT 30.0 ms, queue 25 / 50 packets (as QIR-SE had it), no loss",
-        ),
-        (
-            replace(LINK, forward_loss=GilbertElliottLoss(0.01, 0.25), return_loss=UniformLoss(0.001)),
-            "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 3.85 % in bursts of 4 packets / 0.10 %",
-        ),
-        (
-            replace(LINK, forward_loss=UniformLoss(0.0), return_loss=GilbertElliottLoss(0.5, 0.0)),
-            "20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss none / 100 % without end",
-        ),
-    ],
-)
-def test_links_in_words(link: EmulatedLink, words: str) -> None:
-    assert link_in_words(link) == words
 
 
 def test_the_list_of_test_cases() -> None:

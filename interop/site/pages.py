@@ -10,10 +10,11 @@ from typing import Any
 import jinja2
 
 from interop import __version__
+from interop.link_words import link_in_words
 from interop.metrics import METRICS, Metric
 from interop.model import Outcome
 from interop.site.cells import BY_KEY, STATES, State, goodput
-from interop.tables import link_in_words, printable
+from interop.tables import printable
 from interop.units import byte_size, percent, seconds
 
 _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[^\s\"'<>\\]*)?")

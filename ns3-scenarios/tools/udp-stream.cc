@@ -38,6 +38,28 @@ struct Stamp {
     int64_t arrived;  // at the echo
     int64_t returned;
 };
+// A link that corrupts changes a byte of the first 50: there stand a stamp and zeros, and the stamp that counts behind.
+constexpr size_t kStampAt = 64;
+constexpr size_t kSmallest = kStampAt + sizeof(Stamp);
+
+void Put(std::vector<uint8_t>& packet, const Stamp& stamp) {
+    std::memset(packet.data(), 0, kStampAt);
+    std::memcpy(packet.data(), &stamp, sizeof stamp);
+    std::memcpy(packet.data() + kStampAt, &stamp, sizeof stamp);
+}
+
+Stamp Get(const std::vector<uint8_t>& packet) {
+    Stamp stamp{};
+    std::memcpy(&stamp, packet.data() + kStampAt, sizeof stamp);
+    return stamp;
+}
+
+// Whether the packet is no longer what Put made of it.
+bool IsCorrupted(const std::vector<uint8_t>& packet) {
+    uint8_t expected[kStampAt] = {};
+    std::memcpy(expected, packet.data() + kStampAt, sizeof(Stamp));
+    return std::memcmp(packet.data(), expected, sizeof expected) != 0;
+}
 
 [[noreturn]] void Fail(const std::string& message) {
     std::fprintf(stderr, "udp-stream: %s\n", message.c_str());
@@ -99,7 +121,7 @@ Options Read(int argc, char** argv) {
             Fail("unknown option " + word);
         }
     }
-    if (options.size < sizeof(Stamp) || options.size >= kLargest) {
+    if (options.size < kSmallest || options.size >= kLargest) {
         Fail("--size is out of range");
     }
     return options;
@@ -208,8 +230,7 @@ std::string Field(const char* name, int64_t value) {
 
 // Sends packet `number` and says whether the kernel took it.
 bool SendOne(int fd, std::vector<uint8_t>& packet, uint64_t number) {
-    const Stamp stamp = {number, Now(), 0, 0};
-    std::memcpy(packet.data(), &stamp, sizeof stamp);
+    Put(packet, {number, Now(), 0, 0});
     return send(fd, packet.data(), packet.size(), 0) >= 0;
 }
 
@@ -241,6 +262,7 @@ struct Received {
     Stamp stamp;
     int64_t time;
     uint64_t wire;
+    bool corrupted;
 };
 
 std::vector<int64_t> Missing(const std::vector<Received>& all) {
@@ -283,11 +305,12 @@ std::vector<Received> Collect(const Options& options) {
         if (arrival.size < 0) {
             break;
         }
-        if (arrival.size < static_cast<ssize_t>(sizeof(Stamp))) {
+        if (arrival.size < static_cast<ssize_t>(kSmallest)) {
             continue;
         }
         Received one{};
-        std::memcpy(&one.stamp, packet.data(), sizeof one.stamp);
+        one.stamp = Get(packet);
+        one.corrupted = IsCorrupted(packet);
         const bool mapped = IN6_IS_ADDR_V4MAPPED(&arrival.from.sin6_addr);
         one.time = arrival.time;
         one.wire = static_cast<uint64_t>(arrival.size) + (mapped ? kUdpIpv4 : kUdpIpv6) + kPpp;
@@ -300,9 +323,10 @@ std::vector<Received> Collect(const Options& options) {
 int Receiver(const Options& options) {
     const std::vector<Received> all = Collect(options);
     std::vector<int64_t> delays;
-    int64_t outOfOrder = 0;
+    int64_t outOfOrder = 0, corrupted = 0;
     for (size_t index = 0; index < all.size(); ++index) {
         delays.push_back(all[index].time - all[index].stamp.sent);
+        corrupted += all[index].corrupted;
         outOfOrder += index && all[index].stamp.number < all[index - 1].stamp.number;
     }
     std::sort(delays.begin(), delays.end());
@@ -310,7 +334,7 @@ int Receiver(const Options& options) {
         return delays.empty() ? 0 : delays[static_cast<size_t>(share * static_cast<double>(delays.size() - 1))];
     };
     Write(options, Field("received", static_cast<int64_t>(all.size())) + "," + Field("out_of_order", outOfOrder) +
-                       "," + Field("duration_ns", all.empty() ? 0 : all.back().time - all.front().time) + "," +
+                       "," + Field("corrupted", corrupted) + "," + Field("duration_ns", all.empty() ? 0 : all.back().time - all.front().time) + "," +
                        Field("steady_rate", SteadyRate(all)) + ",\"delay_ns\":" +
                        List({at(0), at(0.5), at(0.95), at(1)}) + ",\"missing\":" + List(Missing(all)));
     return 0;
@@ -323,14 +347,13 @@ int Echo(const Options& options) {
     std::vector<uint8_t> packet(kLargest);
     while (!g_stop) {
         const Arrival arrival = Receive(fd, packet, Now() + kSecond);
-        if (arrival.size < static_cast<ssize_t>(sizeof(Stamp))) {
+        if (arrival.size < static_cast<ssize_t>(kSmallest)) {
             continue;
         }
-        Stamp stamp{};
-        std::memcpy(&stamp, packet.data(), sizeof stamp);
+        Stamp stamp = Get(packet);
         stamp.arrived = arrival.time;
         stamp.returned = Now();
-        std::memcpy(packet.data(), &stamp, sizeof stamp);
+        Put(packet, stamp);
         sendto(fd, packet.data(), static_cast<size_t>(arrival.size), 0,
                reinterpret_cast<const sockaddr*>(&arrival.from), arrival.fromSize);
     }
@@ -354,8 +377,7 @@ int Ping(const Options& options) {
         const int64_t until = over ? Now() + static_cast<int64_t>(options.idle * kSecond)
                                    : begin + static_cast<int64_t>(number + 1) * gap;
         for (Arrival arrival; (arrival = Receive(fd, answer, until)).size > 0;) {
-            Stamp stamp{};
-            std::memcpy(&stamp, answer.data(), sizeof stamp);
+            const Stamp stamp = Get(answer);
             turnarounds.push_back(stamp.returned - stamp.arrived);
             roundTrips.push_back(arrival.time - stamp.sent - turnarounds.back());
             if (roundTrips.size() == total) {

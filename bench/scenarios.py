@@ -1,0 +1,283 @@
+"""Proves what each scenario alone does: rates, lists, times, addresses and flows, from traces, receivers and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from itertools import pairwise
+from pathlib import Path
+
+from figures import Figure, figure, lag
+from traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
+
+from interop.links.ns3 import CLIENT, SERVER
+from interop.model import (
+    Blackhole,
+    Corruption,
+    CorruptionMode,
+    CrossTraffic,
+    EmulatedLink,
+    Protocol,
+    Rebind,
+    Towards,
+    UniformLoss,
+)
+from interop.records import NANOSECONDS, records
+from interop.units import MBPS, MS, PERCENT
+
+TEN = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
+"""The link of the QUIC Interop Runner's test cases."""
+WIDE = replace(TEN, forward_rate=50 * MBPS, return_rate=50 * MBPS, forward_queue=1000, return_queue=1000)
+SMALL, PER_SECOND = 100, 5000
+"""Bytes of payload and packets per second of a stream that fits into it."""
+N = 20_000
+"""Packets per direction."""
+BURST = 3
+GAP = 50 * MS
+"""Silence that is longer than any between two packets."""
+TIMING_BAR = 5.0
+"""ms."""
+PING_GAP = 20.0
+"""ms between two pings."""
+UDP, TCP = 17, 6
+WAYS = ("forward", "return")
+
+
+# ---- traces ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet of a trace."""
+
+    time: float
+    """Seconds since 1970."""
+    protocol: int
+    source: tuple[str, int]
+    destination: tuple[str, int]
+    mark: bytes
+    """Distinguishes it from all others of its flow (IPv4 only)."""
+
+
+def packets(path: Path) -> Iterator[Packet]:
+    """The UDP and TCP packets of a trace."""
+    for record in records(path):
+        head = record.data[ETHERNET_HEADER:]
+        four = head[0] >> 4 == 4
+        protocol = head[9] if four else head[6]
+        if head[0] >> 4 not in (4, 6) or protocol not in (UDP, TCP):
+            continue
+        first, length, ports = (12, 4, 20) if four else (8, 16, 40)
+        addresses = [str(ip_address(head[first + length * which :][:length])) for which in (0, 1)]
+        numbers = [int.from_bytes(head[ports + 2 * which :][:2], "big") for which in (0, 1)]
+        source, destination = zip(addresses, numbers, strict=True)
+        yield Packet(record.time / NANOSECONDS, protocol, source, destination, head[4:6] + head[ports : ports + 20])
+
+
+# ---- loss, corruption, lists ----------------------------------------------------------------
+
+
+def _stream(bench: Bench, link: EmulatedLink, n: int, seed: int = 7) -> Seen:
+    bits = (SMALL + UDP_IPV4 + PPP) * 8
+    return bench.stream(link, [Flow(way, PER_SECOND * bits, n / PER_SECOND, SMALL) for way in WAYS], seed=seed)
+
+
+def capped(rate: float, burst: int) -> float:
+    """Share that is hit if ``rate`` would be, and after ``burst`` in a row one is spared."""
+    hits = sum(rate**length for length in range(1, burst + 1))
+    return hits / (1 + hits)
+
+
+def longest_row(numbers: tuple[int, ...]) -> int:
+    """How many consecutive numbers there are at most."""
+    longest = row = 1 if numbers else 0
+    for before, after in pairwise(numbers):
+        row = row + 1 if after == before + 1 else 1
+        longest = max(longest, row)
+    return longest
+
+
+def _share(case: str, name: str, share: float, expected: float, n: int) -> Figure:
+    """A share of ``n`` packets, which may be four standard deviations from the one expected."""
+    margin = 4 * (expected * (1 - expected) / n) ** 0.5
+    bar = f"{expected / PERCENT:.2f} +-{margin / PERCENT:.2f}"
+    return figure(case, name, [share / PERCENT], "%", bar, abs(share - expected) <= margin)
+
+
+def drop_rate(bench: Bench, rate: float, n: int = N) -> list[Figure]:
+    """Loss at a rate, at most three in a row."""
+    case = f"drop-rate {rate:.0%}"
+    loss = UniformLoss(rate, BURST)
+    seen = _stream(bench, replace(WIDE, scenario="drop-rate", forward_loss=loss, return_loss=loss), n)
+    figures = []
+    for way, flow in seen.flows.items():
+        share = 1 - flow.received / flow.sent
+        figures.append(_share(case, f"{way}, {flow.sent} packets", share, capped(rate, BURST), flow.sent))
+        row = longest_row(flow.missing)
+        figures.append(figure(case, f"{way}: most in a row", [row], "packets", f"<= {BURST}", row <= BURST))
+    return [*figures, *lag(case, seen)]
+
+
+def corrupt_rate(bench: Bench, rate: float, mode: CorruptionMode, n: int = N) -> list[Figure]:
+    """Packets that are hit arrive with another byte, or do not arrive."""
+    case = f"corrupt-rate {rate:.0%} {mode}"
+    hits = Corruption(rate, BURST, mode)
+    link = replace(WIDE, scenario="corrupt-rate", forward_corruption=hits, return_corruption=hits)
+    seen = _stream(bench, link, n)
+    figures = []
+    for (way, flow), counters in zip(seen.flows.items(), (seen.report.forward, seen.report.back), strict=True):
+        lost = flow.sent - flow.received
+        hit, other = (flow.corrupted, lost) if mode is CorruptionMode.BYTE else (lost, flow.corrupted)
+        counted = counters.corrupted if mode is CorruptionMode.BYTE else counters.loss_drops
+        figures.append(_share(case, f"{way}, {flow.sent} packets", hit / flow.sent, capped(rate, BURST), flow.sent))
+        name = "lost" if mode is CorruptionMode.BYTE else "corrupted"
+        figures.append(figure(case, f"{way}: {name}", [other], "packets", "0", other == 0))
+        figures.append(figure(case, f"{way}: in the report", [counted], "packets", f"{hit}", counted == hit))
+    return [*figures, *lag(case, seen)]
+
+
+def droplist(bench: Bench) -> list[Figure]:
+    """Exactly the packets of the list are dropped."""
+    forward, back = (1, 2, 5, 40), (2, 3, 4, 5, 6, 7)
+    seen = _stream(bench, replace(WIDE, scenario="droplist", forward_drops=forward, return_drops=back), 500)
+    figures = []
+    for way, drops, counters in (("forward", forward, seen.report.forward), ("return", back, seen.report.back)):
+        missing = tuple(number + 1 for number in seen.flows[way].missing)
+        exact = missing == drops and counters.listed_drops == len(drops)
+        figures.append(figure("droplist", f"{way}: {missing}"[:44], [len(missing)], "packets", f"{drops}", exact))
+    return [*figures, *lag("droplist", seen)]
+
+
+def tcp_losses(bench: Bench, duration: float = 4.0) -> list[Figure]:
+    """In a run over TCP the same TCP packets are lost as UDP packets in others, and no TCP packets in those."""
+    case, rate = "TCP loss 1 %", 1 * PERCENT
+    link = replace(WIDE, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate))
+    over_tcp = bench.tcp(link, duration, Protocol.TCP)
+    counters = over_tcp.report.forward
+    n = counters.loss_drops + counters.delivered
+    arrived = {packet.mark for packet in packets(over_tcp.left) if packet.source[0] == SERVER[0]}
+    sent = [packet.mark for packet in packets(over_tcp.right) if packet.source[0] == SERVER[0]][:n]
+    lost = {number for number, mark in enumerate(sent) if mark not in arrived}
+    wanted = {number for number in _stream(bench, link, n, seed=1).flows["forward"].missing if number < n}
+    untouched = bench.tcp(link, 1.0, Protocol.HQ).report.forward
+    differ = len(lost ^ wanted)
+    return [
+        _share(case, f"of {n} packets, run over TCP", counters.loss_drops / n, rate, n),
+        figure(case, "not lost in both, TCP and UDP, same seed", [differ], "packets", "0", differ == 0),
+        figure(case, "run over QUIC", [untouched.loss_drops], "packets", "0", untouched.loss_drops == 0),
+        *lag(case, over_tcp),
+    ]
+
+
+# ---- times ----------------------------------------------------------------------------------
+
+
+def _silences(path: Path, source: str) -> list[tuple[float, float]]:
+    times = [packet.time for packet in packets(path) if packet.source[0] == source]
+    return [(before, after) for before, after in pairwise(times) if after - before > GAP]
+
+
+def blackhole(bench: Bench, hole: Blackhole) -> list[Figure]:
+    """Silences in the traces, against the times that were asked for and those that the report tells."""
+    case = f"blackhole {hole.direction}"
+    seen = _stream(bench, replace(WIDE, scenario="blackhole", blackhole=hole), round(PER_SECOND * 2.5))
+    first = next(packet.time for packet in packets(seen.left) if packet.source[0] == CLIENT[0])
+    cycle = hole.on + hole.off
+    expected = [(first + hole.on + cycle * turn, first + cycle * (turn + 1)) for turn in range(hole.repeat)]
+    told = [(interval.begin, interval.end) for interval in seen.report.blackholes]
+    figures = []
+    for way, path, source, dark in (
+        ("forward", seen.left, SERVER[0], hole.direction is not Towards.SERVER),
+        ("return", seen.right, CLIENT[0], hole.direction is not Towards.CLIENT),
+    ):
+        silences = _silences(path, source)
+        wanted = hole.repeat if dark else 0
+        count = len(silences)
+        figures.append(figure(case, f"{way}: silences", [count], "times", f"{wanted}", count == wanted))
+        for name, times in (("as asked", expected), ("as told", told)):
+            errors = [
+                abs(found - time) / MS
+                for silence, interval in zip(silences, times, strict=False)
+                for found, time in zip(silence, interval, strict=True)
+            ]
+            if errors:
+                passed = max(errors) <= TIMING_BAR
+                figures.append(figure(case, f"{way}: {name}", errors, "ms", f"max <= {TIMING_BAR:.0f}", passed))
+    return [*figures, *lag(case, seen)]
+
+
+def rebind(bench: Bench, version: int, *, address: bool, n: int = 200) -> list[Figure]:
+    """Source addresses and ports that the server sees, and answers that come back."""
+    case = f"rebind IPv{version} {'address' if address else 'port'}"
+    asked = Rebind(0.5, 1.0, address=address)
+    seen = bench.ping(replace(TEN, scenario="rebind", rebind=asked), version, n)
+    client, server = CLIENT[version == 6], SERVER[version == 6]
+    at_client = [packet for packet in packets(seen.left) if packet.source[0] == client]
+    at_server = [packet for packet in packets(seen.right) if packet.destination[0] == server]
+    changes = [after.time for before, after in pairwise(at_server) if before.source != after.source]
+    expected = int((at_client[-1].time - at_client[0].time - asked.first) / 1.0) + 1
+    due = [at_client[0].time + asked.first + turn + TEN.return_delay for turn in range(len(changes))]
+    late = [(change - time) / MS for change, time in zip(changes, due, strict=True)]
+    addresses = {packet.source[0] for packet in at_server}
+    wanted = expected + 1 if address else 1
+    inside = {packet.source for packet in at_client} | {
+        packet.destination for packet in packets(seen.left) if packet.source[0] == server
+    }
+    told = [one.outside for rebinding in seen.report.rebinds[:expected] for one in rebinding.mappings]
+    unseen = {*told} - {_text(packet.source) for packet in at_server}
+    lost = n - len(seen.round_trips)
+    bar = f"-1 to {PING_GAP + TIMING_BAR:.0f}"
+    return [
+        figure(case, "changes at the server", [len(changes)], "times", f"{expected}", len(changes) == expected),
+        figure(case, "seen after", late, "ms", bar, all(-1 <= one <= PING_GAP + TIMING_BAR for one in late)),
+        figure(case, "addresses at the server", [len(addresses)], "", f"{wanted}", len(addresses) == wanted),
+        figure(case, "addresses and ports at the client", [len(inside)], "", "1", len(inside) == 1),
+        figure(case, "told and not seen", [len(unseen)], "", "0", not unseen),
+        figure(case, f"answers lost of {n}", [lost], "packets", f"<= {2 * expected}", lost <= 2 * expected),
+        *lag(case, seen),
+    ]
+
+
+def _text(endpoint: tuple[str, int]) -> str:
+    host, port = endpoint
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+# ---- a competing flow -----------------------------------------------------------------------
+
+
+def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
+    """A stream of half the rate beside the kernel's TCP: both share the link, and fill it."""
+    case = "tcp-cross-traffic"
+    link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
+    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward_rate, duration)])
+    flow, report = seen.flows["forward"], seen.report.cross_traffic
+    wire = rate_in_trace(seen.left) / MBPS
+    goodput = report.goodput / MBPS if report else 0.0
+    steady = [8 * count / MBPS for count in report.per_second[2:-2]] if report else []
+    delivered = flow.received / flow.sent / PERCENT
+    ended = report is not None and report.end - report.begin >= duration
+    return [
+        figure(case, "both on the link", [wire], "Mbit/s", "10 +-1 %", abs(wire / 10 - 1) <= 1 * PERCENT),
+        figure(case, "TCP goodput", [goodput], "Mbit/s", "3.5 to 6.5", 3.5 <= goodput <= 6.5 and ended),
+        figure(case, "TCP goodput by second", steady, "Mbit/s"),
+        figure(case, "stream of 5 Mbit/s: delivered", [delivered], "%", ">= 80", delivered >= 80),
+        *lag(case, seen),
+    ]
+
+
+def scenarios(bench: Bench) -> Iterator[list[Figure]]:
+    """All of them."""
+    for rate in (30 * PERCENT, 2 * PERCENT):
+        yield drop_rate(bench, rate)
+        yield corrupt_rate(bench, rate, CorruptionMode.BYTE)
+    yield corrupt_rate(bench, 2 * PERCENT, CorruptionMode.LOSS)
+    yield droplist(bench)
+    yield tcp_losses(bench)
+    for direction in Towards:
+        yield blackhole(bench, Blackhole(0.5, 0.3, 2, direction))
+    for version in (4, 6):
+        for address in (False, True):
+            yield rebind(bench, version, address=address)
+    yield cross_traffic(bench)
