@@ -18,11 +18,12 @@ from interop.errors import HarnessFault, MachineError
 from interop.model import ImageFacts, Implementation
 from interop.recipes import (
     BASE,
-    ENDPOINT_BASE,
+    BASES,
     HOST_CERTIFICATES,
     SIMULATOR,
     Recipe,
     build_context,
+    find_base,
     find_recipe,
     recipe_of,
 )
@@ -188,16 +189,18 @@ class Images:
         return replace(found, source="built") if found else None
 
     def _make_bases(self, recipe: Recipe) -> None:
-        with self._bases:
-            if "BASE" in recipe.arguments:
-                self.ensure_base()
-            if "ENDPOINT_BASE" in recipe.arguments:
-                base = find_recipe(self._root, "endpoint-base", ENDPOINT_BASE)
-                if not self._built(base):
-                    self._build_now(base)
+        """What the recipe starts from and is built in, and what these start from."""
+        if "BASE" in recipe.arguments:
+            self.ensure_base()
+        for argument in sorted(BASES.keys() & recipe.arguments.keys()):
+            base = find_base(self._root, argument)
+            if not self._built(base):
+                self._make_bases(base)
+                self._build_now(base)
 
     def _build(self, recipe: Recipe) -> ImageFacts:
-        self._make_bases(recipe)
+        with self._bases:
+            self._make_bases(recipe)
         return self._build_now(recipe)
 
     def _build_now(self, recipe: Recipe) -> ImageFacts:

@@ -15,8 +15,10 @@ from interop.errors import MachineError
 
 BASE = "quicsat/base:trixie"
 """Debian 13, from which all images built here start."""
-ENDPOINT_BASE = "endpoints/base"
-NO_ENDPOINTS = ("base", "TEMPLATE")
+BASES = {"ENDPOINT_BASE": ("endpoint-base", "endpoints/base"), "RUST_BASE": ("rust-base", "endpoints/base-rust")}
+"""Build argument -> name and folder of the image of ours that it stands for: what endpoints start from, what some are
+built in."""
+NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders of endpoints/ that are not one."""
 SIMULATOR = "ns3-scenarios"
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
@@ -60,9 +62,13 @@ def find_recipe(root: Path, name: str, folder: str) -> Recipe:
     arguments: dict[str, str] = {}
     if "BASE" in asked:
         arguments["BASE"] = BASE
-    if "ENDPOINT_BASE" in asked:
-        arguments["ENDPOINT_BASE"] = find_recipe(root, "endpoint-base", ENDPOINT_BASE).tag
+    arguments |= {argument: find_base(root, argument).tag for argument in BASES if argument in asked}
     return Recipe(name, dockerfile.parent, arguments)
+
+
+def find_base(root: Path, argument: str) -> Recipe:
+    """How to build the image that a build argument in ``BASES`` stands for; raises :class:`MachineError`."""
+    return find_recipe(root, *BASES[argument])
 
 
 def recipe_of(root: Path, name: str, folder: str) -> Recipe:

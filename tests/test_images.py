@@ -63,10 +63,12 @@ class FakeStore:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with three folders to build from, and a mmdebstrap that writes its suite."""
+    """A checkout with folders to build from, and a mmdebstrap that writes its suite."""
     for folder, arguments in (
         ("endpoints/base", "BASE"),
+        ("endpoints/base-rust", "BASE"),
         ("endpoints/quic-go", "BASE ENDPOINT_BASE"),
+        ("endpoints/quinn", "RUST_BASE ENDPOINT_BASE"),
         ("ns3-scenarios", "BASE"),
     ):
         path = tmp_path / "checkout" / folder
@@ -143,6 +145,23 @@ def test_dockerfile_gets_the_arguments_it_asks_for(root: Path) -> None:
     _images(store, root)[0].ensure(IMPLEMENTATION)
     assert store.arguments["endpoint-base"] == {"BASE": BASE}
     assert store.arguments["quic-go"]["ENDPOINT_BASE"] in store.here
+
+
+def test_what_an_endpoint_is_built_in_is_made_before_it_and_once(root: Path) -> None:
+    quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
+    store = FakeStore()
+    images, _ = _images(store, root)
+    images.ensure(quinn)
+    made = [line for line in store.log if line.startswith(("import", "build"))]
+    assert made == ["import trixie", "build endpoint-base", "build rust-base", "build quinn"]
+    assert set(store.arguments["quinn"].values()) <= store.here
+    store.log.clear()
+    (root / "endpoints/quinn/main.rs").write_text("changed", encoding="utf-8")
+    images.ensure(quinn)
+    assert [line for line in store.log if line.startswith("build")] == ["build quinn"]
+    (root / "endpoints/base-rust/lib.rs").write_text("changed", encoding="utf-8")
+    images.ensure(quinn)
+    assert [line for line in store.log if line.startswith("build")] == ["build quinn", "build rust-base", "build quinn"]
 
 
 def test_policy_build_neither_pulls_nor_takes_the_public_image(root: Path) -> None:
@@ -261,7 +280,9 @@ def test_simulator_is_built_and_tagged(root: Path) -> None:
 
 def test_expected_are_what_ensure_gets(root: Path) -> None:
     images, _ = _images(FakeStore(), root)
-    got = {"simulator": images.ensure_simulator().reference, "quic-go": images.ensure(IMPLEMENTATION).reference}
+    quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
+    got = {"simulator": images.ensure_simulator().reference}
+    got |= {one.name: images.ensure(one).reference for one in (IMPLEMENTATION, quinn)}
     assert expected(root) == got
 
 

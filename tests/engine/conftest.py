@@ -50,7 +50,7 @@ def image_ids(daemon: Daemon) -> Mapping[str, str]:
     missing = [name for name, image in found.items() if image is None]
     if missing:
         pytest.skip(f"IMAGES ARE MISSING, nothing of tests/engine was run; `./run.py images build {' '.join(missing)}`")
-    base = recipes.find_recipe(ROOT, "endpoint-base", recipes.ENDPOINT_BASE).tag
+    base = recipes.find_base(ROOT, "ENDPOINT_BASE").tag
     dockerfile = f'FROM {base}\nCOPY run.sh /run.sh\nENTRYPOINT ["/bin/bash", "/run.sh"]\n'
     context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
     hostile = daemon.build(context, HOSTILE, {}, lambda _line: None)
