@@ -23,7 +23,7 @@ NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 SIMULATOR = "ns3-scenarios"
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 """Certificate authorities that this machine trusts beyond the usual ones; behind some proxies a build needs them."""
-NOT_OF_THE_IMAGE = frozenset({"ca", "__pycache__", ".git"})
+NOT_OF_THE_IMAGE = frozenset({"ca", "target", "__pycache__", ".git"})
 """Names inside a folder that are neither sent to the daemon nor part of the digest."""
 
 

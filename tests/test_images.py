@@ -362,7 +362,7 @@ def test_digest_changes_with_the_folder(folder: Path, change: Callable[[Path], N
 def test_digest_changes_with_arguments_and_not_with_leftovers_or_time(folder: Path) -> None:
     tag = Recipe("x", folder, {"BASE": "a"}).tag
     assert tag != Recipe("x", folder, {"BASE": "b"}).tag
-    for leftover in ("ca/site.crt", "__pycache__/x.pyc", "README.md"):
+    for leftover in ("ca/site.crt", "__pycache__/x.pyc", "target/debug", "README.md"):
         (folder / leftover).parent.mkdir(exist_ok=True)
         (folder / leftover).write_text("", encoding="utf-8")
     (folder / "Dockerfile").touch()
