@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = quic-go or aioquic or picoquic
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site soak clean
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -49,6 +49,12 @@ bench-parallel: images  ## the same pairs alone and side by side: time saved, an
 
 bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
 	$(PYTHON) bench/site.py
+
+bench-trace: setup-dev  ## how long two traces of 10 MiB take, beside pyshark with one pass per query
+	$(PYTHON) bench/trace.py
+
+mutate: setup-dev  ## 1,000 damaged traces: none may end in an exception, in a hang or in a number
+	$(PYTHON) bench/mutate.py
 
 soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
 	$(PYTHON) bench/soak.py

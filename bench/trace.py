@@ -1,0 +1,105 @@
+"""How long it takes to understand the traces of a 10 MiB run: our way, and the QUIC Interop Runner's.
+
+    make bench-trace                  # a transfer that is made for it in memory
+    .venv/bin/python bench/trace.py results/latest/quic-go_picoquic/terrestrial/1
+
+Ours: both traces walked, taken apart and matched, all series and facts, the series written. Theirs: the three questions
+that a measurement asks (how many handshakes, which versions, first and last 1-RTT packet), each with a pyshark
+FileCapture of its own, as in trace.py of the QUIC Interop Runner; no series, no loss, one side. Seconds are those of
+processors, children included.
+"""
+
+# ruff: noqa: T201 - a script
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import pyshark
+
+from interop.emulation import EmulatedLink
+from interop.facts import facts
+from interop.model import Protocol
+from interop.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
+from interop.series import save
+from interop.trace import key_lines
+from interop.units import MBPS, MIB, MS
+
+LINK = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
+FROM_SERVER = "(quic && !icmp) && (ip.src==193.167.100.100 || ipv6.src==fd00:cafe:cafe:100::100)"
+LIMIT, FACTOR = 2.5, 10
+"""Seconds that ours may take, and how many times as long theirs must."""
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """What a piece of work costs all processors together."""
+    before = sum(os.times()[:4])
+    work()
+    return sum(os.times()[:4]) - before
+
+
+def ours(directory: Path) -> int:
+    """All facts and series of a run; how many facts there are."""
+    found = states(directory, Protocol.HQ)
+    series = read_run(directory, Protocol.HQ, LINK, found).series()
+    save(series, directory)
+    return len(facts(series))
+
+
+def theirs(directory: Path) -> int:
+    """The questions of one measurement; how many packets answered the last."""
+    _ask(directory / SERVER_TRACE, directory, f"{FROM_SERVER} && quic.long.packet_type == 0")
+    _ask(directory / SERVER_TRACE, directory, f"{FROM_SERVER} && quic.long.packet_type")
+    return _ask(directory / CLIENT_TRACE, directory, f"{FROM_SERVER} && quic.header_form==0")
+
+
+def _ask(trace: Path, directory: Path, question: str) -> int:
+    keys = directory / "keys.log"
+    keys.write_text("".join(f"{line}\n" for line in key_lines(*(directory / log for log in KEY_LOGS))))
+    capture = pyshark.FileCapture(
+        str(trace),
+        display_filter=question,
+        override_prefs={"tls.keylog_file": str(keys)},
+        disable_protocol="http3",
+        decode_as={"udp.port==443": "quic"},
+    )
+    packets = [packet.sniff_time for packet in capture]
+    capture.close()
+    return len(packets)
+
+
+def simulated(directory: Path) -> None:
+    """A 10 MiB run of aioquic's client and server, in memory."""
+    from tests.simulated import Link, transfer
+
+    transfer([10 * MIB], Link(delay=15 * MS, queue=26)).write(directory)
+
+
+def main() -> int:
+    """Print both, and whether the bar is reached."""
+    with tempfile.TemporaryDirectory(prefix="bench-trace-") as name:
+        directory = Path(name)
+        if len(sys.argv) > 1:
+            shutil.copytree(sys.argv[1], directory, dirs_exist_ok=True)
+        else:
+            simulated(directory)
+        sizes = sum((directory / trace).stat().st_size for trace in (CLIENT_TRACE, SERVER_TRACE)) / MIB
+        best = min(cpu_seconds(lambda: ours(directory)) for _ in range(3))
+        found = f"all series and {ours(directory)} facts"
+        print(f"ours, traces of {sizes:.0f} MiB, {found}: {best:.2f} s of one core, best of 3")
+        slow = cpu_seconds(lambda: theirs(directory))
+        print(f"pyshark, 3 queries with one pass each: {slow:.2f} s, {slow / best:.0f} times as long")
+        reached = best < LIMIT and slow > FACTOR * best
+        print(f"below {LIMIT} s and {FACTOR} times as fast: {'yes' if reached else 'NO'}")
+        return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
