@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from signal import Signals
 
-from interop.columns import Form, Trace
+from interop.columns import Form, Integers, Trace
 from interop.connections import handshakes
 from interop.model import Deadline, ErrorCode, Evidence, Exit, File, Outcome, Role, SimulatorReport, TestCase, Verdict
 from interop.streams import arrived_bytes
@@ -154,6 +154,13 @@ def _names(names: Sequence[str]) -> str:
 
 
 # ---- traces ---------------------------------------------------------------------------------
+
+
+def frames_of(trace: Trace, rows: Integers) -> str:
+    """``frame 7`` or ``frames 7, 9, 12 and 4 more``: as Wireshark numbers them."""
+    numbers = list(dict.fromkeys(trace.frame[rows].tolist()))
+    shown = ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
+    return f"frame {shown}" if len(numbers) == 1 else f"frames {shown}"
 
 
 def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:

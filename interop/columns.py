@@ -288,14 +288,16 @@ class Trace:
 def direction(source: str, source_port: int, target: str, target_port: int) -> bool | None:
     """Whether a UDP packet comes from the server; None if it is no packet between client and server.
 
-    Addresses decide where they are those of the contract, the server's port elsewhere (real links).
+    Addresses decide where they are those of the contract, the server's port elsewhere (real links, and behind a NAT).
+    Between the contract's own addresses the server may have another port, of a preferred address, but none below 1024.
 
     >>> direction("fd00:cafe:cafe:100:0:0:0:100", 443, "fd00:cafe:cafe:0::100", 4433)
     True
     """
-    if QUIC_PORT not in (source_port, target_port):
-        return None
     ends = ip_address(source), ip_address(target)
+    of_contract = CLIENT_ADDRESSES & {*ends} and SERVER_ADDRESSES & {*ends} and min(source_port, target_port) > 1023
+    if QUIC_PORT not in (source_port, target_port) and not of_contract:
+        return None
     if any(end in SIMULATOR_ADDRESSES for end in ends):
         return None
     if ends[0] in SERVER_ADDRESSES or ends[1] in CLIENT_ADDRESSES:

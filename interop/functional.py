@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from interop import checks, handshake_checks, path_checks
+from interop import checks, handshake_checks, network_checks, path_checks, session_checks
 from interop.columns import Trace
 from interop.model import Check, ErrorCode, Outcome, Rules, TestCase, Verdict
 
@@ -64,10 +64,6 @@ def _one_connection(seen: Observation) -> Verdict | None:
     return _handshakes(seen) or _version_1(seen)
 
 
-def _handshake(seen: Observation) -> Verdict | None:
-    return handshake_checks.no_retry(seen.client) or _one_connection(seen)
-
-
 def _multiconnect(seen: Observation) -> Verdict | None:
     files = len(seen.case.file_sizes)
     if seen.upstream:
@@ -75,16 +71,72 @@ def _multiconnect(seen: Observation) -> Verdict | None:
     return handshake_checks.multiconnect(seen.client, files) or _version_1(seen)
 
 
+def _zero_rtt(seen: Observation) -> Verdict | None:
+    return session_checks.zero_rtt_upstream(seen.client) if seen.upstream else session_checks.zero_rtt(seen.client)
+
+
+def _rebinding(seen: Observation, *, address: bool = False) -> Verdict | None:
+    round_trip = seen.case.link.round_trip_delay
+    return path_checks.rebinding(
+        seen.client, seen.server, address=address, round_trip=round_trip, upstream=seen.upstream
+    )
+
+
+def _migration(seen: Observation) -> Verdict | None:
+    round_trip = seen.case.link.round_trip_delay
+    return path_checks.migration(seen.client, seen.server, round_trip=round_trip, upstream=seen.upstream)
+
+
+def _after(first: Judge, then: Judge) -> Judge:
+    return lambda seen: first(seen) or then(seen)
+
+
+def _two_connections(seen: Observation) -> Verdict | None:
+    return _handshakes(seen, 2) or _version_1(seen)
+
+
 CHECKS: Mapping[Check, Judge] = {
     Check.VERSION_NEGOTIATION: lambda seen: handshake_checks.version_negotiation(seen.client, upstream=seen.upstream),
-    Check.HANDSHAKE: _handshake,
+    Check.HANDSHAKE: _after(lambda seen: handshake_checks.no_retry(seen.client), _one_connection),
     Check.TRANSFER: _one_connection,
-    Check.HTTP3: lambda seen: _one_connection(seen) or (None if seen.upstream else handshake_checks.http3(seen.client)),
+    Check.LONG_RTT: _after(_one_connection, lambda seen: session_checks.long_rtt(seen.client, upstream=seen.upstream)),
+    Check.CHACHA20: _after(_one_connection, lambda seen: session_checks.chacha20(seen.client, upstream=seen.upstream)),
+    Check.MULTIPLEXING: _after(_one_connection, lambda seen: session_checks.multiplexing(seen.client)),
+    Check.RETRY: _after(_one_connection, lambda seen: handshake_checks.retry(seen.client, upstream=seen.upstream)),
+    Check.RESUMPTION: _after(
+        _two_connections, lambda seen: session_checks.resumption(seen.client, upstream=seen.upstream)
+    ),
+    Check.ZERO_RTT: _after(_two_connections, _zero_rtt),
+    Check.HTTP3: _after(_one_connection, lambda seen: None if seen.upstream else handshake_checks.http3(seen.client)),
+    Check.KEY_UPDATE: _after(
+        _one_connection, lambda seen: session_checks.key_update(seen.client, seen.server, upstream=seen.upstream)
+    ),
+    Check.ECN: _after(
+        lambda seen: handshake_checks.no_retry(seen.client) or _one_connection(seen),
+        lambda seen: network_checks.ecn(seen.client, seen.server, upstream=seen.upstream),
+    ),
+    Check.AMPLIFICATION_LIMIT: _after(
+        _one_connection, lambda seen: network_checks.amplification_limit(seen.server, upstream=seen.upstream)
+    ),
     Check.MULTICONNECT: _multiconnect,
-    Check.IPV6: lambda seen: (
-        path_checks.ipv6(seen.client, seen.server, upstream=seen.upstream) or _one_connection(seen)
+    Check.IPV6: _after(
+        lambda seen: path_checks.ipv6(seen.client, seen.server, upstream=seen.upstream), _one_connection
     ),
     Check.VERSION_2: lambda seen: handshake_checks.version_2(seen.client, seen.server),
+    Check.REBINDING: _after(_one_connection, _rebinding),
+    Check.ADDRESS_REBINDING: _after(_one_connection, lambda seen: _rebinding(seen, address=True)),
+    Check.MIGRATION: _after(_one_connection, _migration),
 }
-NEED_KEYS: frozenset[Check] = frozenset()
+NEED_KEYS = frozenset(
+    {
+        Check.MULTIPLEXING,
+        Check.RESUMPTION,
+        Check.KEY_UPDATE,
+        Check.ECN,
+        Check.AMPLIFICATION_LIMIT,
+        Check.REBINDING,
+        Check.ADDRESS_REBINDING,
+        Check.MIGRATION,
+    }
+)
 """Checks that look into packets that only the endpoints' keys open."""

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from interop.checks import failed
-from interop.columns import Form, Integers, Trace
-from interop.connections import connections, handshakes
+from interop.checks import failed, frames_of
+from interop.columns import Form, Trace
+from interop.connections import handshakes
 from interop.model import ErrorCode, Verdict
 
 VERSION_1, VERSION_2 = 1, 0x6B3343CF
 """RFC 9000, section 15; RFC 9369, section 3.1."""
-
-
-def _frames(trace: Trace, rows: Integers) -> str:
-    """``frame 7`` or ``frames 7, 9, 12 and 4 more``: as Wireshark numbers them."""
-    numbers = list(dict.fromkeys(trace.frame[rows].tolist()))
-    shown = ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
-    return f"frame {shown}" if len(numbers) == 1 else f"frames {shown}"
 
 
 # ---- versions -------------------------------------------------------------------------------
@@ -41,8 +34,8 @@ def version_negotiation(client: Trace, *, upstream: bool = False) -> Verdict | N
     if fits.any():
         return None
     reason = (
-        f"Version Negotiation ({_frames(client, answers)}) does not return the connection ids of the client's first "
-        f"packet ({_frames(client, ours[:1])})."
+        f"Version Negotiation ({frames_of(client, answers)}) does not return the connection ids of the client's first "
+        f"packet ({frames_of(client, ours[:1])})."
     )
     return failed(ErrorCode.VERSION_NEGOTIATION, reason)
 
@@ -63,7 +56,7 @@ def version_2(client: Trace, server: Trace) -> Verdict | None:
             reason = f"The {side} sent no {kind} packet of version 0x{wanted:08x}; there were {found}."
             return failed(ErrorCode.WRONG_VERSION, reason)
         if form is Form.HANDSHAKE and not right.all():
-            reason = f"The {side} sent Handshake packets of version 1 after all: {_frames(trace, rows[~right])}."
+            reason = f"The {side} sent Handshake packets of version 1 after all: {frames_of(trace, rows[~right])}."
             return failed(ErrorCode.WRONG_VERSION, reason)
     return None
 
@@ -76,7 +69,39 @@ def no_retry(client: Trace) -> Verdict | None:
     rows = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
     if not len(rows):
         return None
-    return failed(ErrorCode.UNEXPECTED_RETRY, f"The server sent a Retry ({_frames(client, rows)}); none was asked for.")
+    return failed(
+        ErrorCode.UNEXPECTED_RETRY, f"The server sent a Retry ({frames_of(client, rows)}); none was asked for."
+    )
+
+
+def retry(client: Trace, *, upstream: bool = False) -> Verdict | None:
+    """Whether the client came back with the token of the server's Retry, and went on counting its packets.
+
+    RFC 9000, section 17.2.5: the token is not empty, the client's next Initials have it and are sent to the Retry's
+    source connection id, and their packet numbers go on. Upstream does not look at the id; for it, all Initials without
+    a token were sent before the Retry.
+    """
+    retries = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
+    if not len(retries):
+        return failed(ErrorCode.RETRY_MISSING, "The server sent no Retry.")
+    if not client.token[retries].all():
+        reason = f"A Retry has no token ({frames_of(client, retries[client.token[retries] == 0])})."
+        return failed(ErrorCode.RETRY_TOKEN, reason)
+    initials = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
+    before = initials[client.token[initials] == 0] if upstream else initials[initials < retries[0]]
+    back = initials[client.token[initials] != 0] if upstream else initials[initials > retries[0]]
+    back = back if upstream else back[np.isin(client.token[back], client.token[retries])]
+    if not len(back) or client.token[back[0]] not in client.token[retries]:
+        return failed(ErrorCode.RETRY_TOKEN, f"No Initial has the token of the Retry ({frames_of(client, retries)}).")
+    highest = int(client.number[before].max()) if len(before) else -1
+    if client.number[back[0]] <= highest:
+        now, where = client.number[back[0]], frames_of(client, back[:1])
+        reason = f"After the Retry the packet number is {now} ({where}), and was {highest} before."
+        return failed(ErrorCode.PACKET_NUMBER_RESET, reason)
+    if not upstream and client.dcid[back[0]] not in client.scid[retries]:
+        reason = f"The Initial with the token ({frames_of(client, back[:1])}) is not sent to the Retry's connection id."
+        return failed(ErrorCode.RETRY_TOKEN, reason)
+    return None
 
 
 def server_ids(server: Trace, expected: int = 1) -> Verdict | None:
@@ -94,10 +119,9 @@ def multiconnect(client: Trace, files: int) -> Verdict | None:
     Packets are lost in these tests, and a client may give an attempt up and begin another. Where nothing could be
     decrypted the connections that the server answered are counted.
     """
-    of = connections(client).of
     packets = client.frames.packet
     answers = packets[client.from_server[packets] & (client.frames.stream % 4 == 0)]
-    carrying = len({*of[answers].tolist()} - {-1}) if len(answers) else handshakes(client)
+    carrying = len({*client.connection[answers].tolist()} - {-1}) if len(answers) else handshakes(client)
     if carrying >= files:
         return None
     reason = f"{files} files came over {carrying} connections, not over one each ({handshakes(client)} were answered)."

@@ -11,10 +11,22 @@ class Check(StrEnum):
     VERSION_NEGOTIATION = "version negotiation"
     HANDSHAKE = "handshake"
     TRANSFER = "transfer"
+    LONG_RTT = "long rtt"
+    CHACHA20 = "chacha20"
+    MULTIPLEXING = "multiplexing"
+    RETRY = "retry"
+    RESUMPTION = "resumption"
+    ZERO_RTT = "0-rtt"
     HTTP3 = "http3"
+    KEY_UPDATE = "key update"
+    ECN = "ecn"
+    AMPLIFICATION_LIMIT = "amplification limit"
     MULTICONNECT = "multiconnect"
     IPV6 = "ipv6"
     VERSION_2 = "version 2"
+    REBINDING = "rebinding"
+    ADDRESS_REBINDING = "address rebinding"
+    MIGRATION = "migration"
 
 
 class Rules(StrEnum):

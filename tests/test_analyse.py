@@ -13,7 +13,19 @@ import pytest
 from interop import analyse as module
 from interop.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.metrics import METRICS
-from interop.model import Deadline, ErrorCode, Evidence, Exit, File, Implementation, Measurement, Outcome, Run, Verdict
+from interop.model import (
+    Check,
+    Deadline,
+    ErrorCode,
+    Evidence,
+    Exit,
+    File,
+    Implementation,
+    Measurement,
+    Outcome,
+    Run,
+    Verdict,
+)
 from interop.series import FILE_NAME, load
 from tests.test_checks import CASE, DONE, KILLED, REPORT
 from tests.test_pcap import mutate
@@ -271,3 +283,32 @@ def test_nothing_but_the_series_is_written(directory: Path) -> None:
     assert sorted(directory.rglob("*")) == sorted([*before, directory / FILE_NAME])
     shutil.rmtree(directory / "client")
     assert judged(directory)[0].outcome is Outcome.SUCCEEDED
+
+
+# ---- functional tests -----------------------------------------------------------------------
+
+LAGGED = replace(REPORT, lag_max=0.5)
+
+
+def functional(directory: Path, check: Check, **changes: object) -> Verdict:
+    run = replace(RUN, test_case=replace(CASE, check=check))
+    verdict, measurement = analyse(run, replace(EVIDENCE, **changes), directory)  # type: ignore[arg-type]
+    assert measurement is None
+    return verdict
+
+
+def test_a_functional_test_is_passed_or_failed_without_numbers(directory: Path) -> None:
+    assert functional(directory, Check.HANDSHAKE).outcome is Outcome.SUCCEEDED
+    assert functional(directory, Check.RETRY).code is ErrorCode.RETRY_MISSING
+    assert functional(directory, Check.HANDSHAKE, downloaded=()).code is ErrorCode.FILE_MISSING
+
+
+def test_a_link_behind_the_clock_excuses_a_functional_test_that_failed_and_spoils_none_that_passed(
+    directory: Path,
+) -> None:
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED).outcome is Outcome.SUCCEEDED
+    assert functional(directory, Check.RETRY, simulator=LAGGED).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, downloaded=()).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, client=Exit(1)).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=None).code is ErrorCode.SIMULATOR_FAILED
+    assert code(directory, simulator=LAGGED) is ErrorCode.SIMULATOR_LAG

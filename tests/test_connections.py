@@ -1,11 +1,11 @@
-"""Connections are told apart, whatever ids and addresses their packets have."""
+"""Connections are counted rightly, whatever ids and addresses their packets have."""
 
 from __future__ import annotations
 
 import pytest
 
 from interop.columns import Form
-from interop.connections import connections, handshakes
+from interop.connections import handshakes
 from tests.test_checks import connection, initial
 from tests.traces import Row, columns
 
@@ -46,44 +46,3 @@ HANDSHAKES: dict[str, tuple[list[Row], int]] = {
 def test_handshakes_are_counted(name: str) -> None:
     rows, expected = HANDSHAKES[name]
     assert handshakes(columns(*rows)) == expected
-    assert sum(connections(columns(*rows)).answered) == expected
-
-
-def one_rtt(from_server: bool, dcid: str, path: str = "p") -> Row:
-    return Row(0, from_server, dcid=dcid, path=path)
-
-
-OF: dict[str, tuple[list[Row], list[int]]] = {
-    "by connection id": (
-        [*connection(1), *connection(2), *(one_rtt(True, f"c{i}") for i in (1, 2)), one_rtt(False, "server1")],
-        [0, 0, 0, 1, 1, 1, 0, 1, 0],
-    ),
-    "by path": (
-        [*connection(1, "", "p"), *connection(2, "", "q"), *(one_rtt(True, "", path) for path in "pqx")],
-        [0, 0, 0, 1, 1, 1, 0, 1, 1],
-    ),
-    "by what was begun last": (
-        [*connection(1, ""), one_rtt(True, ""), *connection(2, ""), one_rtt(True, ""), one_rtt(False, "server1")],
-        [0, 0, 0, 0, 1, 1, 1, 1, 0],
-    ),
-    "after an address change": ([*connection(1), one_rtt(False, "new", "other")], [0, 0, 0, 0]),
-    "long headers": (
-        [
-            *connection(1),
-            *connection(2),
-            Row(0, False, Form.HANDSHAKE, scid="c1", dcid="server1"),
-            Row(0, True, Form.HANDSHAKE, scid="server2", dcid="c2"),
-            Row(0, False, Form.ZERO_RTT, scid="c2", dcid="first2"),
-        ],
-        [0, 0, 0, 1, 1, 1, 0, 1, 1],
-    ),
-    "before any": ([one_rtt(True, "a"), *connection(1)], [-1, 0, 0, 0]),
-}
-
-
-@pytest.mark.parametrize("name", OF)
-def test_each_packet_has_its_connection(name: str) -> None:
-    rows, expected = OF[name]
-    found = connections(columns(*rows))
-    assert found.of.tolist() == expected
-    assert found.begin == tuple(expected.index(each) for each in range(max(expected) + 1))

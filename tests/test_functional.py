@@ -30,7 +30,7 @@ def judged(
 def test_every_name_has_a_check_and_every_functional_test_a_name() -> None:
     assert set(CHECKS) == set(Check)
     known = load_known_test_cases(ROOT / "testcases").values()
-    assert {case.check for case in known} <= {None, *Check}
+    assert {case.check for case in known} == {None, *Check}
 
 
 def test_a_measurement_has_nothing_to_pass() -> None:

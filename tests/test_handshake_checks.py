@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from interop import handshake_checks as checks
 from interop.columns import Form
 from interop.handshake_checks import VERSION_2
@@ -65,6 +67,43 @@ def test_no_retry() -> None:
     assert fails(checks.no_retry(asked), ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")
 
 
+def asking(number: int, token: str = "", dcid: str = "first") -> Row:
+    return initial(False, "c", dcid, number=number, token=token)
+
+
+def retry(token: str = "t") -> Row:
+    return Row(0, True, Form.RETRY, scid="new", dcid="c", token=token)
+
+
+def test_retry() -> None:
+    good = columns(asking(0), retry(), asking(1, "t", "new"))
+    assert checks.retry(good) is None
+    assert checks.retry(good, upstream=True) is None
+    earlier = columns(asking(0, "of an earlier connection"), retry(), asking(1, "t", "new"))
+    assert checks.retry(earlier) is None
+    assert fails(checks.retry(earlier, upstream=True), ErrorCode.RETRY_TOKEN, "No Initial has the token")
+
+
+@pytest.mark.parametrize("upstream", [False, True])
+def test_a_retry_that_fails(upstream: bool) -> None:
+    none = checks.retry(columns(asking(0), asking(1, "t")), upstream=upstream)
+    assert fails(none, ErrorCode.RETRY_MISSING, "sent no Retry")
+    empty = checks.retry(columns(asking(0), retry(""), asking(1)), upstream=upstream)
+    assert fails(empty, ErrorCode.RETRY_TOKEN, "A Retry has no token (frame 2)")
+    ignored = checks.retry(columns(asking(0), retry(), asking(1)), upstream=upstream)
+    assert fails(ignored, ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frame 2)")
+    other = checks.retry(columns(asking(0), retry(), asking(1, "u", "new")), upstream=upstream)
+    assert fails(other, ErrorCode.RETRY_TOKEN, "No Initial has the token")
+    again = checks.retry(columns(asking(0), asking(1), retry(), asking(1, "t", "new")), upstream=upstream)
+    assert fails(again, ErrorCode.PACKET_NUMBER_RESET, "number is 1 (frame 4), and was 1 before")
+
+
+def test_the_initial_after_a_retry_goes_to_its_connection_id() -> None:
+    elsewhere = columns(asking(0), retry(), asking(1, "t"))
+    assert fails(checks.retry(elsewhere), ErrorCode.RETRY_TOKEN, "(frame 3) is not sent to the Retry's connection id")
+    assert checks.retry(elsewhere, upstream=True) is None
+
+
 def test_ids_of_the_server() -> None:
     two = columns(*connection(1), initial(True, "other", "c1"))
     assert checks.server_ids(two, 2) is None
@@ -72,7 +111,7 @@ def test_ids_of_the_server() -> None:
 
 
 def file_over(number: int) -> list[Row]:
-    return [*connection(number), Row(0, True, dcid=f"c{number}", frames=[(0, 0, 10)])]
+    return [*connection(number), Row(0, True, connection=number, frames=[(0, 0, 10)])]
 
 
 def test_multiconnect() -> None:
@@ -82,7 +121,7 @@ def test_multiconnect() -> None:
     assert checks.multiconnect(columns(*connection(1), *connection(2)), 2) is None  # nothing decrypted
     one = checks.multiconnect(columns(*file_over(1), *connection(2)), 2)
     assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connections, not over one each (2 were answered)")
-    requests = columns(*file_over(1), *connection(2), Row(0, False, dcid="server2", frames=[(0, 0, 10)]))
+    requests = columns(*file_over(1), *connection(2), Row(0, False, connection=2, frames=[(0, 0, 10)]))
     assert checks.multiconnect(requests, 2) is not None  # asked for and not answered
 
 

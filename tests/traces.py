@@ -246,6 +246,9 @@ class Row:
     """(kind, first, second, text)."""
     messages: Sequence[tuple[int, int]] = ()
     """TLS messages that end here: (kind, size)."""
+    acks: Sequence[tuple[int, int, int, int]] = ()
+    """(largest, ECT(0), ECT(1), CE)."""
+    connection: int = 0
 
 
 @dataclass
@@ -259,8 +262,8 @@ class _Names:
 NOBODY = QuicConnection("", (), 0, "", "", False, False, {}, {})
 
 
-def columns(*rows: Row, connection: QuicConnection = NOBODY) -> Trace:
-    """A trace with these packets, all of one connection."""
+def columns(*rows: Row, connections: Sequence[QuicConnection] = (NOBODY,)) -> Trace:
+    """A trace with these packets."""
     ids, paths, tokens, texts = _Names({"": 0}), _Names(), _Names({"": 0}), _Names({"": 0})
     crypto = _rows(((index, *each) for index, row in enumerate(rows) for each in row.crypto), 3)
     messages = _rows(((index, *each) for index, row in enumerate(rows) for each in row.messages), 3)
@@ -288,21 +291,27 @@ def columns(*rows: Row, connection: QuicConnection = NOBODY) -> Trace:
         length=integers(row.size for row in rows),
         key_phase=integers(row.key_phase for row in rows),
         generation=integers(max(row.key_phase, 0) for row in rows),
-        connection=integers(0 for row in rows),
+        connection=integers(row.connection for row in rows),
         token=integers(tokens(row.token) for row in rows),
         eliciting=np.array([bool(row.frames) or row.eliciting for row in rows], dtype=np.bool_),
         frames=StreamFrames(table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.zeros(len(frames), dtype=np.bool_)),
         crypto=CryptoFrames.of(**dict(zip(("packet", "offset", "length"), crypto.T, strict=True))),
-        acks=AckFrames.of(),
+        acks=_acks(rows),
         ack_ranges=AckRanges.of(),
         signals=Signals.of(**dict(zip(("packet", "kind", "first", "second", "text"), signals.T, strict=True))),
         messages=Messages.of(**dict(zip(("packet", "kind", "size"), messages.T, strict=True))),
-        connections=(connection,) if rows else (),
+        connections=tuple(connections) if rows else (),
         paths=tuple(paths.known),
         connection_ids=tuple(ids.known),
         tokens=tuple(tokens.known),
         texts=tuple(texts.known),
     )
+
+
+def _acks(rows: Sequence[Row]) -> AckFrames:
+    table = _rows(((index, *each) for index, row in enumerate(rows) for each in row.acks), 5)
+    marks = dict(zip(("packet", "largest", "ect0", "ect1", "ce"), table.T, strict=True))
+    return AckFrames.of(**marks, **dict.fromkeys(("delay", "ranges", "start"), np.zeros(len(table))))
 
 
 def _rows(rows: Iterable[Sequence[int]], width: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
