@@ -160,6 +160,7 @@ def _measure(reading: Reading, series: Series, evidence: Evidence, test_case: Te
         "efficiency": metrics.efficiency(rate, test_case.link.forward_rate) if rate is not None else None,
         "sent_per_useful_byte": metrics.sent_per_useful_byte(reading.ends.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
+        "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
     if not reading.cut:
         values |= {"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss}

@@ -38,6 +38,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("loss_forward", "1", "Share of packets lost, forward (queue and link)", "lower"),
     Metric("loss_return", "1", "Share of packets lost, return (queue and link)", "lower"),
     Metric("queue_loss", "1", "Share of packets dropped by the queue, forward", "lower"),
+    Metric("cross_traffic_goodput", "bit/s", "Goodput of the TCP flow on the same link", "higher"),
     Metric("retransmitted", "1", "Share of the response bytes sent that had been sent before", "lower"),
     Metric("spurious", "1", "Share of the response bytes arrived that had arrived before", "lower"),
     Metric("time_to_2_mb", "s", "Time to 2 MB", "lower"),
@@ -132,6 +133,11 @@ def tcp_handshake_time(client: TcpTrace) -> float | None:
 def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
     """UDP payload that the server sent (``server``: its side of the link) per byte of the files."""
     return int(server.size[server.from_server].sum()) / size if size else None
+
+
+def cross_traffic_goodput(report: SimulatorReport) -> float | None:
+    """What the receiver of a TCP flow on the same link had acknowledged, over its time; bit/s; None without one."""
+    return report.cross_traffic.goodput if report.cross_traffic else None
 
 
 def queue_loss(report: SimulatorReport) -> float | None:

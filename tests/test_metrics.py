@@ -9,7 +9,7 @@ import pytest
 from interop import metrics
 from interop.columns import Form
 from interop.metrics import METRICS
-from interop.model import LinkCounters, SimulatorReport
+from interop.model import CrossTrafficReport, LinkCounters, SimulatorReport
 from tests.traces import Row, columns, datagram_columns
 
 CLIENT = columns(
@@ -59,6 +59,9 @@ def test_shares_of_what_was_sent() -> None:
     counters = LinkCounters(received=200, delivered=190, queue_drops=8, loss_drops=2)
     report = SimulatorReport(0, True, 0, 0, 0, counters, replace(counters, queue_drops=99))
     assert metrics.queue_loss(report) == 0.04
+    assert metrics.cross_traffic_goodput(report) is None
+    beside = CrossTrafficReport(0, 8, 5_000_000, 5e6, (), 3500, 12)
+    assert metrics.cross_traffic_goodput(replace(report, cross_traffic=beside)) == 5e6
 
 
 def test_the_registry_is_complete() -> None:

@@ -1,0 +1,39 @@
+"""Functional tests at the real engine: quic-go and aioquic pass the quick ones, and each is judged by what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from interop.model import Outcome
+from interop.store import load
+from tests.engine.test_command import call
+
+BOTH = "quic-go,aioquic"
+QUICK = ("H", "R", "S", "Z", "L2")
+
+
+@pytest.mark.timeout(600)
+def test_the_quick_ones_pass_by_the_rfcs(image_ids: Mapping[str, str], tmp_path: Path) -> None:
+    """Handshake, resumption, Retry, 0-RTT and a transfer with 2 % loss, each way round."""
+    directory = tmp_path / "r"
+    status, out, err = call("run", "-s", BOTH, "-c", BOTH, "-t", *QUICK, "-l", directory, "--images", "local")
+    results = load(directory).result_set.results
+    found = {(each.server, each.client, each.test_case): each.verdict.reason for each in results}
+    assert len(results) == 4 * len(QUICK)
+    assert {key: reason for key, reason in found.items() if reason} == {}
+    assert status == 0, err
+    assert "20/20" in out
+
+
+def test_what_is_not_there_is_told(image_ids: Mapping[str, str], tmp_path: Path) -> None:
+    """aioquic does not mark its packets, and says so with 127; upstream's rules can be asked for."""
+    directory = tmp_path / "r"
+    pair = ("-s", "quic-go", "-c", "aioquic")
+    status, out, err = call("run", *pair, "-t", "E", "3", "--strict-upstream", "-l", directory, "--images", "local")
+    outcomes = {result.test_case: result.verdict.outcome for result in load(directory).result_set.results}
+    assert outcomes == {"ecn": Outcome.UNSUPPORTED, "http3": Outcome.SUCCEEDED}
+    assert status == 0, err
+    assert "--strict-upstream" in out
