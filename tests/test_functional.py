@@ -11,6 +11,8 @@ from interop.columns import Form, Trace
 from interop.functional import CHECKS, NEED_KEYS, Observation, judge
 from interop.inventory import load_known_test_cases
 from interop.model import Check, ErrorCode, Outcome, Rules, Verdict
+from interop.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+from interop.trace import key_lines, read
 from tests.test_checks import CASE, connection, initial, is_fault
 from tests.traces import Row, columns
 
@@ -79,3 +81,26 @@ def test_as_many_connections_as_files_exactly_so_for_upstream() -> None:
     assert judged(Check.MULTICONNECT, two, two, files=2, upstream=True) is None
     assert judged(Check.MULTICONNECT, three, three, files=2, upstream=True) is not None
     assert judged(Check.MULTICONNECT, two, two, files=3) is not None
+
+
+def recorded(name: str, check: Check) -> Verdict | None:
+    """A run of aioquic against itself, judged."""
+    directory = ROOT / "tests" / "data" / name
+    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    client, server = (read(directory / trace, keys) for trace in (CLIENT_TRACE, SERVER_TRACE))
+    return judge(Observation(replace(CASE, check=check), client, server, bool(keys)))
+
+
+def test_recorded_runs() -> None:
+    assert recorded("retry", Check.RETRY) is None
+    assert recorded("retry", Check.IPV6) is None
+    assert recorded("retry", Check.MULTIPLEXING) is None
+    assert recorded("lossy", Check.HANDSHAKE) is None
+    asked = recorded("retry", Check.HANDSHAKE)
+    assert is_fault(asked, Outcome.FAILED, ErrorCode.UNEXPECTED_RETRY, "a Retry (frame 2)")
+    plain = recorded("lossy", Check.RETRY)
+    assert is_fault(plain, Outcome.FAILED, ErrorCode.RETRY_MISSING, "sent no Retry")
+    unmarked = recorded("lossy", Check.ECN)
+    assert is_fault(unmarked, Outcome.FAILED, ErrorCode.ECN, "none of its 12 packets")
+    still = recorded("many", Check.KEY_UPDATE)
+    assert is_fault(still, Outcome.FAILED, ErrorCode.KEY_UPDATE_MISSING, "none of them with updated keys")
