@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from interop import checks, metrics
+from interop.causes import Scene, explain, explain_tcp
 from interop.errors import HarnessFault
 from interop.events import Ends
 from interop.facts import facts
@@ -62,7 +64,20 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     if verdict is None:
         return _judged(run, evidence, reading, series)
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
-    return verdict, _loss_only(reading) if measured else None
+    return _explained(verdict, run, evidence, reading, series), _loss_only(reading) if measured else None
+
+
+def _explained(verdict: Verdict, run: Run, evidence: Evidence, reading: Reading, series: Series) -> Verdict:
+    """The verdict on a run that did not succeed, with what its traces say of the cause."""
+    size = sum(file.size for file in evidence.offered)
+    if isinstance(reading.ends, TcpEnds):
+        cause, sentence = explain_tcp(reading.ends, series, size)
+    else:
+        killed = evidence.client is not None and evidence.client.killed
+        duration = evidence.phases.get("transfer", 0.0)
+        scene = Scene(reading.ends, series, size, run.test_case.link.forward_rate, killed, duration)
+        cause, sentence = explain(scene)
+    return replace(verdict, reason=f"{verdict.reason} {sentence}".rstrip(), cause=cause)
 
 
 def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> tuple[Verdict, Measurement | None]:

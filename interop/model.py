@@ -34,6 +34,7 @@ from interop.stack import Implementation as Implementation
 from interop.stack import Protocol as Protocol
 from interop.stack import Role as Role
 from interop.stack import Variant as Variant
+from interop.verdicts import Cause as Cause
 from interop.verdicts import ErrorCode as ErrorCode
 from interop.verdicts import Outcome as Outcome
 from interop.verdicts import Verdict as Verdict

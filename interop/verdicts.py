@@ -79,6 +79,28 @@ class ErrorCode(StrEnum):
     HARNESS_FAULT = "harness-fault"
 
 
+class Cause(StrEnum):
+    """What the traces say of why a run did not succeed; finer than its code."""
+
+    NONE = ""
+    """The traces need not or cannot tell."""
+    NOTHING_SENT = "nothing-sent"
+    SERVER_SILENT = "server-silent"
+    HANDSHAKE_INCOMPLETE = "handshake-incomplete"
+    CLOSED_BY_CLIENT = "closed-by-client"
+    CLOSED_BY_SERVER = "closed-by-server"
+    NO_REQUEST = "no-request"
+    NO_RESPONSE = "no-response"
+    IDLE_TIMEOUT = "idle-timeout"
+    FLOW_CONTROL = "flow-control"
+    CONGESTION_CONTROL = "congestion-control"
+    SLOW_RECEIVER = "slow-receiver"
+    SERVER_STOPPED = "server-stopped"
+    TOO_SLOW = "too-slow"
+    ALL_ARRIVED = "all-arrived"
+    """The response is whole on the wire, so what failed came after it."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Outcome of a run with its reason."""
@@ -86,4 +108,5 @@ class Verdict:
     outcome: Outcome
     code: ErrorCode = ErrorCode.NONE
     reason: str = ""
-    """One sentence."""
+    """One sentence; a second one tells the cause, if there is one."""
+    cause: Cause = Cause.NONE

@@ -14,6 +14,7 @@ from interop import analyse as module
 from interop.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.metrics import METRICS
 from interop.model import (
+    Cause,
     Check,
     Deadline,
     ErrorCode,
@@ -163,7 +164,8 @@ def test_a_link_that_was_not_right_excuses_the_pair(tmp_path: Path) -> None:
 
 def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
     verdict, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED)
-    assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, "The client had not finished after 60 s.")
+    reason = "The client had not finished after 60 s. All 1000 B of the response had arrived at the client after 5.0 s."
+    assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason, Cause.ALL_ARRIVED)
     assert measurement is not None
     known = {name: value for name, value in measurement.values.items() if name in FIRST}
     assert known == pytest.approx({"loss_forward": 1 / 6, "loss_return": 0.0})

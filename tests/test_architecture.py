@@ -24,12 +24,12 @@ LAYERS = (
     # one concern each
     "admission archive connections daemon documents host inputs lock packets pcap",
     "qlog quantities recipes schema.document streams variants",
-    "checks images implementations link_entries link_words links links.simulator plan reaper tcp trace",  # verbs
+    "checks closes images implementations link_entries link_words links links.simulator plan reaper tcp trace",  # verbs
     "entries events facts handshake_checks links.cross metrics session_checks",
     "path_checks",
     "network_checks",
     "checkup functional inventory links.ns3 links.real stock store tcp_events",
-    "export foreign reading transfer",
+    "causes export foreign reading transfer",
     "compliance",
     "runner",
     "analyse campaign doctor tables",  # phases
