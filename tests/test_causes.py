@@ -55,7 +55,7 @@ def scene(
     traces, datagrams = [], []
     for side in both:
         side.sort(key=lambda entry: entry[0])
-        traces.append(columns(*(row for _, row, _ in side), connection=facts))
+        traces.append(columns(*(row for _, row, _ in side), connections=(facts,)))
         datagrams.append(datagram_columns([(time, row.from_server, number) for time, row, number in side]))
     forward, back = follow(datagrams[1], datagrams[0], forward=True), follow(datagrams[0], datagrams[1], forward=False)
     ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, (DELAY, DELAY))
