@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from bench.variants import distance, effects
+from variants import distance, effects
 
 
 def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
