@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -27,6 +27,9 @@ from interop.store import Journal
 from interop.transfer import Interrupted
 
 T = TypeVar("T")
+
+WAKE = 0.25
+"""Seconds after which a signal is noticed at the latest."""
 
 
 class Campaign:
@@ -78,9 +81,12 @@ class Campaign:
         self._side_by_side(wanted.values(), check)
         return offenders
 
-    def carry_out(self, plan: Iterable[Run], not_compliant: set[tuple[str, Role]]) -> None:
+    def carry_out(
+        self, plan: Iterable[Run], not_compliant: set[tuple[str, Role]], tried: Mapping[Run, int] | None = None
+    ) -> None:
         """All runs, begun in this order, and at the end those again, alone, that neighbours have disturbed.
 
+        ``tried``: how many attempts of a run there have been, in a campaign that is continued.
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
         disturbed: list[tuple[Run, int]] = []
@@ -93,7 +99,8 @@ class Campaign:
                 return
             with self._admission.turn(run) as turn:
                 try:
-                    result = runner.carry_out(run, neighbours=(lambda: turn.most_neighbours) if together else None)
+                    attempt = (tried or {}).get(run, 0) + 1
+                    result = runner.carry_out(run, attempt, (lambda: turn.most_neighbours) if together else None)
                 except DisturbedError as again:
                     disturbed.append((run, again.attempt))
                     self._admission.disturbed()
@@ -125,6 +132,8 @@ class Campaign:
 
         with ThreadPoolExecutor(len(self._runners)) as pool:
             futures = [pool.submit(labour, runner) for runner in self._runners]
+            while wait(futures, WAKE).not_done:
+                pass  # signals may reach any thread, but are handled in this one, which has to be awake for that
         faults = [fault for future in futures if (fault := future.exception()) is not None]
         if faults:
             raise next((fault for fault in faults if not isinstance(fault, Interrupted)), faults[0])

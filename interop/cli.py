@@ -13,15 +13,16 @@ import secrets
 import shutil
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from interop import (
     __version__,
     export,
     functional_table,
     inventory,
+    options,
     pictures,
     plan,
     results_command,
@@ -32,11 +33,12 @@ from interop.errors import HarnessFault, InputError, UserError
 from interop.model import Outcome, ResultSet, Rules, Run, RunResult
 from interop.names import printable
 from interop.parser import Parser
-from interop.units import mbit_per_s, percent, seconds
+from interop.progress import Progress
+
+if TYPE_CHECKING:
+    from interop.measure import Finished
 
 SUCCESS, FAILURE, MACHINE = 0, 1, 3
-MOST_TESTBEDS = 32
-"""Beyond this the real-time budget of a simulator is too short to be of use."""
 EXAMPLES = """\
 examples:
   run.py -s quic-go -c aioquic -t sat        one server, one client, one link (options: run.py run --help)
@@ -58,11 +60,11 @@ def main(root: Path, arguments: Sequence[str] | None = None, draw: pictures.Draw
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an odd locale must not end in a traceback
-    options = _parser(root).parse_args(words)
-    options.draw = draw or pictures.cannot_draw
-    logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
+    given = _parser(root).parse_args(words)
+    given.draw = draw or pictures.cannot_draw
+    logging.basicConfig(level=logging.DEBUG if given.debug else logging.WARNING, format="%(name)s: %(message)s")
     try:
-        return int(options.act(options, root))
+        return int(given.act(given, root))
     except UserError as error:
         _say(str(error))
         return error.exit_status
@@ -100,9 +102,10 @@ def _parser(root: Path) -> argparse.ArgumentParser:
         return sub
 
     run = command("run", _run, "measure: carry out a plan and show its results")
-    _add_selection(run)
-    _add_execution(run, root)
-    _add_selection(command("plan", _plan, "show what would be run, in order, and touch nothing"))
+    options.add_selection(run)
+    options.add_execution(run)
+    options.add_resume(command("resume", _resume, "continue a campaign exactly as it began"))
+    options.add_selection(command("plan", _plan, "show what would be run, in order, and touch nothing"))
     listing = command("list", _list, "show what can be named: test cases, implementations")
     listing.add_argument("what", nargs="?", choices=("tests", "implementations"), help="one of them only")
     show = command("show", _show, "show the matrices of a campaign again")
@@ -126,170 +129,145 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_selection(parser: argparse.ArgumentParser) -> None:
-    several = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME"}
-    parser.add_argument("-s", "--server", help="implementations that serve", **several)  # type: ignore[arg-type]
-    parser.add_argument("-c", "--client", help="implementations that fetch", **several)  # type: ignore[arg-type]
-    parser.add_argument("-t", "--test", help="test cases, abbreviations or YAML files", **several)  # type: ignore[arg-type]
-    parser.add_argument(
-        "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE", help="use another image"
-    )
-    parser.add_argument("--repetitions", type=int, metavar="N", help="instead of the test cases' own")
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="of a transfer, instead of the test cases' own"
-    )
-    parser.add_argument(
-        "--strict-upstream", action="store_true", help="judge functional tests by the QUIC Interop Runner's own rules"
-    )
-    parser.add_argument("--seed", type=int, metavar="N", help="of the links' losses; drawn and recorded if not given")
-
-
-def _add_execution(parser: argparse.ArgumentParser, root: Path) -> None:
-    parser.add_argument("-l", "--log-dir", type=Path, metavar="DIR", help="campaign directory; default: results/<date>")
-    parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
-    parser.add_argument("-f", "--save-files", action="store_true", help="keep the files of runs that do not succeed")
-    parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
-    parser.add_argument(
-        "--images", choices=("auto", "local", "pull", "build"), default="auto", help="where images come from"
-    )
-    parser.add_argument(
-        "--parallel",
-        type=_testbeds,
-        default=1,
-        metavar="N|auto",
-        help="runs at the same time, each in a testbed of its own; auto: as many as the CPUs have time for",
-    )
-    parser.add_argument("--no-qlog", action="store_true", help="ask the endpoints for no qlog, which slows some down")
-    parser.add_argument("--skip-compliance-check", action="store_true", help="trust the images")
-
-
-def _testbeds(word: str) -> int | None:
-    """A number of testbeds; None for ``auto``."""
-    if word.casefold() == "auto":
-        return None
-    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
-        return int(word)
-    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
-    raise argparse.ArgumentTypeError(message)
-
-
 # ---- commands -------------------------------------------------------------------------------
 
 
-def _select(options: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
+def _select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
     selection = plan.choose(
         inventory.load_implementations(root / "implementations.json"),
         inventory.load_known_test_cases(root / "testcases"),
         inventory.load_test_cases,
-        servers=options.server,
-        clients=options.client,
-        tests=options.test,
-        images=options.replace,
+        servers=given.server,
+        clients=given.client,
+        tests=given.test,
+        images=given.replace,
     )
-    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    seed = secrets.randbelow(2**31) if given.seed is None else given.seed
     runs = plan.make_plan(
         selection.servers,
         selection.clients,
         selection.test_cases,
-        repetitions=options.repetitions,
-        timeout=options.timeout,
-        rules=Rules.UPSTREAM if options.strict_upstream else Rules.STANDARD,
+        repetitions=given.repetitions,
+        timeout=given.timeout,
+        rules=Rules.UPSTREAM if given.strict_upstream else Rules.STANDARD,
         seed=seed,
     )
     return selection, runs, seed
 
 
-def _run(options: argparse.Namespace, root: Path) -> int:
+def _run(given: argparse.Namespace, root: Path) -> int:
     from interop import images, measure
 
-    selection, runs, seed = _select(options, root)
-    if options.json:
-        _check_target(options.json)
+    selection, runs, seed = _select(given, root)
+    if given.json:
+        _check_target(given.json)
     settings = measure.Settings(
         url=_daemon_url(),
         root=root,
         results=root / "results",
-        directory=options.log_dir,
-        policy=images.Policy(options.images),
+        directory=given.log_dir,
+        policy=images.Policy(given.images),
         seed=seed,
         command=tuple(sys.argv),
-        check_compliance=not options.skip_compliance_check,
-        qlog=not options.no_qlog,
-        keep_files=options.save_files,
-        testbeds=options.parallel,
+        check_compliance=not given.skip_compliance_check,
+        qlog=not given.no_qlog,
+        keep_files=given.save_files,
+        testbeds=given.parallel,
     )
     if lost := plan.left_out(selection.servers, selection.clients):
         _say(lost)
-    progress = _Progress(runs)
-    finished = measure.measure(selection, runs, settings, _say, progress.show)
+    return _conclude(measure.measure(selection, runs, settings, _say, _telling(runs)), given)
+
+
+def _resume(given: argparse.Namespace, root: Path) -> int:
+    from interop import images, measure
+
+    if given.json:
+        _check_target(given.json)
+    local = images.Policy.LOCAL
+    settings = measure.Settings(_daemon_url(), root, root / "results", None, local, 0, (), testbeds=given.parallel)
+    retry = [Outcome(word) for word in given.retry]
+    return _conclude(measure.resume(given.directory, retry, settings, _say, _telling), given)
+
+
+def _telling(runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+    """What tells of each result of ``runs``."""
+    progress = Progress(runs)
+    return lambda result, finished: _say(progress.line(result, finished))
+
+
+def _conclude(finished: Finished, given: argparse.Namespace) -> int:
+    """Show and write what a campaign came to; the exit status."""
     results = finished.record.result_set
-    _print_results(results, markdown=options.markdown)
-    if options.json:
-        export.write_json(options.json, export.to_qir_se(results, _log_dir(finished.directory, options.json)))
+    _print_results(results, markdown=given.markdown)
+    if given.json:
+        export.write_json(given.json, export.to_qir_se(results, _log_dir(finished.directory, given.json)))
     print(f"\nResults: {finished.directory}")
+    have = f"{len(results.results)} of {results.manifest.planned_runs} runs are finished and kept"
+    more = f"continue with `./run.py resume {finished.directory}`"
     if finished.signal is not None:
-        _say(f"stopped by signal {finished.signal}; {len(results.results)} of {len(runs)} runs are finished and kept")
+        _say(f"stopped by signal {finished.signal}; {have}; {more}")
         return 128 + finished.signal
     if finished.fault:
-        _say(finished.fault)
+        _say(f"{finished.fault}\n{have}; {more}")
         return MACHINE
     return _status(results)
 
 
-def _plan(options: argparse.Namespace, root: Path) -> int:
-    selection, runs, _ = _select(options, root)
+def _plan(given: argparse.Namespace, root: Path) -> int:
+    selection, runs, _ = _select(given, root)
     print(tables.plan(runs))
     if lost := plan.left_out(selection.servers, selection.clients):
         print(lost)
     return SUCCESS
 
 
-def _list(options: argparse.Namespace, root: Path) -> int:
-    if options.what in (None, "tests"):
+def _list(given: argparse.Namespace, root: Path) -> int:
+    if given.what in (None, "tests"):
         print(tables.test_cases(inventory.load_known_test_cases(root / "testcases").values()))
-    if options.what in (None, "implementations"):
+    if given.what in (None, "implementations"):
         print(tables.implementations(inventory.load_implementations(root / "implementations.json").values()))
     return SUCCESS
 
 
-def _show(options: argparse.Namespace, _root: Path) -> int:
+def _show(given: argparse.Namespace, _root: Path) -> int:
     from interop import store
 
-    record = store.load(options.directory)
+    record = store.load(given.directory)
     for warning in record.warnings:
         _say(warning)
-    _print_results(record.result_set, markdown=options.markdown)
+    _print_results(record.result_set, markdown=given.markdown)
     return _status(record.result_set)
 
 
-def _results(options: argparse.Namespace, root: Path) -> int:
+def _results(given: argparse.Namespace, root: Path) -> int:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    report = options.carry_out(options, inventory.load_implementations(root / "implementations.json"), width)
+    report = given.carry_out(given, inventory.load_implementations(root / "implementations.json"), width)
     for warning in report.warnings:
         _say(warning)
     print(report.text)
     return int(report.status)
 
 
-def _export(options: argparse.Namespace, _root: Path) -> int:
+def _export(given: argparse.Namespace, _root: Path) -> int:
     from interop import store
 
-    _check_target(options.file)
-    results = store.load(options.directory).result_set
-    convert = export.to_qir if options.format == "qir" else export.to_qir_se
-    export.write_json(options.file, convert(results, _log_dir(options.directory, options.file)))
+    _check_target(given.file)
+    results = store.load(given.directory).result_set
+    convert = export.to_qir if given.format == "qir" else export.to_qir_se
+    export.write_json(given.file, convert(results, _log_dir(given.directory, given.file)))
     return SUCCESS
 
 
-def _analyse(options: argparse.Namespace, _root: Path) -> int:
+def _analyse(given: argparse.Namespace, _root: Path) -> int:
     from interop import reanalysis
 
-    print(reanalysis.carry_out(options.directories))
+    print(reanalysis.carry_out(given.directories))
     return SUCCESS
 
 
-def _site(options: argparse.Namespace, root: Path) -> int:
-    print(site_command.carry_out(options, root, _say))
+def _site(given: argparse.Namespace, root: Path) -> int:
+    print(site_command.carry_out(given, root, _say))
     return SUCCESS
 
 
@@ -306,18 +284,18 @@ def _log_dir(directory: Path, file: Path) -> str:
     return os.path.relpath(directory.resolve(), file.resolve().parent)
 
 
-def _images(options: argparse.Namespace, root: Path) -> int:
+def _images(given: argparse.Namespace, root: Path) -> int:
     from interop import images_command
 
-    request = images_command.Request(options.action, options.names, _daemon_url(), root, tuple(sys.argv))
-    report = images_command.carry_out(request, _say, lambda runs: _Progress(runs).show)
+    request = images_command.Request(given.action, given.names, _daemon_url(), root, tuple(sys.argv))
+    report = images_command.carry_out(request, _say, _telling)
     print(report.text)
     if report.signal is not None:
         return 128 + report.signal
     return MACHINE if report.missing else FAILURE if report.failed else SUCCESS
 
 
-def _doctor(_options: argparse.Namespace, root: Path) -> int:
+def _doctor(_given: argparse.Namespace, root: Path) -> int:
     from interop import doctor, recipes
 
     worst = SUCCESS
@@ -329,7 +307,7 @@ def _doctor(_options: argparse.Namespace, root: Path) -> int:
     return worst
 
 
-def _clean(_options: argparse.Namespace, _root: Path) -> int:
+def _clean(_given: argparse.Namespace, _root: Path) -> int:
     from interop import daemon, lock
 
     here = daemon.Daemon(_daemon_url(), "clean")
@@ -340,35 +318,6 @@ def _clean(_options: argparse.Namespace, _root: Path) -> int:
 
 
 # ---- what a person sees ---------------------------------------------------------------------
-
-
-class _Progress:
-    """One line per finished run on the standard error output, with what is left."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._left = Counter(run.test_case.name for run in runs)
-        self._total = len(runs)
-        self._spent: dict[str, list[float]] = {}
-
-    def show(self, result: RunResult, finished: int) -> None:
-        self._left[result.test_case] -= 1
-        self._spent.setdefault(result.test_case, []).append(sum(result.evidence.phases.values()))
-        name = f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
-        _say(f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}")
-
-    def _rest(self) -> str:
-        """How long the rest takes if it goes on like this; test cases not yet met like the slowest one so far."""
-        means = {name: sum(spent) / len(spent) for name, spent in self._spent.items()}
-        slowest = max(means.values())
-        left = sum(count * means.get(name, slowest) for name, count in self._left.items())
-        return f"  about {seconds(left)} left" if left else ""
-
-
-def _in_words(result: RunResult) -> str:
-    verdict, measurement = result.verdict, result.measurement
-    if verdict.outcome is Outcome.SUCCEEDED and measurement is not None and "goodput" in measurement.values:
-        return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
-    return tables.printable(f"{verdict.outcome}: {verdict.reason}")
 
 
 def _print_results(results: ResultSet, *, markdown: bool) -> None:

@@ -7,9 +7,9 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop import __version__, images
@@ -20,9 +20,10 @@ from interop.errors import HarnessFault, MachineError
 from interop.links.ns3 import Ns3Backend
 from interop.load import Meter
 from interop.lock import exclusive
-from interop.model import ImageFacts, Implementation, Manifest, Role, Run, RunResult
+from interop.model import ImageFacts, Implementation, Manifest, Outcome, Role, Run, RunResult
 from interop.plan import Selection
 from interop.reaper import watched_over
+from interop.resume import Rest, pinned_images, rest_of
 from interop.runner import Conditions
 from interop.schema.document import Record
 from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
@@ -79,41 +80,101 @@ def measure(
 
     Raises :class:`UserError` if nothing could be started; what stops a campaign later is told in the return value.
     """
+    with _ours(settings, say) as ours:
+        facts = _images(ours.daemon, selection, settings, say)
+        with _signals(ours):
+            directory = _directory(settings)
+            say(f"results: {_shown(directory)}")
+            manifest = _manifest(ours.daemon.campaign, selection, plan, settings, facts)
+            with Journal.create(directory, manifest) as journal:
+                return _carry_out(Rest(tuple(plan), {}), ours, settings, facts, journal, say, done)
+
+
+def resume(
+    directory: Path,
+    retry: Collection[Outcome],
+    settings: Settings,
+    say: Callable[[str], None],
+    begin: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
+) -> Finished:
+    """Continue the campaign in ``directory`` as it began: the same plan, seeds, images and options.
+
+    Runs that ended by a fault of ours are made again, and those with an outcome in ``retry``. ``begin`` hears what is
+    left to do. Raises :class:`UserError` if nothing could be started, :class:`MachineError` if an image is gone.
+    """
+    with _ours(settings, say) as ours, Journal.open(directory) as journal:
+        record = journal.record()
+        for warning in record.warnings:
+            say(warning)
+        rest = rest_of(record, retry)
+        if not rest.runs:
+            return Finished(directory, record, None)
+        manifest = record.result_set.manifest
+        facts = pinned_images(manifest, rest.runs, ours.daemon.find)
+        with _signals(ours):
+            return _carry_out(rest, ours, _as_begun(settings, manifest), facts, journal, say, begin(rest.runs))
+
+
+def _as_begun(settings: Settings, manifest: Manifest) -> Settings:
+    """The options with which the campaign began."""
+    asked = manifest.options
+    return replace(
+        settings,
+        check_compliance=asked.get("check_compliance", settings.check_compliance),
+        qlog=asked.get("qlog", settings.qlog),
+        keep_files=asked.get("keep_files", settings.keep_files),
+    )
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """A daemon that nobody else uses, and what ends a campaign early."""
+
+    daemon: Daemon
+    stop: threading.Event
+    caught: list[int]
+    """Signals."""
+
+
+@contextmanager
+def _ours(settings: Settings, say: Callable[[str], None]) -> Iterator[_Ours]:
+    """A daemon without leftovers, locked and watched over by a reaper."""
     tshark_version()
     campaign_id = secrets.token_hex(4)
     daemon = Daemon(settings.url, campaign_id)
-    stop, caught = threading.Event(), list[int]()
-    with ExitStack() as stack:
-        stack.enter_context(exclusive(daemon.id, f"campaign {campaign_id}"))
-        stack.enter_context(watched_over(settings.url, campaign_id))
+    with exclusive(daemon.id, f"campaign {campaign_id}"), watched_over(settings.url, campaign_id):
         if removed := daemon.sweep():
             say(f"removed {removed} containers that an earlier campaign had left")
-        facts = _images(daemon, selection, settings, say)
-        stack.enter_context(_signals(stop, caught))
-        directory = _directory(settings)
-        say(f"results: {_shown(directory)}")
-        journal = stack.enter_context(
-            Journal.create(directory, _manifest(campaign_id, selection, plan, settings, facts))
-        )
-        fault = _carry_out(plan, daemon, settings, facts, journal, stop, say, done)
-        complete = not fault and not caught
-        if complete:
-            journal.finish()
-        write_result_json(directory, journal.record().result_set)
-    return Finished(directory, load(directory), caught[0] if caught else None, fault)
+        yield _Ours(daemon, threading.Event(), [])
 
 
 def _carry_out(
-    plan: Sequence[Run],
-    daemon: Daemon,
+    rest: Rest,
+    ours: _Ours,
     settings: Settings,
     facts: Mapping[str, ImageFacts],
     journal: Journal,
-    stop: threading.Event,
+    say: Callable[[str], None],
+    done: Callable[[RunResult, int], None],
+) -> Finished:
+    """Carry out what is left, and write result.json."""
+    fault = _fault_of(rest, ours, settings, facts, journal, say, done)
+    if not fault and not ours.caught:
+        journal.finish()
+    write_result_json(journal.directory, journal.record().result_set)
+    return Finished(journal.directory, load(journal.directory), ours.caught[0] if ours.caught else None, fault)
+
+
+def _fault_of(
+    rest: Rest,
+    ours: _Ours,
+    settings: Settings,
+    facts: Mapping[str, ImageFacts],
+    journal: Journal,
     say: Callable[[str], None],
     done: Callable[[RunResult, int], None],
 ) -> str:
-    """Why the plan could not be carried out to its end; empty if it was, or if a signal ended it."""
+    """Why the rest could not be carried out to its end; empty if it was, or if a signal ended it."""
     finished = 0
 
     def count(result: RunResult) -> None:
@@ -124,10 +185,10 @@ def _carry_out(
     testbeds = settings.testbeds or MOST_TESTBEDS
     meter = Meter()
     conditions = Conditions(
-        daemon=daemon,
-        backend=Ns3Backend(daemon, facts["simulator"].id, testbeds=testbeds),
+        daemon=ours.daemon,
+        backend=Ns3Backend(ours.daemon, facts["simulator"].id, testbeds=testbeds),
         images={name: image.id for name, image in facts.items()},
-        stop=stop,
+        stop=ours.stop,
         parameters={name: os.environ.get(name, "") for name in ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")},
         meter=meter,
         qlog=settings.qlog,
@@ -136,8 +197,13 @@ def _carry_out(
     try:
         way = Campaign(conditions, journal, analyse, say, count, testbeds=testbeds, measured=settings.testbeds is None)
         with meter.watching(), way.open() as campaign:
-            wanted = _roles(plan) if settings.check_compliance else {}
-            campaign.carry_out(plan, campaign.check_compliance(wanted))
+            known = {
+                (each.implementation, each.role): each.compliant for each in journal.record().result_set.compliance
+            }
+            offenders = {who for who, compliant in known.items() if not compliant}
+            if settings.check_compliance:
+                offenders |= campaign.check_compliance(_roles(rest.runs, known))
+            campaign.carry_out(rest.runs, offenders, rest.tried)
     except Interrupted:
         return ""
     except (MachineError, HarnessFault) as error:
@@ -145,11 +211,13 @@ def _carry_out(
     return ""
 
 
-def _roles(plan: Sequence[Run]) -> dict[str, tuple[Implementation, set[Role]]]:
+def _roles(plan: Sequence[Run], known: Collection[tuple[str, Role]]) -> dict[str, tuple[Implementation, set[Role]]]:
+    """Who has to be checked in which roles, without those that were checked before."""
     wanted: dict[str, tuple[Implementation, set[Role]]] = {}
     for run in plan:
         for implementation, role in ((run.server, Role.SERVER), (run.client, Role.CLIENT)):
-            wanted.setdefault(implementation.name, (implementation, set()))[1].add(role)
+            if (implementation.name, role) not in known:
+                wanted.setdefault(implementation.name, (implementation, set()))[1].add(role)
     return wanted
 
 
@@ -193,17 +261,18 @@ def _manifest(
         test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
         images=dict(facts),
         planned_runs=len(plan),
+        options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files")},
     )
 
 
 @contextmanager
-def _signals(stop: threading.Event, caught: list[int]) -> Iterator[None]:
+def _signals(ours: _Ours) -> Iterator[None]:
     """The first signal ends the campaign in order, the second one at once (the reaper cleans up then)."""
 
     def handle(number: int, _frame: object) -> None:
-        caught.append(number)
-        stop.set()
-        if len(caught) > 1:
+        ours.caught.append(number)
+        ours.stop.set()
+        if len(ours.caught) > 1:
             os._exit(128 + number)
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}

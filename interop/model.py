@@ -277,6 +277,8 @@ class Manifest:
     images: dict[str, ImageFacts]
     """By implementation name, and ``simulator``."""
     planned_runs: int
+    options: dict[str, bool] = field(default_factory=dict)
+    """``check_compliance``, ``qlog``, ``keep_files``: how the campaign was asked to run, for whoever continues it."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from interop.transfer import KEPT, Interrupted, Surroundings, transfer
 from interop.units import byte_size
 
 ATTEMPTS = 3
-"""How often a run is tried that ended by our own fault."""
+"""How often in a row a run is tried that ended by our own fault."""
 DAEMON_PATIENCE = 300.0
 """Seconds for which a daemon that has vanished is waited for."""
 FREE_SPACE = 512 * 1024 * 1024
@@ -99,7 +99,9 @@ class Runner:
         Raises :class:`DisturbedError` if those may have disturbed it, :class:`Interrupted` if told to stop,
         :class:`MachineError` if the campaign cannot go on.
         """
-        directory = self._directory / run.path
+        directory, last = self._directory / run.path, attempt + ATTEMPTS - 1
+        if directory.exists():  # of an attempt that is to be repeated, or of one that was killed
+            _move_aside(directory, attempt - 1)
         while True:
             if self._conditions.stop.is_set():
                 raise Interrupted
@@ -110,7 +112,7 @@ class Runner:
                 return result
             if verdict.code is ErrorCode.DISK_FULL:
                 raise MachineError(verdict.reason)
-            if attempt == ATTEMPTS:
+            if attempt == last:
                 self.close()  # whatever was wrong with it, the next run begins with another
                 return result
             self._set_aside(result, directory)
@@ -179,9 +181,7 @@ class Runner:
     def _set_aside(self, result: RunResult, directory: Path) -> None:
         """Keep an attempt that is not the last, and its directory under another name."""
         self._keep(result)
-        aside = directory.with_name(f"{directory.name}.attempt-{result.attempt}")
-        shutil.rmtree(aside, ignore_errors=True)
-        directory.rename(aside)
+        _move_aside(directory, result.attempt)
 
     # ---- where runs happen -----------------------------------------------------------------
 
@@ -230,6 +230,15 @@ class Runner:
                 f"Only {byte_size(free)} are free in {self._directory}; a run needs {byte_size(FREE_SPACE)}. "
                 "What was finished is kept; make room (old campaigns below results/) and start again."
             )
+
+
+def _move_aside(directory: Path, attempt: int) -> None:
+    """Give the directory of an attempt another name; attempt 0 never came to an end and is removed."""
+    aside = directory.with_name(f"{directory.name}.attempt-{attempt}")
+    shutil.rmtree(aside, ignore_errors=True)
+    directory.rename(aside)
+    if not attempt:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def result_of(

@@ -17,7 +17,7 @@ LAYERS = (
     "pictures",
     "columns load names records samples schema.summary",  # nouns of one subject each
     "significance",  # statistics
-    "comparison history overview parser variance",
+    "comparison history options overview parser variance",
     "network protection series tls",  # parts of a trace
     "frames keyring passage",
     "rows",
@@ -31,9 +31,9 @@ LAYERS = (
     "checkup functional inventory links.ns3 links.real stock store tcp_events",
     "causes export foreign reading transfer",
     "compliance",
-    "runner",
+    "resume runner",
     "analyse campaign doctor tables",  # phases
-    "functional_table lists measure reanalysis sheets",
+    "functional_table lists measure progress reanalysis sheets",
     "reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.swap",

@@ -209,6 +209,22 @@ def test_signals(checkout: Checkout, number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
+def test_resume_goes_on_where_it_was_stopped(checkout: Checkout) -> None:
+    def interrupt(life: Life) -> int:
+        checkout.engine.programs["bad"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
+    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")
+    [told] = [line for line in err.splitlines() if "continue with" in line]
+    assert f"./run.py resume {checkout.results.resolve()}" in told
+    status, out, err = checkout("resume", str(checkout.results))
+    assert status == 0
+    assert out.count("5.00") >= 2
+    assert "[1/1] good_bad/tiny/1: 5.00 Mbit/s" in err
+
+
 def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)

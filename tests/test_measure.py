@@ -97,11 +97,11 @@ def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) ->
 def test_a_second_signal_ends_it_at_once() -> None:
     script = """
 import os, signal, threading
-from interop.measure import _signals
-stop = threading.Event()
-with _signals(stop, []):
+from interop.measure import _Ours, _signals
+ours = _Ours(None, threading.Event(), [])
+with _signals(ours):
     os.kill(os.getpid(), signal.SIGTERM)
-    assert stop.is_set()
+    assert ours.stop.is_set()
     print("goes on", flush=True)
     os.kill(os.getpid(), signal.SIGINT)
     print("never", flush=True)

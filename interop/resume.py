@@ -1,0 +1,71 @@
+"""What is left to do of a campaign that was cut short, and with which images; pure but for the look at images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from interop.errors import InputError, MachineError
+from interop.model import ImageFacts, Manifest, Outcome, Run
+from interop.plan import make_plan
+from interop.schema.document import Record
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Runs that are still to be made."""
+
+    runs: tuple[Run, ...]
+    """In the order of the plan."""
+    tried: Mapping[Run, int]
+    """How many attempts of a run there have been."""
+
+
+def plan_of(manifest: Manifest) -> tuple[Run, ...]:
+    """The plan with which a campaign began; InputError if this version of the program would make another one."""
+    known = {implementation.name: implementation for implementation in manifest.implementations}
+    servers, clients = ([known[name] for name in names] for names in (manifest.servers, manifest.clients))
+    plan = make_plan(servers, clients, manifest.test_cases, seed=manifest.seed)
+    if len(plan) != manifest.planned_runs:
+        message = (
+            f"The campaign was planned with {manifest.planned_runs} runs, and this version of the program makes "
+            f"{len(plan)} of it. Continue it with version {manifest.tool_version}, or begin a new one."
+        )
+        raise InputError(message)
+    return plan
+
+
+def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
+    """What has no result yet, what ended by a fault of ours, and what ended with an outcome in ``retry``."""
+    again = {Outcome.ERROR, *retry}
+    done, tried = set(), dict[tuple[str, str, str, int], int]()
+    for result in record.history:
+        key = (result.server, result.client, result.test_case, result.repetition)
+        tried[key] = max(result.attempt, tried.get(key, 0))
+    for result in record.result_set.results:
+        if result.verdict.outcome not in again:
+            done.add((result.server, result.client, result.test_case, result.repetition))
+    keys = {
+        run: (run.server.name, run.client.name, run.test_case.name, run.repetition)
+        for run in plan_of(record.result_set.manifest)
+    }
+    rest = tuple(run for run, key in keys.items() if key not in done)
+    return Rest(rest, {run: tried.get(keys[run], 0) for run in rest})
+
+
+def pinned_images(
+    manifest: Manifest, runs: Sequence[Run], find: Callable[[str], ImageFacts | None]
+) -> dict[str, ImageFacts]:
+    """The very images with which the campaign began, by name; MachineError that names all that are gone."""
+    names = dict.fromkeys(["simulator", *(end.name for run in runs for end in (run.server, run.client))])
+    pinned = {name: manifest.images[name] for name in names if name in manifest.images}
+    gone = [name for name in names if name not in pinned or find(pinned[name].id) is None]
+    if gone:
+        told = ", ".join(f"{name} ({pinned[name].reference} {pinned[name].id[:19]})" if name in pinned else name
+                         for name in gone)  # fmt: skip
+        message = (
+            f"These images are not those of the campaign any more, or gone: {told}. Results of two images are never "
+            "mixed: load the old ones (`docker load`), or begin a new campaign."
+        )
+        raise MachineError(message)
+    return {name: replace(image, source="local") for name, image in pinned.items()}
