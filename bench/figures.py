@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from statistics import median
 
-from traffic import Seen
-
+from bench.traffic import Seen
 from interop.units import MS
 
 NAN = float("nan")

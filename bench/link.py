@@ -18,12 +18,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(ROOT / "bench"))
 
-from figures import LAG_BAR, Figure, figure, lag, show
-from scenarios import scenarios
-from traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
-
+from bench.figures import LAG_BAR, Figure, figure, lag, show
+from bench.scenarios import scenarios
+from bench.traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
 from interop.daemon import Daemon
 from interop.errors import HarnessFault, UserError
 from interop.images import Images, Policy

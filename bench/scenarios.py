@@ -8,9 +8,8 @@ from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 
-from figures import Figure, figure, lag
-from traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
-
+from bench.figures import Figure, figure, lag
+from bench.traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
 from interop.links.ns3 import CLIENT, SERVER
 from interop.model import (
     Blackhole,
@@ -176,12 +175,14 @@ def _arrivals(seen: Seen, link: EmulatedLink, way: str) -> Iterator[tuple[float,
     forward = way == "forward"
     source = SERVER[0] if forward else CLIENT[0]
     sent, arrived = (seen.right, seen.left) if forward else (seen.left, seen.right)
-    marks = {packet.mark for packet in packets(arrived) if packet.source[0] == source}
+    came = {packet.mark: packet.time for packet in packets(arrived) if packet.source[0] == source}
     bits = (SMALL + UDP_IPV4 + PPP) * 8
     takes = link.forward_delay + bits / link.forward_rate if forward else link.return_delay + bits / link.return_rate
+    last = max(came.values())
     for packet in packets(sent):
-        if packet.source[0] == source:
-            yield packet.time + takes, packet.mark in marks
+        # what is later than the last one that came may have been on its way when the simulator was stopped
+        if packet.source[0] == source and packet.time + takes <= last:
+            yield packet.time + takes, packet.mark in came
 
 
 def _misplaced(arrivals: list[tuple[float, bool]], dark: list[tuple[float, float]]) -> list[float]:

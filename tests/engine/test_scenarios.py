@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 
 import pytest
-from figures import Figure
-from scenarios import blackhole, corrupt_rate, cross_traffic, drop_rate, droplist, rebind, tcp_losses
-from traffic import Bench
 
+from bench.figures import Figure
+from bench.scenarios import blackhole, corrupt_rate, cross_traffic, drop_rate, droplist, rebind, tcp_losses
+from bench.traffic import Bench
 from interop.daemon import Daemon
 from interop.links.ns3 import Ns3Backend
 from interop.model import Blackhole, CorruptionMode, Towards
