@@ -25,12 +25,13 @@ sys.path.insert(0, str(ROOT))
 
 from interop import inventory, qlog
 from interop.columns import Floats
-from interop.model import Implementation, Outcome
+from interop.model import Implementation, Outcome, Protocol
+from interop.network import TCP, UDP
 from interop.pcap import check
 from interop.store import load
 from interop.tables import draw
 
-CLIENT = "quic-go"
+CLIENT, TCP_CLIENT = "quic-go", "curl"
 CASE = "variants"
 CAMPAIGNS = ("first", "again")
 BUSY, PATIENCE = 75, 900.0
@@ -100,9 +101,9 @@ def effects(runs: Mapping[str, Sequence[Floats]]) -> list[Effect]:
 # ---- what a run left ------------------------------------------------------------------------
 
 
-def sent(directory: Path) -> Sent:
+def sent(directory: Path, protocol: int) -> Sent:
     """From the server's side of the link, and the server's qlog."""
-    datagrams = check(directory / "sim" / "trace_node_right.pcap").datagrams
+    datagrams = check(directory / "sim" / "trace_node_right.pcap", protocol).datagrams
     times, sizes = datagrams.time[datagrams.from_server], datagrams.size[datagrams.from_server]
     times = times - times[0]
     grid = np.arange(0, times[-1] + STEP, STEP)
@@ -144,7 +145,8 @@ def _words(events: Sequence[qlog.Event]) -> Iterator[str]:
 def measure(implementation: Implementation, folder: Path) -> None:
     """Two campaigns of all variants of one implementation; waits for whoever else uses the engine."""
     for name in CAMPAIGNS:
-        words = ["run", "-s", *names_of(implementation), "-c", CLIENT, "-t", "bench/variants.yaml"]
+        client = TCP_CLIENT if implementation.protocols == (Protocol.TCP,) else CLIENT
+        words = ["run", "-s", *names_of(implementation), "-c", client, "-t", "bench/variants.yaml"]
         words += ["-l", str(folder / name), "--images", "local", "--skip-compliance-check"]
         deadline = time.monotonic() + PATIENCE
         command = [sys.executable, "run.py", *words]
@@ -163,7 +165,8 @@ def runs_of(folder: Path) -> dict[str, list[Sent]]:
         for result in load(folder / campaign).result_set.results:
             if result.verdict.outcome is Outcome.SUCCEEDED:
                 pair = f"{result.server}_{result.client}".replace(":", "+")
-                found.setdefault(result.server, []).append(sent(folder / campaign / pair / CASE / "1"))
+                protocol = TCP if result.protocol is Protocol.TCP else UDP
+                found.setdefault(result.server, []).append(sent(folder / campaign / pair / CASE / "1", protocol))
     return {name: runs for name, runs in found.items() if len(runs) == len(CAMPAIGNS)}
 
 
@@ -224,9 +227,7 @@ def main() -> int:
 
 
 def names_of(implementation: Implementation) -> list[str]:
-    """Of an implementation that speaks QUIC: those variants that can be servers, and itself, if there are any."""
-    if not {"hq", "h3"} & set(implementation.protocols) or implementation.build is None:
-        return []
+    """Those variants that can be servers and, if there are any, the implementation itself."""
     own = [f"{implementation.name}:{variant.name}" for variant in implementation.variants if variant.server]
     return [implementation.name, *own] if own else []
 

@@ -65,7 +65,7 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
 
     @lru_cache
     def once(name: str) -> dict[Role, Look]:
-        _need(KNOWN[name])
+        need(KNOWN[name])
         folder = tmp_path_factory.mktemp(name)
         cases = checkup.check_cases(inventory.load_known_test_cases(ROOT / "testcases")["terrestrial"])
         asked = _campaign(KNOWN[name], cases, folder / "qlog", qlog=True)
@@ -78,7 +78,8 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
     return lambda name, role: once(name)[role]
 
 
-def _need(implementation: Implementation) -> None:
+def need(implementation: Implementation) -> None:
+    """Skips the test unless the engine is there, and the images of the simulator, the peer and the implementation."""
     try:
         daemon = Daemon(URL, "test-endpoints")
         here = [
