@@ -152,7 +152,7 @@ def finished_handshake(client: TcpTrace) -> float | None:
     server = client.time[payload & client.from_server]
     if not len(server):
         return None
-    later = client.time[payload & ~client.from_server & (client.time > server.min())]
+    later = client.time[payload & ~client.from_server & (client.time >= server.min())]
     return float(later.min()) if len(later) else None
 
 

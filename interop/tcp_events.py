@@ -124,18 +124,24 @@ class _Acknowledged:
                 elif starts[place] == offset:
                     self._finish(latest[place : place + 1], now)
                     latest[place] = row
-                    repeated.add(place)
+                    repeated.add(row)
+                else:  # cut otherwise than what it repeats: not followed
+                    self._finish([row], now)
                 continue
             first = cumulative
             while cumulative < len(ends) and ends[cumulative] <= trace.acknowledged[row]:
                 cumulative += 1
-            self._finish(latest[first:cumulative], now)
-            if cumulative > first and cumulative - 1 not in repeated:
-                self._trips.append((now, now - float(self._times[latest[cumulative - 1]])))
+            self._answer(latest[first:cumulative], repeated, now)
             for low, high in sacks.get(row, ()):
                 begin = max(bisect_left(starts, max(low, told.get(low, low))), cumulative)
                 told[low] = high
-                self._finish(latest[begin : bisect_right(ends, high)], now)
+                self._answer(latest[begin : bisect_right(ends, high)], repeated, now)
+
+    def _answer(self, rows: list[int], repeated: set[int], now: float) -> None:
+        """These segments are acknowledged; the last, if sent once and not acknowledged before, tells a round trip."""
+        if rows and np.isnan(self._done[rows[-1]]) and rows[-1] not in repeated:
+            self._trips.append((now, now - float(self._times[rows[-1]])))
+        self._finish(rows, now)
 
     def _finish(self, rows: list[int], now: float) -> None:
         """These segments are no longer in flight."""
@@ -144,7 +150,7 @@ class _Acknowledged:
                 self._done[row] = now
 
     def round_trips(self) -> Samples:
-        """Of segments sent once, to the acknowledgement that first covers them and all before them."""
+        """Of segments sent once, to the first acknowledgement of them, selective or not (Karn's rule)."""
         table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
         table = table[np.argsort(table[:, 0], kind="stable")]
         return Samples(table[:, 0], table[:, 1])

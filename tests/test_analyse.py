@@ -24,10 +24,12 @@ from interop.model import (
     Implementation,
     Measurement,
     Outcome,
+    Protocol,
     Run,
     Verdict,
 )
 from interop.series import FILE_NAME, load
+from tests import tcp_traces
 from tests.test_checks import CASE, DONE, KILLED, REPORT
 from tests.test_pcap import mutate
 from tests.traces import PING, Connection, Packet, pcap, stream_frame
@@ -314,3 +316,37 @@ def test_a_link_behind_the_clock_excuses_a_functional_test_that_failed_and_spoil
     assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, client=Exit(1)).code is ErrorCode.SIMULATOR_LAG
     assert functional(directory, Check.HANDSHAKE, simulator=None).code is ErrorCode.SIMULATOR_FAILED
     assert code(directory, simulator=LAGGED) is ErrorCode.SIMULATOR_LAG
+
+
+# ---- TCP ------------------------------------------------------------------------------------
+
+
+def test_a_run_over_tcp_has_the_same_numbers(directory: Path) -> None:
+    client, server = tcp_traces.transfer()
+    (directory / CLIENT_TRACE).write_bytes(tcp_traces.pcap(client))
+    (directory / SERVER_TRACE).write_bytes(tcp_traces.pcap(server))
+    files = (File("f", 5000, "x"),)
+    evidence = replace(EVIDENCE, offered=files, downloaded=files)
+    verdict, measurement = analyse(replace(RUN, protocol=Protocol.TCP), evidence, directory)
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert measurement is not None
+    found = measurement.values
+    assert found["goodput"] == pytest.approx(8 * 5000 / 0.25)
+    assert found["handshake_time"] == pytest.approx(0.4)
+    assert found["completion_time"] == pytest.approx(0.85)
+    assert found["retransmitted"] == pytest.approx(1000 / 7500)
+    assert found["loss_forward"] == 1 / 8
+    assert measurement.notes == (module.TCP_STREAM,)
+    short = replace(evidence, offered=(File("f", 50_000, "x"),), downloaded=(File("f", 50_000, "x"),))
+    verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), short, directory)
+    assert verdict.code is ErrorCode.TRACE_MISMATCH
+
+
+def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:
+    client, server = tcp_traces.transfer()
+    reset = [tcp_traces.Tcp(0.7, True, 3000, flags=tcp_traces.RST)]
+    (directory / CLIENT_TRACE).write_bytes(tcp_traces.pcap([*client[:8], *reset]))
+    (directory / SERVER_TRACE).write_bytes(tcp_traces.pcap([*server[:8], *reset]))
+    verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), replace(EVIDENCE, client=Exit(56)), directory)
+    assert verdict.cause is Cause.CLOSED_BY_SERVER
+    assert "The server reset the connection after 700.0 ms (segment 9 at the client)." in verdict.reason
