@@ -6,6 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.packet import QuicProtocolVersion
+from aioquic.tls import CipherSuite
 
 from interop.columns import Form, Trace
 from interop.functional import CHECKS, NEED_KEYS, Observation, judge
@@ -13,6 +16,7 @@ from interop.inventory import load_known_test_cases
 from interop.model import Check, ErrorCode, Outcome, Rules, Verdict
 from interop.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 from interop.trace import key_lines, read
+from tests.simulated import Link, transfer
 from tests.test_checks import CASE, connection, initial, is_fault
 from tests.traces import Row, columns
 
@@ -104,3 +108,41 @@ def test_recorded_runs() -> None:
     assert is_fault(unmarked, Outcome.FAILED, ErrorCode.ECN, "none of its 12 packets")
     still = recorded("many", Check.KEY_UPDATE)
     assert is_fault(still, Outcome.FAILED, ErrorCode.KEY_UPDATE_MISSING, "none of them with updated keys")
+
+
+def simulated(directory: Path, check: Check, link: Link | None = None, **options: object) -> Verdict | None:
+    """Real packets of aioquic over a link in memory, judged."""
+    found = transfer([20_000, 3000], link or Link(delay=0.015), **options)  # type: ignore[arg-type]
+    found.write(directory)
+    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    client, server = (read(directory / trace, keys) for trace in (CLIENT_TRACE, SERVER_TRACE))
+    return judge(Observation(replace(CASE, check=check), client, server, bool(keys)))
+
+
+TWO_VERSIONS = [QuicProtocolVersion.VERSION_2, QuicProtocolVersion.VERSION_1]
+
+
+def test_real_packets(tmp_path: Path) -> None:
+    assert simulated(tmp_path / "lr", Check.LONG_RTT, Link(delay=0.75)) is None
+    assert simulated(tmp_path / "c20", Check.CHACHA20, cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256]) is None
+    updating = simulated(tmp_path / "u", Check.KEY_UPDATE, midway=QuicConnection.request_key_update)
+    assert updating is None
+    versions = {"original_version": QuicProtocolVersion.VERSION_1, "supported_versions": TWO_VERSIONS}
+    assert simulated(tmp_path / "v2", Check.VERSION_2, **versions) is None
+    assert simulated(tmp_path / "l2", Check.TRANSFER, Link(delay=0.015, loss=0.1)) is None
+    assert simulated(tmp_path / "m", Check.MULTIPLEXING) is None
+
+
+def test_real_packets_that_do_something_else(tmp_path: Path) -> None:
+    def code(check: Check, link: Link | None = None) -> ErrorCode | None:
+        verdict = simulated(tmp_path / check.name, check, link)
+        return verdict.code if verdict else None
+
+    assert code(Check.LONG_RTT, Link(delay=0.015)) is ErrorCode.HELLO_NOT_REPEATED
+    assert code(Check.CHACHA20) is ErrorCode.WRONG_CIPHER
+    assert code(Check.KEY_UPDATE) is ErrorCode.KEY_UPDATE_MISSING
+    assert code(Check.VERSION_2) is ErrorCode.WRONG_VERSION
+    assert code(Check.ECN) is ErrorCode.ECN
+    assert code(Check.RESUMPTION) is ErrorCode.HANDSHAKE_COUNT
+    assert code(Check.AMPLIFICATION_LIMIT) is ErrorCode.CHAIN_TOO_SHORT
+    assert code(Check.REBINDING) is ErrorCode.PATH_UNCHANGED

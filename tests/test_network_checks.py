@@ -55,6 +55,12 @@ def test_reports_of_more_marks_than_arrived() -> None:
     assert fails(both(GOOD[False], marked(True, ECT_0, ect0=3, ce=1)), ErrorCode.ECN, "with CE (frame 5); 0 arrived")
 
 
+def test_marks_are_counted_per_packet_number_space() -> None:
+    initials = [Row(0, False, Form.INITIAL, ecn=ECT_0, path=IPV4) for _ in range(5)]
+    verdict = both([*initials, *GOOD[False]], marked(True, ECT_0, ECT_0, ect0=4))
+    assert fails(verdict, ErrorCode.ECN, "4 packets of the application space with ECT(0) (frame 11); 3 arrived")
+
+
 def test_ecn_beyond_what_upstream_looks_at() -> None:
     six = [marked(side, ECT_0, ECT_0, ect0=3, path=IPV6) for side in (False, True)]
     assert both(*six) is None

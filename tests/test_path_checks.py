@@ -93,6 +93,13 @@ def test_where_upstream_is_stricter_about_new_paths() -> None:
     assert fails(rebound(repeated, "c", upstream=True), ErrorCode.PATH_RESPONSE_MISSING, "(frame 2)")
 
 
+def test_upstream_wants_every_challenge_of_the_first_packet_answered() -> None:
+    two = Row(1, True, path=PORT, signals=[(Frame.PATH_CHALLENGE, 0, 0, data) for data in "cd"])
+    assert rebound([sent(), two], "c") is None
+    assert rebound([sent(), two], "c", "d", upstream=True) is None
+    assert fails(rebound([sent(), two], "c", upstream=True), ErrorCode.PATH_RESPONSE_MISSING, "(frame 2)")
+
+
 def test_a_new_address_is_more_than_a_new_port() -> None:
     assert rebound([sent(), challenge(HOST)], "c", address=True) is None
     port = rebound([sent(), challenge(PORT)], "c", address=True)
