@@ -349,4 +349,4 @@ def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:
     (directory / SERVER_TRACE).write_bytes(tcp_traces.pcap([*server[:8], *reset]))
     verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), replace(EVIDENCE, client=Exit(56)), directory)
     assert verdict.cause is Cause.CLOSED_BY_SERVER
-    assert "The server reset the connection after 700.0 ms (segment 9 at the client)." in verdict.reason
+    assert "The server reset the connection after 700.0 ms (segment 9 of the client's trace)." in verdict.reason
