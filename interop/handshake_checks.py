@@ -89,8 +89,8 @@ def retry(client: Trace, *, upstream: bool = False) -> Verdict | None:
         return failed(ErrorCode.RETRY_TOKEN, reason)
     initials = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
     before = initials[client.token[initials] == 0] if upstream else initials[initials < retries[0]]
-    back = initials[client.token[initials] != 0] if upstream else initials[initials > retries[0]]
-    back = back if upstream else back[np.isin(client.token[back], client.token[retries])]
+    wanted = client.token[initials] != 0 if upstream else np.isin(client.token[initials], client.token[retries])
+    back = initials[wanted]
     if not len(back) or client.token[back[0]] not in client.token[retries]:
         return failed(ErrorCode.RETRY_TOKEN, f"No Initial has the token of the Retry ({frames_of(client, retries)}).")
     highest = int(client.number[before].max()) if len(before) else -1

@@ -59,6 +59,14 @@ def test_handshakes_are_counted_by_connection_or_as_upstream_does(check: Check) 
     assert is_fault(counted, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
 
 
+@pytest.mark.parametrize("check", [Check.RESUMPTION, Check.ZERO_RTT])
+def test_a_session_takes_two_handshakes(check: Check) -> None:
+    one = judged(check, GOOD)
+    assert is_fault(one, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "shows 1 handshakes instead of 2")
+    ids = judged(check, GOOD, upstream=True)
+    assert is_fault(ids, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "have 1 source connection ids instead of 2")
+
+
 def test_version_1_is_asked_for() -> None:
     second = columns(initial(False, "c", "f"), initial(True, "s", "c", version=2))
     for upstream in (False, True):
@@ -127,8 +135,9 @@ def test_real_packets(tmp_path: Path) -> None:
     assert simulated(tmp_path / "c20", Check.CHACHA20, cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256]) is None
     updating = simulated(tmp_path / "u", Check.KEY_UPDATE, midway=QuicConnection.request_key_update)
     assert updating is None
-    versions = {"original_version": QuicProtocolVersion.VERSION_1, "supported_versions": TWO_VERSIONS}
-    assert simulated(tmp_path / "v2", Check.VERSION_2, **versions) is None
+    first = QuicProtocolVersion.VERSION_1
+    both = simulated(tmp_path / "v2", Check.VERSION_2, original_version=first, supported_versions=TWO_VERSIONS)
+    assert both is None
     assert simulated(tmp_path / "l2", Check.TRANSFER, Link(delay=0.015, loss=0.1)) is None
     assert simulated(tmp_path / "m", Check.MULTIPLEXING) is None
 
