@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from variants import distance, effects
+
+from bench.variants import distance, effects
 
 
 def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
