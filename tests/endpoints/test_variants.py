@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import variants
 
+from bench import variants
 from tests.endpoints.conftest import KNOWN, need
 
 WITH_VARIANTS = [name for name, each in KNOWN.items() if variants.names_of(each) and each.build is not None]
