@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = quic-go or aioquic or picoquic
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare gallery
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,15 @@ lint: setup-dev  ## style, format and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery and docs/gallery.md
+	$(PYTHON) scripts/gallery.py $(RESULTS)
+
+bench-plots: setup  ## how long figures take
+	$(PYTHON) bench/plots.py
+
+bench-compare: setup  ## how often compare raises false alarms and overlooks drops
+	$(PYTHON) bench/compare.py
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
