@@ -44,7 +44,7 @@ gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery a
 	$(PYTHON) scripts/gallery.py $(RESULTS)
 
 bench-plots: setup  ## how long figures take
-	$(PYTHON) bench/plots.py
+	$(PYTHON) bench/drawing.py
 
 bench-compare: setup  ## how often compare raises false alarms and overlooks drops
 	$(PYTHON) bench/compare.py

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -39,7 +39,9 @@ def values(rng: np.random.Generator, shape: str, mean: float) -> tuple[float, ..
     return tuple(mean * rng.normal(1, SPREAD, REPETITIONS))
 
 
-def campaign(rng: np.random.Generator, shape: str, means: Sequence[float], risks: Sequence[float]) -> list[Sample]:
+def campaign(
+    rng: np.random.Generator, shape: str, means: NDArray[np.float64], risks: NDArray[np.float64]
+) -> list[Sample]:
     """Samples of all pairs; in the shape flaky, some repetitions fail."""
     found = []
     for number, (mean, risk) in enumerate(zip(means, risks, strict=True)):

@@ -126,7 +126,10 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
         rows += [
             (case.abbreviation, part.source, part.share, part.low, part.high, found.pairs, found.repetitions)
             for part in found.shares
+            if part.source != "repetition" or found.repetitions > found.pairs
         ]
+        if found.repetitions == found.pairs:
+            notes.append(f"{case.abbreviation}: one repetition per pair; interaction holds what they would differ by.")
         if found.empty:
             notes.append(f"{case.abbreviation}: {found.empty} pairs have no successful repetition and are left out.")
     notes.append(

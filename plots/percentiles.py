@@ -63,6 +63,8 @@ def _by_protocol(results: Sequence[RunResult]) -> dict[str, list[RunResult]]:
 
 def draw(ax: Axes, panel: Panel) -> None:
     """Box-percentile plots on a logarithmic axis."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     columns = panel.columns
     boxes = [
         {"whislo": five, "q1": quarter, "med": middle, "q3": three, "whishi": most, "label": label}
@@ -74,7 +76,9 @@ def draw(ax: Axes, panel: Panel) -> None:
         number = kinds.index(protocol)
         box.set(facecolor=theme.of_position(number).colour, alpha=0.6, hatch=("", "//", "..")[number % 3])
     ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="size of the files, test case, protocol", ylabel="completion time [s]")
     ax.grid(axis="x", visible=False)
     ax.grid(axis="y", which="minor", linewidth=0.3)

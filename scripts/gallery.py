@@ -4,7 +4,7 @@ Every figure and table that the given results allow, one of each kind; a figure 
 goodput in each test case that has series. Also: `scripts/gallery.py --output DIR RESULTS…`.
 """
 
-# ruff: noqa: T201 - a script
+# ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
 
@@ -100,12 +100,14 @@ def page(campaigns: Sequence[Campaign], galleries: Sequence[tuple[str, Gallery]]
     """Markdown: what was measured, the tables, and each figure with its caption."""
     manifest = campaigns[0].results.manifest
     cases = [case for case in manifest.test_cases if not case.functional]
+    made = (
+        f"Made by `make gallery` from a campaign of {manifest.started[:10]}: {len(manifest.servers)} servers, "
+        f"{len(manifest.clients)} clients, {', '.join(case.name for case in cases)}."
+    )
     lines = [
         "# Gallery",
         "",
-        f"Made by `make gallery` from a campaign of {manifest.started[:10]}: {len(manifest.servers)} servers, "
-        f"{len(manifest.clients)} clients, {', '.join(case.name for case in cases)}. Figures and tables of any other: "
-        "`./run.py plot DIR` and `./run.py tables DIR`.",
+        f"{made} Figures and tables of any other: `./run.py plot DIR` and `./run.py tables DIR`.",
         "",
     ]
     for make in (reports.summary, reports.implementations, reports.variance):
