@@ -83,7 +83,7 @@ def delivered_rate(bench: Bench, rate: float, *, judged: bool = True) -> tuple[l
     The receiver's own figure is lower where the receiver, not the link, loses packets for want of a CPU.
     """
     case = f"rate {rate:.0f} Mbit/s"
-    link = replace(TERRESTRIAL, forward_rate=rate * MBPS, return_rate=rate * MBPS, forward_queue=250)
+    link = replace(TERRESTRIAL, forward_rate=rate * MBPS, return_rate=rate * MBPS, forward_queue=250, return_queue=250)
     seen = bench.stream(link, [Flow("forward", OVERLOAD * rate * MBPS, 4.0, catch_up=1.0)])
     flow = seen.flows["forward"]
     traced = rate_in_trace(seen.left) / MBPS
