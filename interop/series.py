@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from interop.columns import Flags, Floats, Integers, Table, column_types
@@ -198,14 +199,14 @@ def load(directory: Path) -> Series | None:
     """The series of the run in ``directory``, None if it has none; raises SeriesError."""
     path = directory / FILE_NAME
     try:
-        table = pq.ParquetFile(path).read()
+        table = pq.ParquetFile(path).read(use_threads=False)
         metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
         if metadata.get("version") != str(VERSION):
             raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")
         clock = Clock(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
-        kinds = table["kind"].to_numpy()
+        pieces = _pieces(table)
         tables: dict[str, Any] = {
-            name: _table(kind, table.filter(pa.array(kinds == name))) for name, kind in TABLES.items()
+            name: _table(kind, pieces.get(name, table.slice(0, 0))) for name, kind in TABLES.items()
         }
         return Series(Protocol(metadata["protocol"]), clock, **tables)
     except FileNotFoundError:
@@ -214,6 +215,15 @@ def load(directory: Path) -> Series | None:
         if isinstance(error, SeriesError):
             raise
         raise SeriesError(f"{path} cannot be read ({error}): analyse the run again.") from error
+
+
+def _pieces(table: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each table; they stand together, as ``save`` has put them. ValueError if they do not."""
+    stretches = pc.run_end_encode(table["kind"].combine_chunks().cast(pa.string()))
+    names, ends = stretches.values.to_pylist(), stretches.run_ends.to_pylist()
+    if len(set(names)) < len(names):
+        raise ValueError("the rows of a table do not stand together")
+    return {name: table.slice(begin, end - begin) for name, begin, end in zip(names, [0, *ends], ends, strict=False)}
 
 
 def _rows(name: str, table: Table) -> pa.Table:

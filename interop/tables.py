@@ -36,10 +36,17 @@ PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and T
 """Those that are marked."""
 
 
+def without_escapes(text: str) -> str:
+    """``text`` without the sequences that steer a terminal."""
+    return _ESCAPES.sub("", text) if not text.isprintable() else text
+
+
 def printable(text: str, longest: int = _LONGEST_TEXT) -> str:
     """Text from outside on one line, without escape sequences, control and direction characters; cut if very long."""
-    spaced = re.sub(r"[\t-\r\x85\u2028\u2029]+", " ", _ESCAPES.sub("", text))
-    clean = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")).strip()
+    spaced = re.sub(r"[\t-\r\x85\u2028\u2029]+", " ", without_escapes(text))
+    if not (spaced.isascii() and spaced.isprintable()):
+        spaced = "".join(c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    clean = spaced.strip()
     return clean if len(clean) <= longest else clean[: longest - 1] + "…"
 
 

@@ -150,8 +150,13 @@ def document(result_set: ResultSet) -> bytes:
 
 def plain_result(result: RunResult) -> dict[str, Any]:
     """A result as it stands in result.json."""
-    plain: dict[str, Any] = TypeAdapter(RunResult).dump_python(result, mode="json", warnings=False)
+    plain: dict[str, Any] = _result_adapter().dump_python(result, mode="json", warnings=False)
     return plain
+
+
+@cache
+def _result_adapter() -> TypeAdapter[RunResult]:
+    return TypeAdapter(RunResult)
 
 
 def _plain(model: BaseModel) -> dict[str, Any]:

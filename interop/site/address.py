@@ -19,11 +19,12 @@ MARKER = PurePosixPath("site.json")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def folders(identities: Iterable[str]) -> dict[str, str]:
-    """Identity of each campaign -> a folder's name of its own: letters, digits, hyphens and underscores."""
+def folders(campaigns: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Identity and start of each campaign -> a folder's name of its own: letters, digits, hyphens, underscores."""
     names: dict[str, str] = {}
-    for identity in identities:
-        plain = _UNSAFE.sub("-", identity)[:64].strip("-") or "campaign"
+    for identity, started in campaigns:
+        day, plain = (_UNSAFE.sub("-", text)[:length].strip("-") for text, length in ((started, 10), (identity, 48)))
+        plain = (plain if plain.startswith(day) else f"{day}-{plain}").strip("-") or "campaign"
         name, count = plain, 1
         while name in names.values():
             count += 1

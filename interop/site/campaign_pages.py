@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from interop.model import HostFacts, Outcome, TestCase
 from interop.schema.document import SCHEMA_FILE, document
@@ -15,7 +15,14 @@ from interop.site.campaigns import Campaign
 from interop.site.pages import Renderer
 from interop.units import percent
 
-_PAGES = (("Matrix", ""), ("Failures", "failures"), ("Method", "method"), ("Data", "data"))
+_PAGES = (
+    ("Matrix", ""),
+    ("Figures", "figures"),
+    ("Tables", "tables"),
+    ("Failures", "failures"),
+    ("Method", "method"),
+    ("Data", "data"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,17 +36,34 @@ class Listed:
     """Of the runs that succeeded."""
 
 
+class Put(NamedTuple):
+    """A file of the site."""
+
+    is_page: bool
+    size: int
+
+
 @dataclass(frozen=True)
 class Site:
     """The site under construction."""
 
     renderer: Renderer
-    put: Callable[[PurePosixPath, bytes], None]
-    """Writes one file."""
+    directory: Path
+    """Where it is built."""
     campaigns: tuple[Campaign, ...]
     """Newest first."""
     navigation: Sequence[tuple[str, PurePosixPath]]
     uplot: bool
+    """Whether the library of the plots is here."""
+    counted: list[Put] = field(default_factory=list)
+    """All files that were put so far."""
+
+    def put(self, place: PurePosixPath, content: bytes) -> None:
+        """Write one file; folders are made."""
+        path = self.directory / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        self.counted.append(Put(place.suffix == ".html", len(content)))
 
     def show(
         self, page: PurePosixPath, template: str, campaign: Campaign | None, name: str, *, base: str = "", **values: Any

@@ -18,7 +18,7 @@ Key = tuple[str, str, str]
 """Server, client, test case."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Campaign:
     """One campaign as the site shows it."""
 
@@ -98,7 +98,7 @@ def find(places: Iterable[Path]) -> tuple[list[Campaign], list[str]]:
     if not loaded:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
     loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
-    names = address.folders(results.manifest.id for _, results, _ in loaded)
+    names = address.folders((results.manifest.id, results.manifest.started) for _, results, _ in loaded)
     found = [Campaign(place, names[results.manifest.id], results, told) for place, results, told in loaded]
     return _without_twins(found, problems), problems
 

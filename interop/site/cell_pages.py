@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop.model import Manifest, Outcome, RunResult
 from interop.series import FILE_NAME, SeriesError, load
 from interop.site import address, detail, files, logs, packets
-from interop.site.campaign_pages import Site
+from interop.site.campaign_pages import Put, Site
 from interop.site.campaigns import Campaign, Key
 from interop.site.cells import PARTIAL
 
 MOST_BYTES = 24_000_000
 """Of the series of a campaign as they are stored, up to which the packets of all its runs are shown in full."""
-THINNED = 1500
+THINNED = 600
 """Events per table that are left of a run that is not its cell's representative, in a campaign larger than that."""
+_WORTHWHILE = 200
+"""Runs from which on several processes share the work."""
 _LOG = 16 * logs.KIB
 _LOG_OF_FAILURE = 64 * logs.KIB
 
 
 def write(site: Site, campaign: Campaign, *, files: bool) -> None:
     """All pages below ``runs/<campaign>/p/``."""
-    full = _size_of_series(campaign) <= MOST_BYTES
+    job = _Job(site, campaign, full=_size_of_series(campaign) <= MOST_BYTES, files=files)
     pairs: dict[tuple[str, str], list[detail.Detail]] = {}
-    for key, results in campaign.runs.items():
-        shown = _cell(site, campaign, key, results, full=full, take_files=files)
+    for key, shown in zip(campaign.runs, _carry_out(job), strict=True):
         pairs.setdefault(key[:2], []).append(shown)
     for (server, client), cells in pairs.items():
         _pair(site, campaign, server, client, cells, backwards=(client, server) in pairs)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is the same for all cells of a campaign."""
+
+    site: Site
+    campaign: Campaign
+    full: bool
+    """The packets of all runs in full."""
+    files: bool
+
+
+_JOB: list[_Job] = []
+"""That of this process, if it is one of those that share the work."""
+
+
+def _carry_out(job: _Job) -> Iterator[detail.Detail]:
+    """Write the pages of all cells, by several processes if there are many runs."""
+    keys = list(job.campaign.runs)
+    if len(job.campaign.results.results) < _WORTHWHILE:
+        yield from (_cell(job, key) for key in keys)
+        return
+    # Forked, so that nothing has to be sent to them; what comes back is small.
+    with get_context("fork").Pool(initializer=_JOB.append, initargs=(job,)) as pool:
+        for shown, put in pool.imap(_share, keys, chunksize=4):
+            job.site.counted.extend(put)
+            yield shown
+
+
+def _share(key: Key) -> tuple[detail.Detail, list[Put]]:
+    """The work on one cell, in a process of its own: what its pair's page needs, and which files were put."""
+    job = _JOB[-1]
+    job.site.counted.clear()
+    shown = _cell(job, key)
+    return replace(shown, repetitions=()), list(job.site.counted)
 
 
 def run_directory(campaign: Campaign, result: RunResult) -> Path:
@@ -48,15 +87,17 @@ def _size_of_series(campaign: Campaign) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _cell(
-    site: Site, campaign: Campaign, key: Key, results: list[RunResult], *, full: bool, take_files: bool
-) -> detail.Detail:
-    manifest = campaign.results.manifest
+def _cell(job: _Job, key: Key) -> detail.Detail:
+    site, campaign, manifest = job.site, job.campaign, job.campaign.results.manifest
+    results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(manifest, *key)
-    found = {each.repetition: _logs(campaign, each) for each in results}
+    middle = detail.representative(results)
+    found = {
+        each.repetition: _logs(job, each) for each in results if job.full or each.repetition == middle or _failed(each)
+    }
     shown = detail.detail(campaign, key, found)
-    plots = [plot for each in results if (plot := _packets(site, campaign, folder, each, shown, full=full)) is not None]
-    taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if take_files else {}
+    plots = [plot for each in results if (plot := _packets(job, folder, each, shown)) is not None]
+    taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
     page = folder / "index.html"
     place = run_directory(campaign, results[0]).parent.relative_to(campaign.directory)
     site.show(
@@ -77,25 +118,27 @@ def _cell(
     return shown
 
 
-def _logs(campaign: Campaign, result: RunResult) -> list[logs.Log]:
-    most = _LOG if result.verdict.outcome is Outcome.SUCCEEDED else _LOG_OF_FAILURE
-    return logs.logs(run_directory(campaign, result), most)
+def _failed(result: RunResult) -> bool:
+    return result.verdict.outcome is not Outcome.SUCCEEDED
 
 
-def _packets(
-    site: Site, campaign: Campaign, folder: PurePosixPath, result: RunResult, shown: detail.Detail, *, full: bool
-) -> Mapping[str, Any] | None:
+def _logs(job: _Job, result: RunResult) -> list[logs.Log]:
+    """In a large campaign only the representative and those that did not succeed are asked for."""
+    return logs.logs(run_directory(job.campaign, result), _LOG_OF_FAILURE if _failed(result) else _LOG)
+
+
+def _packets(job: _Job, folder: PurePosixPath, result: RunResult, shown: detail.Detail) -> Mapping[str, Any] | None:
     """Put the file with the packets of a run; what its page says of it, or None if there is none."""
     try:
-        series = load(run_directory(campaign, result))
+        series = load(run_directory(job.campaign, result))
     except SeriesError:
         return None
     if series is None:
         return None
     middle = result.repetition == shown.representative
-    content = packets.encode(series, None if full or middle else THINNED)
+    content = packets.encode(series, None if job.full or middle else THINNED)
     name = address.packets(result.repetition)
-    site.put(folder / name, content)
+    job.site.put(folder / name, content)
     return {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
 
 

@@ -42,11 +42,16 @@ def harmless(name: str) -> str:
 
 
 def _fits(path: Path) -> bool:
+    return regular(path, _LARGEST)
+
+
+def regular(path: Path, largest: int) -> bool:
+    """Whether there is a regular file, no link, with content, and of at most ``largest`` bytes."""
     try:
         status = path.lstat()
     except OSError:
         return False
-    return S_ISREG(status.st_mode) and 0 < status.st_size <= _LARGEST
+    return S_ISREG(status.st_mode) and 0 < status.st_size <= largest
 
 
 def _content(path: Path) -> bytes:

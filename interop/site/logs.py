@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
-from interop.tables import printable
+from interop.tables import printable, without_escapes
 
 KIB = 1024
 OUTPUT = "output.txt"
@@ -100,6 +100,7 @@ def _lines(content: bytes, first: int) -> tuple[Line, ...]:
 
 
 def _plain(line: str) -> str:
+    line = without_escapes(line)
     if line.isascii() and line.isprintable() and len(line) <= _LONGEST_LINE:
         return line
     indent = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4)[:80]

@@ -150,7 +150,7 @@ def about(campaign: Campaign) -> dict[str, Any]:
     """What the filters of the page need to know beside what they find in its tables."""
     described = {each.name: each for each in campaign.results.manifest.implementations}
     controls = {
-        server: control.default
+        server: control.default.casefold()
         for server in campaign.results.manifest.servers
         if (control := described[server].congestion_control) is not None and control.default
     }

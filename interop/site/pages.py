@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from interop import __version__
 from interop.link_words import link_in_words
 from interop.metrics import METRICS, Metric
 from interop.model import Outcome
+from interop.sheets import Column, Value
+from interop.sheets import shown as in_words
 from interop.site.cells import BY_KEY, STATES, State, goodput
 from interop.tables import printable
 from interop.units import byte_size, percent, seconds
@@ -46,6 +49,8 @@ class Renderer:
             metric=number,
             link=link_in_words,
             glyph=glyph,
+            sentence=partial(printable, longest=2000),
+            cell=in_sheet,
             day=day,
             web=web_address,
         )
@@ -66,6 +71,11 @@ def number(metric: Metric, value: float | None) -> str:
     if metric.name.startswith(("efficiency", "loss", "queue_loss")):
         return percent(value, 0 if metric.name == "efficiency" else 2)
     return f"{value:.3g}"
+
+
+def in_sheet(value: Value, column: Column) -> str:
+    """A field of a sheet."""
+    return printable(in_words(value, column))
 
 
 def glyph(outcome: Outcome | str) -> State:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop import __version__
-from interop.site import address, campaign_pages, campaigns, cell_pages, swap
+from interop.site import address, campaign_pages, campaigns, cell_pages, report_pages, swap
 from interop.site.pages import Renderer
 
 VENDOR = Path("build", "vendor", "uplot")
@@ -21,6 +21,8 @@ LIBRARY = {"uPlot.iife.min.js": "uPlot.iife.min.js", "uPlot.min.css": "uPlot.min
 NAVIGATION = (
     ("Results", address.HOME),
     ("Campaigns", address.CAMPAIGNS),
+    ("Compare", address.COMPARISONS),
+    ("Trends", address.TRENDS),
 )
 
 
@@ -47,24 +49,6 @@ class Built:
     campaigns: int
 
 
-class Writer:
-    """Writes pages and files below one directory, and counts them."""
-
-    def __init__(self, directory: Path) -> None:
-        """``directory`` is there and empty."""
-        self.directory = directory
-        self.pages = 0
-        self.size = 0
-
-    def put(self, place: PurePosixPath, content: bytes) -> None:
-        """Write one file; folders are made."""
-        path = self.directory / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        self.pages += place.suffix == ".html"
-        self.size += len(content)
-
-
 def build(request: Request, say: Callable[[str], None]) -> Built:
     """Build the site and let it take the place of the old one; ``say`` gets a sentence for what is missing.
 
@@ -76,29 +60,31 @@ def build(request: Request, say: Callable[[str], None]) -> Built:
     for problem in problems:
         say(problem)
     with swap.staged(request.target) as directory:
-        writer = Writer(directory)
-        assets, uplot = _assets(request.root, writer, say)
+        assets, content = _assets(request.root, say)
         renderer = Renderer(request.root / "web" / "templates", assets, request.now)
+        uplot = set(LIBRARY) <= set(content)
+        site = campaign_pages.Site(renderer, directory, tuple(found), NAVIGATION, uplot=uplot)
+        for name, text in content.items():
+            site.put(PurePosixPath(assets, name), text)
         for campaign in found:
-            site = campaign_pages.Site(renderer, writer.put, tuple(found), NAVIGATION, uplot=uplot)
             campaign_pages.write(site, campaign, newest=campaign is found[0])
+            report_pages.write(site, campaign)
             cell_pages.write(site, campaign, files=request.files)
         campaign_pages.write_list(site)
+        report_pages.write_all(site)
         marker: dict[str, Any] = {"made by": f"quicsat {__version__}", "campaigns": [each.folder for each in found]}
-        writer.put(address.MARKER, json.dumps(marker, indent=1).encode())
-    return Built(writer.pages, writer.size, len(found))
+        site.put(address.MARKER, json.dumps(marker, indent=1).encode())
+    pages, sizes = zip(*site.counted, strict=True)
+    return Built(sum(pages), sum(sizes), len(found))
 
 
-def _assets(root: Path, writer: Writer, say: Callable[[str], None]) -> tuple[str, bool]:
-    """Style sheets and scripts in a folder named by their content, and whether uPlot is among them."""
+def _assets(root: Path, say: Callable[[str], None]) -> tuple[str, dict[str, bytes]]:
+    """Name of the folder of style sheets and scripts, which tells their content, and the files for it."""
     content = {path.name: path.read_bytes() for path in sorted((root / "web" / "assets").iterdir())}
     library = {name: root / VENDOR / origin for name, origin in LIBRARY.items()}
-    uplot = all(path.is_file() for path in library.values())
-    if uplot:
+    if all(path.is_file() for path in library.values()):
         content |= {name: path.read_bytes() for name, path in library.items()}
     else:
         say("uPlot is not here, so the pages have no packet plots: run scripts/setup where its registry answers.")
     digest = hashlib.sha256(b"".join(name.encode() + text for name, text in content.items())).hexdigest()[:12]
-    for name, text in content.items():
-        writer.put(PurePosixPath("assets", digest, name), text)
-    return f"assets/{digest}", uplot
+    return f"assets/{digest}", content

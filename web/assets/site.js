@@ -140,15 +140,16 @@
   };
   for (const [key, title, known] of GROUPS) {
     if (known.length < 2) continue;
-    const group = make("div", "", { role: "group", "aria-label": title });
-    group.append(make("span", title, { class: "name" }));
+    const row = make("div", "", { role: "group", "aria-label": title });
+    const group = make("span", "", { class: "choices" });
+    row.append(make("span", title, { class: "name" }), group);
     for (const name of known) {
       const text = key === "outcome" ? `${about.states[name][0]} ${about.states[name][1]}` : name;
       const button = make("button", text, { type: "button", "aria-pressed": "false", "data-key": key });
       button.value = name;
       group.append(button);
     }
-    filters.append(group);
+    filters.append(row);
   }
   const last = make("div", "");
   last.append(make("span", "Text", { class: "name" }), search, make("button", "Show all", { type: "button", id: "all" }));
@@ -170,6 +171,7 @@
   });
   addEventListener("popstate", () => { state = read(); apply(state); });
   filters.hidden = false;
+  filters.open = innerWidth > 640 || Boolean(location.search);
 
   const copy = byId("copy");
   copy.hidden = false;

@@ -1,0 +1,200 @@
+"""Measures the website: a large matrix, filters, a million packets, and how long a large campaign takes to build.
+
+make bench-site            everything, in Debian's Chromium without a GPU
+"""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from playwright.sync_api import Browser, sync_playwright
+
+from interop import series
+from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.site import packets, publish
+from interop.site.serve import server
+from interop.store import write_result_json
+from tests.browser import chromium
+from tests.results_builder import SAT, result_set, run_result
+from tests.series_builder import Transfer
+from tests.series_builder import series as made_series
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUNDS = 5
+LOG = "".join(f"client | {step}: a line as endpoints print them\n" for step in range(100))
+READY = (
+    """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"""
+)
+CLICK = """() => new Promise((done) => {
+  const begin = performance.now();
+  const buttons = document.querySelectorAll("#filters button[data-key]");
+  buttons[Math.floor(Math.random() * buttons.length)].click();
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
+})"""
+ZOOM = """() => new Promise((done) => {
+  const begin = performance.now();
+  const key = new KeyboardEvent("keydown", {key: Math.random() < 0.6 ? "+" : "-", bubbles: true});
+  document.querySelector("[data-panel=offset] .plot").dispatchEvent(key);
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
+})"""
+DRAWN = """() => performance.getEntriesByName("packets-drawn")[0].startTime
+  - performance.getEntriesByName("packets-arrived")[0].startTime"""
+
+
+def names(count: int) -> tuple[str, ...]:
+    """Names as long as real ones."""
+    return tuple(f"stack-{number:02}" for number in range(count))
+
+
+def campaign(implementations: int, measured: int, tests: int, repetitions: int) -> ResultSet:
+    """Every pair in every test case; of ``tests`` that only pass or fail one repetition each."""
+    cases = [replace(SAT, name=f"measured{n}", abbreviation=f"M{n}", repetitions=repetitions) for n in range(measured)]
+    cases += [replace(SAT, name=f"test{n}", abbreviation=f"T{n}", repetitions=1) for n in range(tests)]
+    rng = np.random.default_rng(6)
+    results = [
+        replace(made, measurement=None) if case.name.startswith("test") else made
+        for case in cases
+        for server_name in names(implementations)
+        for client in names(implementations)
+        for repetition in range(1, case.repetitions + 1)
+        if (made := _run(rng, server_name, client, case, repetition))
+    ]
+    both = names(implementations)
+    return result_set(results, servers=both, clients=both, test_cases=tuple(cases))
+
+
+def _run(rng: np.random.Generator, server_name: str, client: str, case: TestCase, repetition: int) -> RunResult:
+    failed = rng.random() < 0.1
+    return run_result(
+        None if failed else float(rng.uniform(1e6, 19e6)), server=server_name, client=client, test_case=case.name,
+        repetition=repetition, outcome=Outcome.FAILED if failed else None, reason="It failed." if failed else "",
+    )  # fmt: skip
+
+
+@contextmanager
+def built(results: ResultSet, place: Path) -> Iterator[tuple[publish.Built, float, str]]:
+    """The site of a campaign: what was built, in how many seconds, and where it is served."""
+    begin = time.monotonic()
+    made = publish.build(publish.Request([place / "results"], place / "site", ROOT), print)
+    took = time.monotonic() - begin
+    with server(place / "site") as address:
+        yield made, took, address
+
+
+def tell(what: str, value: float, unit: str, bar: float) -> bool:
+    """Print one line; whether the bar is met."""
+    met = value <= bar
+    print(f"{'ok' if met else 'OVER':5} {what:58} {value:10,.0f} {unit:6} bar {bar:,.0f}", flush=True)
+    return met
+
+
+def matrix(browser: Browser, place: Path) -> bool:
+    """18 by 18 implementations, 26 test cases."""
+    results = campaign(18, 3, 23, 1)
+    (place / "results").mkdir()
+    write_result_json(place / "results", results)
+    with built(results, place) as (_, _, address):
+        page = browser.new_page()
+        received: dict[str, int] = {}
+        page.on("response", lambda answer: received.update({answer.url: len(answer.body())}))
+        ready, clicks = [], []
+        for _ in range(ROUNDS):
+            page.goto(address)
+            ready.append(page.evaluate(READY))
+            clicks += [page.evaluate(CLICK) for _ in range(6)]
+        nodes = page.evaluate("document.querySelectorAll('*').length")
+        scripts = sum(path.stat().st_size for path in (place / "site" / "assets").rglob("*.js"))
+        page.close()
+    return all([
+        tell("18 x 18 x 26: matrix ready, median", statistics.median(ready), "ms", 800),
+        tell("18 x 18 x 26: filter click, median", statistics.median(clicks), "ms", 300),
+        tell("18 x 18 x 26: filter click, worst", max(clicks), "ms", 300),
+        tell("18 x 18 x 26: DOM nodes, filters included", nodes, "", 10_000),
+        tell("18 x 18 x 26: first page with all that it loads", sum(received.values()) / 1000, "kB", 250),
+        tell("all JavaScript", scripts / 1000, "kB", 120),
+    ])  # fmt: skip
+
+
+def million(browser: Browser, place: Path) -> bool:
+    """A million points in one time-offset plot."""
+    results = result_set([run_result(8e6)], repetitions=1)
+    (place / "results").mkdir()
+    write_result_json(place / "results", results)
+    run = place / "results" / "picoquic_quiche" / "sat" / "1"
+    run.mkdir(parents=True)
+    many = made_series(Transfer(size=1_000_000_000, piece=1000, rate=8e8, lost=range(0, 1_000_000, 997)))
+    jitter = np.sort(many.sent.time + np.random.default_rng(1).exponential(0.002, len(many.sent)))
+    series.save(replace(many, sent=replace(many.sent, time=jitter)), run)
+    drawn, steps = [], []
+    with built(results, place) as (_, _, address):
+        cell = next((place / "site").glob("runs/*/p/*/*/sat/index.html")).relative_to(place / "site")
+        for _ in range(ROUNDS):
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.goto(f"{address}{cell}")
+            page.wait_for_selector("#plots[data-ready]", timeout=60_000)
+            drawn.append(page.evaluate(DRAWN))
+            steps += [page.evaluate(ZOOM) for _ in range(20)]
+            page.close()
+    return all([
+        tell("1,000,000 points: from the file's arrival to the drawing", statistics.median(drawn), "ms", 300),
+        tell("1,000,000 points: zoom step, median", statistics.median(steps), "ms", 60),
+    ])  # fmt: skip
+
+
+def large(place: Path) -> bool:
+    """144 pairs, 3 measurements, 10 repetitions, each run with 10 MiB worth of packets and a log."""
+    results = campaign(12, 3, 0, 10)
+    (place / "results").mkdir()
+    write_result_json(place / "results", results)
+    made: list[Path] = []
+    rng = np.random.default_rng(3)
+    for each in results.results:
+        run = place / "results" / f"{each.server}_{each.client}" / each.test_case / str(each.repetition)
+        run.mkdir(parents=True)
+        (run / "output.txt").write_text(
+            "".join(f"client | {step}: a line as endpoints print them\n" for step in range(100))
+        )
+        if each.measurement and len(made) < 10:
+            plain = made_series(Transfer(size=10 << 20, piece=1200, rate=8e6, lost=rng.integers(0, 8000, 80).tolist()))
+            times = np.sort(plain.sent.time + rng.exponential(0.002, len(plain.sent)))
+            noisy = replace(plain, sent=replace(plain.sent, time=times), forward=replace(plain.forward, sent=times))
+            made.append(series.save(noisy, run))
+        elif each.measurement:
+            (run / series.FILE_NAME).hardlink_to(made[int(rng.integers(len(made)))])
+    with built(results, place) as (site, took, _):
+        print(f"      {site.pages} pages; a run's packets are stored in {made[0].stat().st_size / 1000:,.0f} kB")
+        return all([
+            tell("144 pairs x 3 x 10: built", took, "s", 60),
+            tell("144 pairs x 3 x 10: size", site.size / 1e6, "MB", 60),
+        ])  # fmt: skip
+
+
+def main() -> int:
+    """All of it; exit status 1 if a bar is missed."""
+    print(f"packets of a tick of {packets.TICK:g} s; medians of {ROUNDS} loads")
+    met = []
+    with sync_playwright() as playwright:
+        browser = chromium.start(playwright)
+        for measure in (matrix, million):
+            with tempfile.TemporaryDirectory() as place:
+                met.append(measure(browser, Path(place)))
+        browser.close()
+    with tempfile.TemporaryDirectory() as place:
+        met.append(large(Path(place)))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
