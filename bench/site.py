@@ -2,7 +2,7 @@
 
 make bench-site            everything, in Debian's Chromium without a GPU
 """
-# ruff: noqa: E402, T201 - a script
+# ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def matrix(browser: Browser, place: Path) -> bool:
     with built(results, place) as (_, _, address):
         page = browser.new_page()
         received: dict[str, int] = {}
-        page.on("response", lambda answer: received.update({answer.url: len(answer.body())}))
+        page.on("response", lambda answer: received.update({answer.url: int(answer.headers["content-length"])}))
         ready, clicks = [], []
         for _ in range(ROUNDS):
             page.goto(address)
