@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import matplotlib as mpl
+from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 
 from plots import theme
@@ -16,7 +21,6 @@ _METADATA = {
     "svg": {"Date": None, "Creator": "quicsat"},
     "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
     "png": {"Software": None},
-    "pgf": {},
 }
 
 
@@ -49,14 +53,25 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
+@contextmanager
+def _pgf_without_latex() -> Iterator[None]:
+    """Let matplotlib itself measure the texts of a PGF file: it would start LaTeX for that, which not every host has.
+
+    Texts are anchored where they belong, so that only the room for them is an estimate.
+    """
+    with patch.object(RendererPgf, "get_text_width_height_descent", RendererBase.get_text_width_height_descent):
+        yield
+
+
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
     """Write a file per format, ``<plot>-<stem>.<format>``."""
     name = "-".join(part for part in (plot.name, drawing.stem) if part)
     made = figure(plot, drawing)
     paths = []
-    with mpl.rc_context(theme.SETTINGS):
+    with mpl.rc_context(theme.SETTINGS), _pgf_without_latex():
         for form in formats:
             path = target / f"{name}.{form}"
-            made.savefig(path, format=form, dpi=theme.PNG_DPI, metadata=_METADATA[form])
+            told: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
+            made.savefig(path, format=form, dpi=theme.PNG_DPI, **told)
             paths.append(path)
     return paths

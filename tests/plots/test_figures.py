@@ -118,7 +118,7 @@ def test_nothing_is_drawn_of_nothing(plot: Plot, results: ResultSet, tmp_path: P
         assert gallery.skipped[0].startswith(f"{plot.name}: ")
 
 
-@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("form", ["svg", "png", "pdf", "pgf"])
 def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
     campaigns = wish(campaign(SHAPES["3 by 3"])).campaigns
     contents = []
@@ -151,3 +151,11 @@ def test_implementations_look_the_same_everywhere_and_unlike_each_other() -> Non
 def test_a_dollar_sign_is_no_formula(tmp_path: Path) -> None:
     shown = Drawing("", "$\\frac{", "n = 1 $x$", drawings(plots()["cdf"], "3 by 3")[0].panels)
     painted(figure(plots()["cdf"], shown))
+
+
+def test_pgf_needs_no_latex_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    [file] = draw(Wish(wish(campaign(SHAPES["3 by 3"])).campaigns, tmp_path, ("cdf",), ("pgf",))).files
+    text = file.read_text()
+    assert r"\begin{pgfpicture}" in text
+    assert "efficiency [%]" in text
