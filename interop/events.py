@@ -35,8 +35,8 @@ class Ends:
         return clock(self.forward, self.back, self.floors)
 
 
-def series(ends: Ends, protocol: Protocol, cwnd: Samples | None = None) -> Series:
-    """All events; times are seconds since the client's first packet. ``cwnd`` is passed on."""
+def series(ends: Ends, protocol: Protocol) -> Series:
+    """All events but the congestion window; times are seconds since the client's first packet."""
     known = ends.clock
     client, server = zeros(ends.at_client, ends.at_server, known)
     client_time = ends.client.time + (ends.client.epoch - ends.at_client.epoch) - client
@@ -52,7 +52,7 @@ def series(ends: Ends, protocol: Protocol, cwnd: Samples | None = None) -> Serie
         back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0]),
         rtt=acknowledged.round_trips(),
         in_flight=acknowledged.in_flight(),
-        cwnd=cwnd or Samples.of(),
+        cwnd=Samples.of(),
         requests=_requests(ends, client_time, server_time),
     )
 
@@ -145,27 +145,32 @@ class _Acknowledged:
         rows = np.flatnonzero(mine & trace.from_server)
         if not len(rows):
             return
-        count = int(trace.number[rows].max()) + 1
+        base = int(trace.number[rows].min())  # some begin at a number of their choice
+        count = int(trace.number[rows].max()) + 1 - base
         if count > 2 * len(rows) + 10_000:
             return  # an endpoint that skips most of its numbers; not worth the memory
         sent, size = np.full(count, np.nan), np.zeros(count, dtype=np.int64)
         eliciting = np.zeros(count, dtype=np.bool_)
-        numbers = trace.number[rows]
+        numbers = trace.number[rows] - base
         sent[numbers], size[numbers], eliciting[numbers] = self._times[rows], trace.length[rows], trace.eliciting[rows]
-        done = self._acknowledge(sent, eliciting, mine & ~trace.from_server)
+        done = self._acknowledge(sent, eliciting, mine & ~trace.from_server, base)
         flying = eliciting & ~np.isnan(sent)
         self._changes.append((sent[flying], size[flying]))
         over = flying & ~np.isnan(done)
         self._changes.append((done[over], -size[over]))
 
-    def _acknowledge(self, sent: Floats, eliciting: Flags, back: Flags) -> Floats:
-        """When each packet was acknowledged or given up; NaN if neither. Takes down round trips."""
+    def _acknowledge(self, sent: Floats, eliciting: Flags, back: Flags, base: int) -> Floats:
+        """When each packet was acknowledged or given up; NaN if neither. Takes down round trips.
+
+        Rows are packet numbers less ``base``.
+        """
         acks, ranges = self._trace.acks, self._trace.ack_ranges
         wanted = np.flatnonzero(back[acks.packet])
         done, acked = np.full(len(sent), np.nan), np.zeros(len(sent), dtype=np.bool_)
         read: dict[int, int] = {}
         highest = given_up = -1
-        lows, highs = ranges.smallest.tolist(), ranges.largest.tolist()
+        lows = np.maximum(ranges.smallest - base, 0).tolist()
+        highs = (ranges.largest - base).tolist()
         rows = zip(*(column[wanted].tolist() for column in (acks.packet, acks.start, acks.ranges)), strict=True)
         for packet, start, count in rows:
             now, news = float(self._times[packet]), False

@@ -29,8 +29,11 @@ class Event:
     data: Mapping[str, Any]
 
 
-def read(path: Path) -> tuple[Event, ...]:
+def read(path: Path, *words: bytes) -> tuple[Event, ...]:
     """All events of QUIC and HTTP/3 in a qlog, in its order; raises ValueError with a sentence if there are none.
+
+    If ``words`` are given, events that mention none of them may be left out, but not the first one: that saves most of
+    the time where each event is a record of its own.
 
     A last record that was cut, as a stack that is ended may leave it, is passed over, and so is whatever is no event:
     an endpoint has written it.
@@ -39,17 +42,17 @@ def read(path: Path) -> tuple[Event, ...]:
         content = stream.read(LIMIT + 1)
     if len(content) > LIMIT:
         raise ValueError(f"{path.name} is larger than {LIMIT // 1024**2} MiB.")
-    found = tuple(event for event in _events(content) if event.name.partition(":")[0] in CATEGORIES)
+    found = tuple(event for event in _events(content, words) if event.name.partition(":")[0] in CATEGORIES)
     if not found:
         raise ValueError(f"{path.name} holds no event of QUIC.")
     return found
 
 
-def _events(content: bytes) -> Iterator[Event]:
+def _events(content: bytes, words: Sequence[bytes]) -> Iterator[Event]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        yield from _sequence(content)
+        yield from _sequence(content, words)
         return
     traces = document.get("traces", []) if isinstance(document, dict) else []
     for trace in traces if isinstance(traces, list) else []:
@@ -57,10 +60,13 @@ def _events(content: bytes) -> Iterator[Event]:
             yield from _of_trace(trace, trace["events"])
 
 
-def _sequence(content: bytes) -> Iterator[Event]:
+def _sequence(content: bytes, words: Sequence[bytes]) -> Iterator[Event]:
     """Of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
     separator = RECORD_SIGN if content.lstrip().startswith(RECORD_SIGN) else b"\n"
-    records = [record for part in content.split(separator) if (record := _parse(part)) is not None]
+    parts = [part for part in content.split(separator) if part.strip()]
+    if words:
+        parts = parts[:2] + [part for part in parts[2:] if any(word in part for word in words)]
+    records = [record for part in parts if (record := _parse(part)) is not None]
     if records and isinstance(records[0], dict):
         header = records[0].get("trace")
         yield from _of_trace(header if isinstance(header, dict) else {}, records[1:])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from interop.columns import Form
+from interop.congestion import congestion_window
 from interop.emulation import EmulatedLink
 from interop.events import Ends, series
 from interop.model import Protocol
@@ -20,6 +23,7 @@ from interop.trace import key_lines, read
 CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
 SERVER_TRACE = Path("sim", "trace_node_right.pcap")
 KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
+QLOGS = Path("server", "qlog")
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Reading:
     keys: int
     """Lines of the key logs."""
     cut: int
+    qlogs: Path
+    """The server's folder of qlogs, which may not be there."""
 
     @property
     def payload(self) -> int:
@@ -62,7 +68,11 @@ class Reading:
 
     def series(self) -> Series:
         """All events of the run."""
-        return tcp_series(self.ends) if isinstance(self.ends, TcpEnds) else series(self.ends, self.protocol)
+        if isinstance(self.ends, TcpEnds):
+            return tcp_series(self.ends)
+        found = series(self.ends, self.protocol)
+        came = found.back.arrived[np.isfinite(found.back.arrived)]
+        return replace(found, cwnd=congestion_window(self.qlogs, float(came.min()) if len(came) else 0.0))
 
 
 def states(directory: Path, protocol: Protocol) -> States:
@@ -83,4 +93,4 @@ def read_run(directory: Path, protocol: Protocol, link: EmulatedLink, found: Sta
         ends = TcpEnds(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *passages, floors)
     else:
         ends = Ends(read(paths[0], keys), read(paths[1], keys), at_client, at_server, *passages, floors)
-    return Reading(protocol, ends, len(keys), found.cut)
+    return Reading(protocol, ends, len(keys), found.cut, directory / QLOGS)

@@ -24,7 +24,8 @@ LAYERS = (
     # one concern each
     "admission archive connections daemon documents host inputs lock packets pcap",
     "qlog quantities recipes schema.document streams variants",
-    "checks closes images implementations link_entries link_words links links.simulator plan reaper tcp trace",  # verbs
+    "checks closes congestion images implementations link_entries link_words links links.simulator plan reaper",
+    "tcp trace",  # verbs
     "entries events facts handshake_checks links.cross metrics session_checks",
     "path_checks",
     "network_checks",
