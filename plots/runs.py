@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from interop.columns import Floats, Integers
+from interop.errors import InputError
 from interop.model import Outcome, TestCase
 from interop.pictures import Campaign, Wish
-from interop.series import Series, StreamData, load
+from interop.series import Series, SeriesError, StreamData, load
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Panel, measured, one, sentences, stem
 
@@ -76,7 +78,7 @@ class Pair:
 
 
 def pairs(wish: Wish) -> Iterator[Pair]:
-    """Every wanted pair in every wanted test case that has series; raises SeriesError for a damaged file."""
+    """Every wanted pair in every wanted test case that has series; raises InputError for a damaged file."""
     for campaign in wish.campaigns:
         if campaign.directory is None:
             continue
@@ -92,10 +94,17 @@ def pairs(wish: Wish) -> Iterator[Pair]:
                     Run(each.repetition, series, each.verdict.outcome is Outcome.SUCCEEDED)
                     for each in sorted(mine, key=lambda each: each.repetition)
                     if each.verdict.outcome is not Outcome.ERROR
-                    and (series := load(place / str(each.repetition))) is not None
+                    and (series := _load(place / str(each.repetition))) is not None
                 ]
                 if found:
                     yield Pair(campaign, case, server, client, tuple(found), len(mine) - len(found))
+
+
+def _load(directory: Path) -> Series | None:
+    try:
+        return load(directory)
+    except SeriesError as error:
+        raise InputError(str(error)) from error
 
 
 # ---- curves ---------------------------------------------------------------------------------
@@ -165,9 +174,12 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
 def told(pair: Pair) -> str:
     """n, and what the colours mean."""
     failed = sum(not run.succeeded for run in pair.runs)
+    number = pair.middle.repetition
+    several = (
+        f"n = {len(pair.runs)} repetitions, grey; in colour number {number}, whose time to completion is the median"
+    )
     return sentences(
-        f"n = {len(pair.runs)} repetitions, grey; in colour number {pair.middle.repetition}, whose time to completion "
-        "is the median",
+        several if len(pair.runs) > 1 else f"n = 1: repetition {number}",
         f"{failed} of them did not succeed" if failed else "",
         f"Left out: {pair.without} without series" if pair.without else "",
     )

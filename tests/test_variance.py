@@ -45,6 +45,11 @@ def test_repetitions_that_differ_are_nobodys() -> None:
     assert found["repetition"] > 0.9
 
 
+def test_a_server_is_not_given_what_the_pair_does() -> None:
+    found = [shares(decompose(made(seed, (0, 0, 2, 0.5))))["server"] for seed in range(30)]
+    assert np.mean(found) < 0.07
+
+
 def test_shares_add_up_and_are_about_what_was_put_in() -> None:
     found = [shares(decompose(made(seed, (2, 1, 1, 1)))) for seed in range(30)]
     assert all(sum(each.values()) == pytest.approx(1) for each in found)

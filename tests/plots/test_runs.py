@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interop.errors import InputError
 from interop.pictures import Wish
-from interop.series import FILE_NAME, SeriesError
+from interop.series import FILE_NAME
 from plots import data_rate, data_size, objectives, offset, packet_number, packet_size, return_path, rtt
 from plots.base import NothingToDrawError, Panel, Plot
 from plots.runs import Pair, pairs, stacked
@@ -60,11 +61,11 @@ def test_a_run_without_series_is_told(wish: Wish) -> None:
     assert "Left out: 1 without series" in drawing.caption
 
 
-def test_a_damaged_file_is_no_traceback_of_another_kind(wish: Wish) -> None:
+def test_a_damaged_file_is_a_message(wish: Wish) -> None:
     directory = wish.campaigns[0].directory
     assert directory is not None
     (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).write_bytes(b"no parquet")
-    with pytest.raises(SeriesError):
+    with pytest.raises(InputError, match="analyse the run again"):
         list(pairs(wish))
 
 
