@@ -195,7 +195,8 @@ def _mean(cells: Sequence[Cell | None]) -> Text:
 def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, markdown: bool) -> str:
     n, rate = case.repetitions, mbit_per_s(case.link.forward_rate)
     text = (
-        f"n = {n} repetitions per pair. Mean ± standard deviation of the goodput in Mbit/s and mean efficiency "
+        f"n = {n} repetition{'s' if n > 1 else ''} per pair. "
+        "Mean ± standard deviation of the goodput in Mbit/s and mean efficiency "
         f"(share of {rate}), of the repetitions that succeeded.\n"
         "T timeout, × failed, – unsupported, ! error of ours, · not run. "
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
