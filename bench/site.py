@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from interop import series
 from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.rules import Check
 from interop.site import packets, publish
 from interop.site.serve import server
 from interop.store import write_result_json
@@ -61,7 +62,9 @@ def names(count: int) -> tuple[str, ...]:
 def campaign(implementations: int, measured: int, tests: int, repetitions: int) -> ResultSet:
     """Every pair in every test case; of ``tests`` that only pass or fail one repetition each."""
     cases = [replace(SAT, name=f"measured{n}", abbreviation=f"M{n}", repetitions=repetitions) for n in range(measured)]
-    cases += [replace(SAT, name=f"test{n}", abbreviation=f"T{n}", repetitions=1) for n in range(tests)]
+    cases += [
+        replace(SAT, name=f"test{n}", abbreviation=f"T{n}", repetitions=1, check=Check.HANDSHAKE) for n in range(tests)
+    ]
     rng = np.random.default_rng(6)
     results = [
         replace(made, measurement=None) if case.name.startswith("test") else made

@@ -45,11 +45,7 @@ class Campaign:
     @cached_property
     def measurements(self) -> tuple[TestCase, ...]:
         """Test cases whose results are numbers."""
-        numeric = {key[2] for key, cell in self.cells.items() if cell.goodput is not None}
-        passing = {key[2] for key, cell in self.cells.items() if cell.goodput is None and cell.succeeded}
-        return tuple(
-            case for case in self.results.manifest.test_cases if case.name in numeric or case.name not in passing
-        )
+        return tuple(case for case in self.results.manifest.test_cases if not case.functional)
 
     @property
     def started(self) -> datetime | None:

@@ -61,6 +61,8 @@ class Reason:
 
     outcome: Outcome
     code: str
+    cause: str
+    """What the traces tell beyond the code; empty if nothing."""
     text: str
     repetitions: str
 
@@ -150,11 +152,12 @@ def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:
 
 
 def _reasons(repetitions: Sequence[Repetition]) -> tuple[Reason, ...]:
-    groups: dict[tuple[Outcome, str, str], list[int]] = {}
+    groups: dict[tuple[Outcome, str, str, str], list[int]] = {}
     for run in repetitions:
         verdict = run.result.verdict
         if verdict.outcome is not Outcome.SUCCEEDED:
-            groups.setdefault((verdict.outcome, verdict.code.value, run.reason), []).append(run.number)
+            key = (verdict.outcome, verdict.code.value, verdict.cause.value, run.reason)
+            groups.setdefault(key, []).append(run.number)
     return tuple(Reason(*key, ", ".join(map(str, numbers))) for key, numbers in groups.items())
 
 
