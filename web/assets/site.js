@@ -33,6 +33,16 @@
     });
   }
 
+  // ---- qvis fetches a qlog by itself, so only from a public site ----
+  const qvis = byId("qvis");
+  const isPublic = location.protocol === "https:" && location.hostname.includes(".");
+  if (qvis && isPublic) {
+    for (const log of document.querySelectorAll("a[download][href$='qlog']")) {
+      const row = log.closest("tr").cells[0].textContent;
+      qvis.append(make("a", `${log.textContent} of repetition ${row} in qvis`, { href: `https://qvis.quictools.info/?file=${encodeURIComponent(log.href)}` }), " ");
+    }
+  }
+
   // ---- what only the start page has ----
   const aboutText = byId("about");
   if (!aboutText) return;
