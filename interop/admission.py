@@ -17,6 +17,8 @@ BUDGET = 0.75
 """Share of the CPUs that runs may need together; the rest is for bursts, the engine and the kernel."""
 SETTLED = 1.0
 """Seconds between two runs that begin side by side: making containers is work of its own."""
+RAMP = 20.0
+"""Seconds after which a run like which none was measured shows in the load what it needs."""
 PATIENCE = 0.2
 """Seconds between two looks at whether a run may begin."""
 CAUTION = 1.15
@@ -28,7 +30,15 @@ class _Turn:
     """A run under way."""
 
     need: float
+    known: bool
+    """Its need was measured."""
+    begin: float
+    """On the monotonic clock."""
     most_neighbours: int = 0
+
+    def promised(self, now: float) -> float:
+        """CPUs to be kept for it beside those that are in use now."""
+        return self.need if self.known or now - self.begin < RAMP else 0.0
 
 
 class Admission:
@@ -69,8 +79,8 @@ class Admission:
         with self._lock:
             self._caution *= CAUTION
 
-    def need(self, run: Run) -> float:
-        """CPUs that ``run`` is thought to need: as measured, else as the hungriest with one of its endpoints."""
+    def need(self, run: Run) -> float | None:
+        """CPUs that ``run`` needs: as measured, else as the hungriest with one of its endpoints; None if unknown."""
         key = (run.server.name, run.client.name, run.test_case.name)
         if key in self._needs:
             return self._needs[key]
@@ -79,15 +89,16 @@ class Admission:
             for (server, client, case), need in self._needs.items()
             if case == key[2] and (server == key[0] or client == key[1])
         ]
-        return max(alike, default=UNKNOWN_NEED)
+        return max(alike, default=None)
 
     def _enter(self, run: Run) -> _Turn:
         while True:
             with self._lock:
-                turn = _Turn(self.need(run))
+                need = self.need(run)
+                turn = _Turn(UNKNOWN_NEED if need is None else need, need is not None, time.monotonic())
                 if self._stop.is_set() or self._fits(turn):
                     self._turns.append(turn)
-                    self._last_begin = time.monotonic()
+                    self._last_begin = turn.begin
                     for each in self._turns:
                         each.most_neighbours = max(each.most_neighbours, len(self._turns) - 1)
                     return turn
@@ -96,7 +107,8 @@ class Admission:
     def _fits(self, turn: _Turn) -> bool:
         if not self._turns or not self._measured:
             return True
-        if time.monotonic() - self._last_begin < SETTLED or (self._meter.now() or 0.0) > BUDGET:
+        if turn.begin - self._last_begin < SETTLED:
             return False
-        needs = turn.need + sum(each.need for each in self._turns)
-        return needs * self._caution <= BUDGET * self._cpus
+        promised = self._caution * sum(each.promised(turn.begin) for each in self._turns)
+        used = self._cpus * (self._meter.now() or 0.0)
+        return max(promised, used) + self._caution * turn.need <= BUDGET * self._cpus

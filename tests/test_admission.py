@@ -88,9 +88,20 @@ def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
         admission.learn(needed(run_of(server, client), cpus))
     assert admission.need(run_of("a", "b")) == 0.3
     assert admission.need(run_of("x", "a")) == 0.9
-    assert admission.need(run_of("x", "y")) == UNKNOWN_NEED
+    assert admission.need(run_of("x", "y")) is None
     other = replace(run_of("a", "a").test_case, name="other")
-    assert admission.need(run_of("a", "a", other)) == UNKNOWN_NEED
+    assert admission.need(run_of("a", "a", other)) is None
+
+
+def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    admission = of(cpus=2)
+    with admission.turn(run_of()), admission.turn(run_of(repetition=2)):
+        assert not begins(admission, run_of(repetition=3))
+        monkeypatch.setattr("interop.admission.RAMP", 0)
+        admission._stop.clear()
+        assert begins(admission, run_of(repetition=3))
+        admission._meter.share = 0.5  # type: ignore[attr-defined]
+        assert not begins(admission, run_of(repetition=4))
 
 
 def test_a_busy_machine_admits_nothing_more() -> None:
