@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.comparison import WORSE, Change, compare
 from interop.model import Outcome
-from interop.samples import Sample
+from interop.statistics.comparison import WORSE, Change, compare
+from interop.statistics.samples import Sample
 
 CAMPAIGNS = 200
 PAIRS = 144

@@ -11,7 +11,7 @@ from interop.units import MS
 
 NAN = float("nan")
 LAG_BAR = 10 * MS
-"""As in ``interop.checks``: a run whose simulator fell further behind is not counted."""
+"""As in ``interop.analysis.checks``: a run whose simulator fell further behind is not counted."""
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ sys.path.insert(0, str(ROOT))
 from bench.figures import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
 from bench.traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
-from interop.daemon import Daemon
 from interop.errors import HarnessFault, UserError
+from interop.execution.daemon import Daemon
+from interop.execution.lock import exclusive
+from interop.execution.reaper import watched_over
 from interop.images import Images, Policy
 from interop.links.ns3 import Abilities, Ns3Backend, probe
-from interop.lock import exclusive
 from interop.model import EmulatedLink, QueueMode, UniformLoss
-from interop.reaper import watched_over
 from interop.units import MBPS, MS, PERCENT
 
 TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)

@@ -25,13 +25,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.analyse import analyse
+from interop.analysis.analyse import analyse
 from interop.model import File, Outcome
-from interop.pcap import check
-from interop.reading import CLIENT_TRACE, SERVER_TRACE
-from interop.records import Condition
-from tests.test_analyse import EVIDENCE, RUN
-from tests.test_pcap import mutate
+from interop.traces.pcap import check
+from interop.traces.reading import CLIENT_TRACE, SERVER_TRACE
+from interop.traces.records import Condition
+from tests.analysis.test_analyse import EVIDENCE, RUN
+from tests.traces.test_pcap import mutate
 
 SIZES = {"lossy": [30_000], "many": [3000, 10, 1, 5000, 7000, 0, 200], "retry": [8000, 2000]}
 """Recorded runs in tests/data, and the files that they fetched."""

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.schema.document import Record
-from interop.significance import difference, holm
+from interop.statistics.significance import difference, holm
 from interop.store import load
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}

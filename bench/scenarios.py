@@ -22,7 +22,7 @@ from interop.model import (
     Towards,
     UniformLoss,
 )
-from interop.records import NANOSECONDS, records
+from interop.traces.records import NANOSECONDS, records
 from interop.units import MBPS, MS, PERCENT
 
 TEN = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)

@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from playwright.sync_api import Browser, sync_playwright
 
-from interop import series
 from interop.model import Outcome, ResultSet, RunResult, TestCase
 from interop.rules import Check
 from interop.site import packets, publish
 from interop.site.serve import server
 from interop.store import write_result_json
+from interop.traces import series
 from tests.browser import chromium
 from tests.results_builder import SAT, result_set, run_result
 from tests.series_builder import Transfer

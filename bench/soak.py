@@ -22,8 +22,8 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.daemon import Daemon
 from interop.errors import UserError
+from interop.execution.daemon import Daemon
 from interop.store import load
 
 TEST_CASE = """\
@@ -176,7 +176,7 @@ def processes() -> set[int]:
             here = (path / "cwd").readlink() == ROOT
         except OSError:
             continue
-        if here and (b"run.py" in words or b"interop.reaper" in words):
+        if here and (b"run.py" in words or b"interop.execution.reaper" in words):
             found.add(int(path.name))
     return found
 

@@ -24,12 +24,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyshark
 
+from interop.analysis.facts import facts
 from interop.emulation import EmulatedLink
-from interop.facts import facts
 from interop.model import Protocol
-from interop.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
-from interop.series import save
-from interop.trace import key_lines
+from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
+from interop.traces.series import save
+from interop.traces.trace import key_lines
 from interop.units import MBPS, MIB, MS
 
 LINK = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)

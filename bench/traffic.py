@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from interop.archive import Limits, unpack
-from interop.daemon import Container, ContainerSpec, Daemon, Event
 from interop.errors import HarnessFault
+from interop.execution.archive import Limits, unpack
+from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
 from interop.links.ns3 import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
 from interop.model import EmulatedLink, ErrorCode, Implementation, Protocol, Role, Run, SimulatorReport, TestCase
-from interop.records import NANOSECONDS, records
+from interop.traces.records import NANOSECONDS, records
 from interop.units import MIB, MS
 
 UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2

@@ -23,13 +23,14 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop import inventory, qlog
-from interop.columns import Floats
+from interop import inventory
 from interop.model import Implementation, Outcome, Protocol
-from interop.network import TCP, UDP
-from interop.pcap import check
 from interop.store import load
 from interop.tables import draw
+from interop.traces import qlog
+from interop.traces.columns import Floats
+from interop.traces.network import TCP, UDP
+from interop.traces.pcap import check
 
 CLIENT, TCP_CLIENT = "quic-go", "curl"
 CASE = "variants"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from interop import qlog
-from interop.columns import Form
 from interop.errors import HarnessFault
 from interop.model import ErrorCode, Implementation, Outcome, ResultSet, Role, Run, RunResult, TestCase
 from interop.plan import left_out, make_plan
-from interop.trace import key_lines, read
+from interop.traces import qlog
+from interop.traces.columns import Form
+from interop.traces.trace import key_lines, read
 from interop.units import KIB, MIB
 
 PEER = "quic-go"

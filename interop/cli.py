@@ -260,7 +260,7 @@ def _export(given: argparse.Namespace, _root: Path) -> int:
 
 
 def _analyse(given: argparse.Namespace, _root: Path) -> int:
-    from interop import reanalysis
+    from interop.analysis import reanalysis
 
     print(reanalysis.carry_out(given.directories))
     return SUCCESS
@@ -308,7 +308,7 @@ def _doctor(_given: argparse.Namespace, root: Path) -> int:
 
 
 def _clean(_given: argparse.Namespace, _root: Path) -> int:
-    from interop import daemon, lock
+    from interop.execution import daemon, lock
 
     here = daemon.Daemon(_daemon_url(), "clean")
     with lock.exclusive(here.id, "clean"):

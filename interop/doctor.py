@@ -11,10 +11,10 @@ from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
 
-from interop.daemon import LABEL, Daemon
 from interop.errors import HarnessFault, MachineError
+from interop.execution.daemon import LABEL, Daemon
 from interop.links.ns3 import probe
-from interop.trace import tshark_version
+from interop.traces.trace import tshark_version
 from interop.units import byte_size
 
 OLDEST_API = (1, 40)

@@ -57,7 +57,7 @@ class Policy(StrEnum):
 
 
 class ImageStore(Protocol):
-    """What is needed of a daemon; see :class:`interop.daemon.Daemon`. Its methods raise :class:`HarnessFault`."""
+    """What is needed of a daemon; see :class:`execution.daemon.Daemon`. Its methods raise :class:`HarnessFault`."""
 
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""

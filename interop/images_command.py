@@ -11,8 +11,8 @@ from pathlib import Path
 
 from interop import inventory, lists, measure, plan
 from interop.checkup import PEER, Finding, check_cases, check_runs, findings
-from interop.daemon import Daemon
 from interop.errors import InputError
+from interop.execution.daemon import Daemon
 from interop.images import Images, Policy
 from interop.model import ImageFacts, Implementation, Outcome, Run, RunResult, TestCase
 from interop.stock import Got, State, Stocked, builders, get_all, stock_of, stock_of_simulator

@@ -13,22 +13,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop import __version__, images
-from interop.analyse import analyse
-from interop.campaign import Campaign
-from interop.daemon import Daemon
+from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault, MachineError
+from interop.execution.campaign import Campaign
+from interop.execution.daemon import Daemon
+from interop.execution.load import Meter
+from interop.execution.lock import exclusive
+from interop.execution.reaper import watched_over
+from interop.execution.resume import Rest, pinned_images, rest_of
+from interop.execution.runner import Conditions
+from interop.execution.transfer import Interrupted
 from interop.links.ns3 import Ns3Backend
-from interop.load import Meter
-from interop.lock import exclusive
 from interop.model import ImageFacts, Implementation, Manifest, Outcome, Role, Run, RunResult
 from interop.plan import Selection
-from interop.reaper import watched_over
-from interop.resume import Rest, pinned_images, rest_of
-from interop.runner import Conditions
 from interop.schema.document import Record
 from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
-from interop.trace import tshark_version
-from interop.transfer import Interrupted
+from interop.traces.trace import tshark_version
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MOST_TESTBEDS = 6

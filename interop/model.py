@@ -210,7 +210,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The numbers of one run; units and labels are in ``interop.metrics.METRICS``."""
+    """The numbers of one run; units and labels are in ``interop.analysis.metrics.METRICS``."""
 
     values: dict[str, float]
     notes: tuple[str, ...] = ()

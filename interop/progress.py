@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ class Progress:
         self._left = Counter(run.test_case.name for run in runs)
         self._total = len(runs)
         self._spent: dict[str, list[float]] = {}
+        self._begin = time.monotonic()
 
     def line(self, result: RunResult, finished: int) -> str:
         """What to say of a result when ``finished`` runs are."""
@@ -27,11 +29,16 @@ class Progress:
         return f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}"
 
     def _rest(self) -> str:
-        """How long the rest takes if it goes on like this; test cases not yet met like the slowest one so far."""
+        """How long the rest takes if it goes on like this, side by side or one after another.
+
+        Test cases not yet met are taken for like the slowest one so far.
+        """
         means = {name: sum(spent) / len(spent) for name, spent in self._spent.items()}
         slowest = max(means.values())
         left = sum(count * means.get(name, slowest) for name, count in self._left.items())
-        return f"  about {seconds(left)} left" if left else ""
+        spent = sum(map(sum, self._spent.values()))
+        pace = min((time.monotonic() - self._begin) / spent, 1.0) if spent else 1.0
+        return f"  about {seconds(left * pace)} left" if left else ""
 
 
 def _in_words(result: RunResult) -> str:

@@ -6,14 +6,14 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from interop.comparison import BETTER, LEVEL, WORSE, Change, Comparison, geometric_mean_ratio
-from interop.history import Course, classes, ordered, pair_courses, server_courses
 from interop.model import Implementation, ResultSet, TestCase
-from interop.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
-from interop.samples import EFFICIENCY, GOODPUT, Fate, samples
 from interop.sheets import Column, Sheet, Unit
+from interop.statistics.comparison import BETTER, LEVEL, WORSE, Change, Comparison, geometric_mean_ratio
+from interop.statistics.history import Course, classes, ordered, pair_courses, server_courses
+from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
+from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, samples
+from interop.statistics.variance import decompose
 from interop.units import mbit_per_s, percent
-from interop.variance import decompose
 
 
 def summary(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:

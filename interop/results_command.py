@@ -14,7 +14,7 @@ from interop.errors import InputError
 from interop.model import Implementation, ResultSet, TestCase
 from interop.names import did_you_mean, quoted
 from interop.pictures import FORMATS, Campaign, Wish
-from interop.samples import find
+from interop.statistics.samples import find
 
 TABLES = ("summary", "pairs", "congestion", "implementations", "variance", "clusters", "history")
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
@@ -193,8 +193,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 def compare(options: argparse.Namespace, known: Mapping[str, Implementation], width: int | None) -> Report:
     """Two campaigns, or two test cases of one; the status is 1 if something got worse between campaigns."""
-    from interop import comparison, reports
+    from interop import reports
     from interop.sheets import Unit, render
+    from interop.statistics import comparison
 
     if len(options.directories) > 2:
         raise InputError("Two campaigns can be compared; for more of them see run.py tables --table history.")

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Check(StrEnum):
-    """What a functional test proves; ``interop.functional`` has the function to each name."""
+    """What a functional test proves; ``interop.analysis.functional`` has the function to each name."""
 
     VERSION_NEGOTIATION = "version negotiation"
     HANDSHAKE = "handshake"

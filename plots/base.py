@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.columns import Floats
 from interop.model import ResultSet, TestCase
 from interop.pictures import Campaign, Wish
+from interop.traces.columns import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

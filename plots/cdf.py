@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
-from interop.samples import EFFICIENCY, left_out, samples, with_zeros
+from interop.statistics.samples import EFFICIENCY, left_out, samples, with_zeros
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from interop import comparison
-from interop.comparison import BETTER, WORSE, Comparison, PairChange
 from interop.pictures import Wish
+from interop.statistics import comparison
+from interop.statistics.comparison import BETTER, WORSE, Comparison, PairChange
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, one, sentences

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from interop.pictures import Wish
-from interop.series import Samples, Series, window_rate
+from interop.traces.series import Samples, Series, window_rate
 from interop.units import MBPS
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Pair, Picked, draw, drawings

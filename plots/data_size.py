@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.columns import Floats, Integers
 from interop.pictures import Wish
+from interop.traces.columns import Floats, Integers
 from interop.units import MIB
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Pair, Picked, draw, drawings

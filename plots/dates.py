@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import RunResult
 from interop.pictures import Wish
-from interop.samples import GOODPUT, value_of
+from interop.statistics.samples import GOODPUT, value_of
 from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, sentences

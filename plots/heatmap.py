@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from interop.model import ResultSet, TestCase
 from interop.pictures import Campaign, Wish
-from interop.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
+from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
 from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, Panel, Plot, each_case, found, measured, one, sentences, stem

@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import TestCase
 from interop.pictures import Campaign, Wish
-from interop.samples import samples
+from interop.statistics.samples import samples
 from interop.units import seconds
 from plots import theme
 from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from interop.history import Class, Course, classes, ordered, pair_courses, server_courses
 from interop.pictures import Wish
-from interop.samples import GOODPUT
+from interop.statistics.history import Class, Course, classes, ordered, pair_courses, server_courses
+from interop.statistics.samples import GOODPUT
 from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, one, sentences

@@ -11,7 +11,7 @@ import numpy as np
 
 from interop.model import GilbertElliottLoss, Loss, TestCase, UniformLoss
 from interop.pictures import Campaign, Wish
-from interop.samples import GOODPUT, samples
+from interop.statistics.samples import GOODPUT, samples
 from interop.units import MBPS, PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem

@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import TestCase
 from interop.pictures import Wish
-from interop.samples import left_out, samples
+from interop.statistics.samples import left_out, samples
 from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Panel, Plot, found, sentences, stem

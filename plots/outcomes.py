@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interop.model import TestCase
 from interop.pictures import Campaign, Wish
-from interop.samples import EFFICIENCY, MARKS, Fate, Sample, samples
+from interop.statistics.samples import EFFICIENCY, MARKS, Fate, Sample, samples
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, sentences, stem
 

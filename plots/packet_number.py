@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interop.pictures import Wish
-from interop.series import UNKNOWN, Packets
+from interop.traces.series import UNKNOWN, Packets
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Pair, Picked, draw, drawings
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.columns import Integers
 from interop.pictures import Wish
-from interop.series import UNKNOWN, Series
+from interop.traces.columns import Integers
+from interop.traces.series import UNKNOWN, Series
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Pair, Picked, draw, drawings
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from interop.pictures import Campaign, Wish
-from interop.samples import EFFICIENCY, samples
+from interop.statistics.samples import EFFICIENCY, samples
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, sentences, stem

@@ -9,7 +9,7 @@ import numpy as np
 
 from interop.model import RunResult
 from interop.pictures import Campaign, Wish
-from interop.samples import value_of
+from interop.statistics.samples import value_of
 from interop.units import byte_size
 from plots import theme
 from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, one, sentences, stem

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from interop.overview import FAMILIES, THRESHOLD, relation
 from interop.pictures import Wish
+from interop.statistics.overview import FAMILIES, THRESHOLD, relation
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interop.pictures import Wish
-from interop.series import Packets, window_rate
+from interop.traces.series import Packets, window_rate
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Pair, Picked, draw, drawings
 

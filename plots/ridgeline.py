@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import TestCase
 from interop.pictures import Campaign, Wish
-from interop.samples import EFFICIENCY, Sample, left_out, samples
+from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, density, each_case, found, sentences, stem

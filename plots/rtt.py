@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interop.pictures import Wish
-from interop.series import Samples
+from interop.traces.series import Samples
 from interop.units import KIB, MS
 from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
 from plots.runs import Curve, Pair, draw, pairs, panel, told

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.columns import Floats, Integers
 from interop.errors import InputError
 from interop.model import Outcome, TestCase
 from interop.pictures import Campaign, Wish
-from interop.series import Series, SeriesError, StreamData, load
+from interop.traces.columns import Floats, Integers
+from interop.traces.series import Series, SeriesError, StreamData, load
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Panel, measured, one, sentences, stem
 

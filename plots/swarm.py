@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
-from interop.samples import GOODPUT, samples
+from interop.statistics.samples import GOODPUT, samples
 from interop.units import MBPS
 from plots import theme
 from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, one, sentences, stem

@@ -9,7 +9,7 @@ import numpy as np
 
 from interop.model import Role, TestCase
 from interop.pictures import Campaign, Wish
-from interop.samples import GOODPUT, left_out, samples
+from interop.statistics.samples import GOODPUT, left_out, samples
 from interop.units import MBPS
 from plots import theme
 from plots.base import WIDTH, Drawing, Panel, Plot, density, each_case, found, one, sentences, stem

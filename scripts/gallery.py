@@ -21,9 +21,9 @@ from interop import reports
 from interop.foreign import open_results
 from interop.inventory import load_implementations
 from interop.pictures import Campaign, Gallery, Wish
-from interop.samples import GOODPUT, samples
-from interop.series import FILE_NAME
 from interop.sheets import render
+from interop.statistics.samples import GOODPUT, samples
+from interop.traces.series import FILE_NAME
 from plots.catalogue import draw, plots
 
 OVERLAID = ("offset", "data-size", "data-rate", "rtt")

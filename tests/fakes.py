@@ -24,8 +24,10 @@ import docker.errors
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from interop import checks, doctor, measure
-from interop.daemon import Daemon
+from interop import doctor, measure
+from interop.analysis import checks
+from interop.execution.daemon import Daemon
+from interop.execution.transfer import Surroundings
 from interop.links import Testbed
 from interop.model import (
     EmulatedLink,
@@ -39,9 +41,8 @@ from interop.model import (
     TestCase,
     Verdict,
 )
-from interop.transfer import Surroundings
 from interop.units import MBPS, MS
-from tests.traces import Connection, Packet, pcap, stream_frame
+from tests.quic_builder import Connection, Packet, pcap, stream_frame
 
 DELAY = 0.015
 PIECE = 1000
@@ -469,7 +470,7 @@ def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -
     """Let the whole command use ``engine``; its lock lies in ``folder``, and no reaper process is started."""
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(measure, "watched_over", lambda *_: nullcontext())
-    monkeypatch.setattr("interop.lock.FOLDERS", (str(folder),))
+    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
 
 

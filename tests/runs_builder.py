@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import ResultSet, TestCase
 from interop.pictures import Campaign
-from interop.series import save
+from interop.traces.series import save
 from interop.units import MIB
 from tests.results_builder import SAT, result_set, runs
 from tests.series_builder import Transfer, series

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.columns import Floats, Integers
 from interop.model import Protocol
-from interop.series import Clock, Packets, Requests, Samples, Series, StreamData
+from interop.traces.columns import Floats, Integers
+from interop.traces.series import Clock, Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40
 """Bytes of a datagram that are no stream data."""

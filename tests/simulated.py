@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
-from interop.analyse import CLIENT_TRACE, SERVER_TRACE
-from tests.traces import CLIENT, SERVER, Packet, pcap
+from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
+from tests.quic_builder import CLIENT, SERVER, Packet, pcap
 
 
 @dataclass

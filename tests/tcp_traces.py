@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from tests.traces import CLIENT, EPOCH, SECOND, SERVER
+from tests.quic_builder import CLIENT, EPOCH, SECOND, SERVER
 
 SYN, ACK, FIN, RST = 0x02, 0x10, 0x01, 0x04
 FIRST = {False: 4_294_967_000, True: 1_000_000}

@@ -15,26 +15,29 @@ LAYERS = (
     "emulation rules stack verdicts",
     "errors model units",  # nouns
     "pictures",
-    "columns load names records samples schema.summary",  # nouns of one subject each
-    "significance",  # statistics
-    "comparison history options overview parser variance",
-    "network protection series tls",  # parts of a trace
-    "frames keyring passage",
-    "rows",
+    "traces.columns execution.load names traces.records statistics.samples schema.summary",  # nouns of one subject each
+    "statistics.significance",  # statistics
+    "statistics.comparison statistics.history options statistics.overview parser statistics.variance",
+    "traces.network traces.protection traces.series traces.tls",  # parts of a trace
+    "traces.frames traces.keyring traces.passage",
+    "traces.rows",
     # one concern each
-    "admission archive connections daemon documents host inputs lock packets pcap",
-    "qlog quantities recipes schema.document streams variants",
-    "checks closes congestion images implementations link_entries link_words links links.simulator plan reaper",
-    "tcp trace",  # verbs
-    "entries events facts handshake_checks links.cross metrics session_checks",
-    "path_checks",
-    "network_checks",
-    "checkup functional inventory links.ns3 links.real stock store tcp_events",
-    "causes export foreign reading transfer",
-    "compliance",
-    "resume runner",
-    "analyse campaign doctor tables",  # phases
-    "functional_table lists measure progress reanalysis sheets",
+    "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
+    "execution.inputs execution.lock traces.packets traces.pcap",
+    "traces.qlog quantities recipes schema.document traces.streams variants",
+    "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
+    "links.simulator plan execution.reaper",
+    "traces.tcp traces.trace",  # verbs
+    "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
+    "analysis.session_checks",
+    "analysis.path_checks",
+    "analysis.network_checks",
+    "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
+    "analysis.causes export foreign traces.reading execution.transfer",
+    "execution.compliance",
+    "execution.resume execution.runner",
+    "analysis.analyse execution.campaign doctor tables",  # phases
+    "functional_table lists measure progress analysis.reanalysis sheets",
     "reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.swap",
@@ -49,27 +52,47 @@ LAYERS = (
 # A library -> the only module of the core that imports it.
 ONLY_IMPORTER = {
     "yaml": "documents",
-    "docker": "daemon",
+    "docker": "execution.daemon",
     "jinja2": "site.pages",
     "prettytable": "tables",
     "termcolor": "tables",
-    "pyarrow": "series",
-    "pyshark": "trace",
+    "pyarrow": "traces.series",
+    "pyshark": "traces.trace",
 }
-TSHARK_CALLER = "trace"
+TSHARK_CALLER = "traces.trace"
 SPEAKER = "cli"  # the only module that prints and exits
 NEVER = ("plots", "testcases", "tests", "run", "matplotlib", "seaborn")  # what the core does not know
 PLOTTED = {
-    "model", "units", "errors", "names", "columns", "samples", "overview", "variance", "significance", "comparison",
-    "history", "pictures", "series", "streams",
-}  # fmt: skip
+    "model",
+    "units",
+    "errors",
+    "names",
+    "traces.columns",
+    "statistics.samples",
+    "statistics.overview",
+    "statistics.variance",
+    "statistics.significance",
+    "statistics.comparison",
+    "statistics.history",
+    "pictures",
+    "traces.series",
+    "traces.streams",
+}
 # What the folders on top of the core may import of it.
-ON_TOP = {"testcases": {"model", "units", "checks"}, "plots": PLOTTED}
+ON_TOP = {"testcases": {"model", "units", "analysis.checks"}, "plots": PLOTTED}
 MOST_LINES = 400
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 STARTERS = {"which", "run", "Popen", "call", "check_call", "check_output", "getoutput", "system", "execvp", "execv"}
-PACKAGES = {"", "schema", "site"}  # __init__ files that hold nothing but a docstring
+PACKAGES = {
+    "",
+    "analysis",
+    "execution",
+    "schema",
+    "site",
+    "statistics",
+    "traces",
+}  # __init__ files that hold nothing but a docstring
 
 
 # ---- the checker ----------------------------------------------------------------------------
@@ -194,27 +217,31 @@ DOC = '"""A module."""\n'
     ("module", "source", "fault"),
     [
         ("model", "from interop.plan import select", "not in a layer below"),
-        ("plan", "from interop import metrics", "not in a layer below"),
-        ("plan", "from .checks import judge", "not in a layer below"),
+        ("plan", "from interop.analysis import metrics", "not in a layer below"),
+        ("plan", "from .analysis.checks import judge", "not in a layer below"),
         ("links.ns3", "from . import real", "not in a layer below"),
-        ("links.ns3", "from ..campaign import Campaign", "not in a layer below"),
+        ("links.ns3", "from ..execution.campaign import Campaign", "not in a layer below"),
         ("store", "import interop.cli", "not in a layer below"),
-        ("plan", "def late() -> None:\n    import interop.campaign\n", "not in a layer below"),
+        ("plan", "def late() -> None:\n    import interop.execution.campaign\n", "not in a layer below"),
         ("plan", "from interop.unheard import of", "not in a layer below"),
         ("unheard", "", "is in no layer"),
         ("schema", "from interop.model import Run", "an empty package file"),
         ("inventory", "import yaml", "only documents imports yaml"),
-        ("campaign", "import docker.errors", "only daemon imports docker"),
+        ("execution.campaign", "import docker.errors", "only execution.daemon imports docker"),
         ("cli", "from prettytable import PrettyTable", "only tables imports prettytable"),
         ("cli", "from termcolor import colored", "only tables imports termcolor"),
-        ("analyse", "import pyshark", "only trace imports pyshark"),
-        ("analyse", "import subprocess\nsubprocess.run(['tshark', '-r', 'x'])", "only trace calls tshark"),
-        ("doctor", "import shutil\nshutil.which('tshark')", "only trace calls tshark"),
+        ("analysis.analyse", "import pyshark", "only traces.trace imports pyshark"),
+        (
+            "analysis.analyse",
+            "import subprocess\nsubprocess.run(['tshark', '-r', 'x'])",
+            "only traces.trace calls tshark",
+        ),
+        ("doctor", "import shutil\nshutil.which('tshark')", "only traces.trace calls tshark"),
         ("site.pages", "from plots import table", "knows nothing of plots"),
         ("cli", "import testcases.functional", "knows nothing of testcases"),
-        ("campaign", "print('hello')", "only cli prints and exits"),
-        ("campaign", "import sys\nsys.exit(1)", "only cli prints and exits"),
-        ("campaign", "raise SystemExit(1)", "only cli prints and exits"),
+        ("execution.campaign", "print('hello')", "only cli prints and exits"),
+        ("execution.campaign", "import sys\nsys.exit(1)", "only cli prints and exits"),
+        ("execution.campaign", "raise SystemExit(1)", "only cli prints and exits"),
         ("plan", "\n" * MOST_LINES, "longer than"),
     ],
 )
@@ -231,9 +258,9 @@ def test_checker_catches_a_missing_docstring() -> None:
     ("module", "source"),
     [
         ("plan", "from interop.model import Run\nfrom interop.names import quoted\nimport re"),
-        ("links.ns3", "from interop.links import Testbed\nfrom ..daemon import Daemon"),
+        ("links.ns3", "from interop.links import Testbed\nfrom ..execution.daemon import Daemon"),
         ("documents", "import yaml"),
-        ("doctor", "from interop.trace import tshark_version\nFinding('tshark')"),
+        ("doctor", "from interop.traces.trace import tshark_version\nFinding('tshark')"),
         ("cli", "import sys\nprint(1)\nsys.exit(0)"),
     ],
 )
@@ -242,7 +269,7 @@ def test_checker_lets_pass_what_is_right(module: str, source: str) -> None:
 
 
 def test_checker_catches_a_plot_that_measures() -> None:
-    assert faults_on_top("plots", "from interop.trace import read") == ["plots:1: imports interop.trace"]
+    assert faults_on_top("plots", "from interop.traces.trace import read") == ["plots:1: imports interop.traces.trace"]
     assert faults_on_top("plots", "from interop.model import Run\nimport matplotlib") == []
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from interop import cli, store
 from interop import measure as measure_module
-from interop.analyse import analyse
-from interop.daemon import Daemon
+from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault
+from interop.execution.daemon import Daemon
+from interop.execution.lock import exclusive
 from interop.links.ns3 import Ns3Backend
-from interop.lock import exclusive
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Role, Run, Verdict
 from tests.fakes import FakeEngine, Life, connect, end_with, endpoint, hang, install, judge, only_as
 
@@ -244,8 +244,8 @@ def test_a_fault_that_nobody_expected_is_one_line(checkout: Checkout, monkeypatc
 
 
 def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.runner.DAEMON_PATIENCE", 0)
-    monkeypatch.setattr("interop.daemon.QUICK", 0.01)
+    monkeypatch.setattr("interop.execution.runner.DAEMON_PATIENCE", 0)
+    monkeypatch.setattr("interop.execution.daemon.QUICK", 0.01)
 
     def pull_the_plug(life: Life) -> int:
         life.engine.gone = True

@@ -9,8 +9,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from interop.daemon import Event
 from interop.errors import HarnessFault
+from interop.execution.daemon import Event
 from interop.links.cross import event_name
 from interop.links.ns3 import Ns3Backend, SimulatedLink
 from interop.model import CrossTraffic, ErrorCode

@@ -10,9 +10,9 @@ import docker
 import pytest
 
 from interop import doctor
-from interop.daemon import ContainerSpec
 from interop.doctor import Finding, State
 from interop.errors import MachineError
+from interop.execution.daemon import ContainerSpec
 from tests.fakes import FakeEngine, Life, connect, simulate
 
 IMAGES = {"simulator": "quicsat/simulator:1", "good": "quicsat/good:1"}

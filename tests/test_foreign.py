@@ -13,7 +13,7 @@ from interop import export, reports
 from interop.errors import InputError
 from interop.foreign import open_results, read
 from interop.model import CongestionControl, ErrorCode, Outcome
-from interop.samples import GOODPUT, samples
+from interop.statistics.samples import GOODPUT, samples
 from interop.store import write_result_json
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.columns import Form
-from interop.trace import key_lines, read
+from interop.traces.columns import Form
+from interop.traces.trace import key_lines, read
 from tests.independent import Range, stream_ranges
 
 REAL = Path(__file__).parent / "data" / "real"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from interop.daemon import Event
 from interop.errors import HarnessFault
+from interop.execution.daemon import Event
 from interop.links import ns3
 from interop.links.ns3 import ADDRESSES, GATEWAYS, Ns3Backend, hosts
 from interop.links.simulator import read_report, scenario

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from interop import measure as module
-from interop.daemon import ContainerSpec
 from interop.errors import InputError, MachineError
+from interop.execution.daemon import ContainerSpec
 from interop.images import Policy
 from interop.measure import Finished, Settings, measure
 from interop.model import Outcome, Role, RunResult

@@ -7,7 +7,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-from interop.daemon import Event
+from interop.execution.daemon import Event
 from interop.model import Role, Run, SimulatorReport
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 
-from interop.daemon import Container, ContainerSpec, Daemon, Event
 from interop.errors import HarnessFault
+from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
 from interop.links.simulator import CROSS_PORT
 from interop.model import CrossTraffic, ErrorCode, Role
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from interop.archive import Limits, unpack
-from interop.daemon import Container, ContainerSpec, Daemon, Event, Realtime
 from interop.errors import HarnessFault
+from interop.execution.archive import Limits, unpack
+from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, Realtime
 from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
 from interop.model import CrossTraffic, ErrorCode, Role, Run, SimulatorReport

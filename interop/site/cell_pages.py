@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop.model import Manifest, Outcome, RunResult
-from interop.series import FILE_NAME, SeriesError, load
 from interop.site import address, detail, files, logs, packets
 from interop.site.campaign_pages import Put, Site
 from interop.site.campaigns import Campaign, Key
 from interop.site.cells import PARTIAL
+from interop.traces.series import FILE_NAME, SeriesError, load
 
 MOST_BYTES = 24_000_000
 """Of the series of a campaign as they are stored, up to which the packets of all its runs are shown in full."""

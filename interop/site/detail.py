@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interop.metrics import METRICS, Metric
+from interop.analysis.metrics import METRICS, Metric
 from interop.model import ImageFacts, Manifest, Outcome, RunResult, TestCase
 from interop.schema.document import plain_result
 from interop.schema.summary import Cell, Figures, figures

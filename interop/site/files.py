@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from interop.records import BrokenError, Record, records
+from interop.traces.records import BrokenError, Record, records
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _KEPT = (".qlog", ".sqlog", ".txt", ".log", ".json")

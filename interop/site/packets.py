@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from interop.series import Packets, Samples, Series, StreamData, window_rate
+from interop.traces.series import Packets, Samples, Series, StreamData, window_rate
 
 TICK = 1e-5
 """Seconds; finer times cost twice the space and are not seen."""

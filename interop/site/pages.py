@@ -11,8 +11,8 @@ from typing import Any
 import jinja2
 
 from interop import __version__
+from interop.analysis.metrics import METRICS, Metric
 from interop.link_words import link_in_words
-from interop.metrics import METRICS, Metric
 from interop.model import Outcome
 from interop.sheets import Column, Value
 from interop.sheets import shown as in_words

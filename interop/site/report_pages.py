@@ -9,15 +9,16 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from interop import comparison, history, reports
+from interop import reports
 from interop.model import TestCase
-from interop.samples import GOODPUT
 from interop.sheets import Sheet, Unit, render
 from interop.site import address
 from interop.site.badges import badge, badge_picture
 from interop.site.campaign_pages import Site
 from interop.site.campaigns import Campaign
 from interop.site.files import regular
+from interop.statistics import comparison, history
+from interop.statistics.samples import GOODPUT
 
 MOST_COMPARED = 10
 """The newest campaigns, of which any two are compared; older ones are compared with their neighbours."""

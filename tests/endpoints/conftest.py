@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from interop import checkup, inventory
-from interop.daemon import Daemon
 from interop.errors import LockedError, MachineError
+from interop.execution.daemon import Daemon
 from interop.images_command import Request, try_out
 from interop.measure import Finished
 from interop.model import Implementation, Outcome, Role, TestCase

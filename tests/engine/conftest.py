@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from interop import recipes
-from interop.archive import pack
-from interop.daemon import Daemon
 from interop.errors import LockedError, MachineError
-from interop.lock import exclusive
+from interop.execution.archive import pack
+from interop.execution.daemon import Daemon
+from interop.execution.lock import exclusive
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"

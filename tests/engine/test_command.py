@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.daemon import LABEL, Daemon
+from interop.execution.daemon import LABEL, Daemon
 from interop.model import Outcome, RunResult
-from interop.pcap import check
 from interop.store import load
+from interop.traces.pcap import check
 from tests.engine.conftest import LOCK_PATIENCE, ROOT
 
 MINE = """\

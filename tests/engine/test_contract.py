@@ -7,9 +7,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from interop.archive import pack
-from interop.daemon import ContainerSpec, Daemon, Event, StartFailure
 from interop.errors import HarnessFault
+from interop.execution.archive import pack
+from interop.execution.daemon import ContainerSpec, Daemon, Event, StartFailure
 from interop.model import ErrorCode, Exit
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from interop import links
-from interop.analyse import analyse
-from interop.daemon import Container, ContainerSpec, Daemon
+from interop.analysis.analyse import analyse
+from interop.execution.daemon import Container, ContainerSpec, Daemon
+from interop.execution.runner import ATTEMPTS
+from interop.execution.transfer import Surroundings, transfer
 from interop.links.ns3 import Ns3Backend
 from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
-from interop.runner import ATTEMPTS
-from interop.transfer import Surroundings, transfer
 from interop.units import MBPS, MIB
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)

@@ -10,10 +10,10 @@ import pytest
 from bench.figures import Figure
 from bench.scenarios import blackhole, corrupt_rate, cross_traffic, drop_rate, droplist, rebind, tcp_losses
 from bench.traffic import Bench
-from interop.daemon import Daemon
+from interop.execution.daemon import Daemon
+from interop.execution.runner import ATTEMPTS
 from interop.links.ns3 import Ns3Backend
 from interop.model import Blackhole, CorruptionMode, Towards
-from interop.runner import ATTEMPTS
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from interop.errors import InputError
 from interop.pictures import Wish
-from interop.series import FILE_NAME
+from interop.traces.series import FILE_NAME
 from plots import data_rate, data_size, objectives, offset, packet_number, packet_size, return_path, rtt
 from plots.base import NothingToDrawError, Panel, Plot
 from plots.runs import Pair, pairs, stacked

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from interop import series
 from interop.model import ErrorCode, ImageFacts, Outcome, ResultSet
 from interop.site import publish
 from interop.store import write_result_json
+from interop.traces import series
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.series_builder import Transfer
 from tests.series_builder import series as made_series

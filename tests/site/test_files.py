@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.records import records
 from interop.site.files import downloads, harmless, pcapng
+from interop.traces.records import records
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
 

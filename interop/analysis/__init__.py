@@ -1,0 +1,1 @@
+"""From columns and evidence to numbers, verdicts and reasons."""

@@ -1,0 +1,351 @@
+"""Says why a run did not succeed, from what its traces show: a cause, and one sentence with the packets that prove it.
+
+What is on the wire is told, never what an endpoint may have meant. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from interop.analysis.closes import close_sentence, first_close, is_error
+from interop.model import Cause
+from interop.traces.columns import Form, Frame, Integers, Message, Trace
+from interop.traces.events import Ends
+from interop.traces.series import Series, window_rate
+from interop.traces.tcp_events import TcpEnds
+from interop.units import byte_size, mbit_per_s, seconds
+
+Told = tuple[Cause, str]
+
+SIDES = {False: "client", True: "server"}
+FORM_NAMES = {
+    Form.INITIAL: "Initial", Form.ZERO_RTT: "0-RTT packet", Form.HANDSHAKE: "Handshake packet", Form.RETRY: "Retry",
+    Form.ONE_RTT: "1-RTT packet", Form.VERSION_NEGOTIATION: "Version Negotiation", Form.UNKNOWN: "unknown packet",
+}  # fmt: skip
+STEPS = (
+    (True, Message.SERVER_HELLO, "the server's ServerHello"),
+    (True, Message.FINISHED, "the server's Finished"),
+    (False, Message.FINISHED, "the client's Finished"),
+)
+"""The messages without which a handshake is not complete, in their order (RFC 8446, section 2)."""
+STALL_TRIPS, STALL_LEAST = 8.0, 1.0
+"""Round trips, and seconds, without a new byte that are a stall."""
+BLOCK = 3000
+"""Bytes below its limit at which a sender of whole packets has nothing left to send."""
+BLOCKED_SHARE = 0.5
+"""Share of the packets with new data that were sent at a limit of flow control, if the receiver is the bottleneck."""
+SLOW_SHARE = 0.25
+"""Share of the link's rate below which loss and a small window, not the link, are the bottleneck."""
+END_MARGIN = 0.5
+"""Seconds before the end of a trace in which endpoints close because we end them."""
+MANY = 5
+"""Packet numbers that a sentence names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What is looked at."""
+
+    ends: Ends
+    series: Series
+    size: int
+    """Bytes of all files."""
+    forward_rate: float
+    """Of the link, bit/s."""
+    by_us: bool
+    """We ended the client, so that its close at the end means nothing."""
+    duration: float
+    """Seconds that the transfer was given, or took."""
+
+    @property
+    def start(self) -> float:
+        """When the client sent its first packet, in the times of its trace."""
+        times = self.ends.client.time[~self.ends.client.from_server]
+        return float(times.min()) if len(times) else 0.0
+
+    @property
+    def end(self) -> float:
+        """Seconds from there to the last packet of either trace."""
+        client, server = self.series.forward, self.series.back
+        times = [*client.sent, *server.sent]
+        return max(times, default=0.0)
+
+    @property
+    def arrived(self) -> int:
+        """New bytes of the response at the client."""
+        return int(self.series.arrived.new.sum())
+
+
+def explain(scene: Scene) -> Told:
+    """The first cause that the traces prove; ``Cause.NONE`` and no sentence if they prove none."""
+    for judge in (_nothing, _closed, _handshake, _request, _whole, _flow_control, _stall, _slow):
+        told = judge(scene)
+        if told is not None:
+            return told
+    return Cause.NONE, ""
+
+
+def explain_tcp(ends: TcpEnds, series: Series, size: int) -> Told:
+    """The same for a run over TCP, whose payload stays encrypted."""
+    client = ends.client
+    if not (~client.from_server).any():
+        return Cause.NOTHING_SENT, "The client sent no segment."
+    if not client.from_server.any():
+        return Cause.SERVER_SILENT, f"None of the client's {len(client)} segments was answered."
+    resets = np.flatnonzero(client.flags & 0x04)
+    if len(resets):
+        side = SIDES[bool(client.from_server[resets[0]])]
+        cause = Cause.CLOSED_BY_SERVER if side == "server" else Cause.CLOSED_BY_CLIENT
+        when = seconds(float(client.time[resets[0]] - client.time[0]))
+        return (
+            cause,
+            f"The {side} reset the connection after {when} (segment {int(resets[0]) + 1} of the client's trace).",
+        )
+    if not len(series.requests):
+        return Cause.HANDSHAKE_INCOMPLETE, "The client never sent anything after the server's first TLS record."
+    got = int(series.arrived.new.sum())
+    rate = window_rate(series.arrived.time, series.arrived.new).value[-50:].mean() if len(series.arrived) else 0.0
+    return Cause.TOO_SLOW, f"{byte_size(got)} of {byte_size(size)} arrived, at last with {mbit_per_s(float(rate))}."
+
+
+# ---- before the response ---------------------------------------------------------------------
+
+
+def _nothing(scene: Scene) -> Told | None:
+    client = scene.ends.client
+    mine = int((~client.from_server).sum())
+    if not mine:
+        return Cause.NOTHING_SENT, "The client sent no packet."
+    if not client.from_server.any():
+        reached = int((~scene.ends.server.from_server).sum())
+        return (
+            Cause.SERVER_SILENT,
+            f"The client sent {mine} packets, of which {reached} reached the server, and no answer came.",
+        )
+    return None
+
+
+def _closed(scene: Scene) -> Told | None:
+    """An endpoint that gave up; a close without error counts only while something was missing."""
+    client = scene.ends.client
+    starts = scene.start, _server_start(scene)
+    for trace, start in zip((client, scene.ends.server), starts, strict=True):
+        row = first_close(trace, start + scene.end - END_MARGIN if scene.by_us else float("inf"))
+        if row is None:
+            continue
+        packet = int(trace.signals.packet[row])
+        if not is_error(int(trace.signals.kind[row]), int(trace.signals.first[row])) and scene.arrived >= scene.size:
+            continue
+        cause = Cause.CLOSED_BY_SERVER if trace.from_server[packet] else Cause.CLOSED_BY_CLIENT
+        return cause, close_sentence(trace, row, start)
+    return None
+
+
+def _server_start(scene: Scene) -> float:
+    """When the client sent its first packet, in the times of the server's trace."""
+    ends = scene.ends
+    return scene.start + ends.client.epoch - ends.server.epoch + ends.clock.offset
+
+
+def _handshake(scene: Scene) -> Told | None:
+    """Which message never arrived, and who sent last."""
+    client = scene.ends.client
+    protected = (client.form == Form.ONE_RTT) & ~client.from_server
+    if protected.any():
+        return None
+    missing = next((name for side, kind, name in STEPS if not _has(client, side, kind)), "an acknowledgement")
+    last = len(client) - 1
+    side, form = SIDES[bool(client.from_server[last])], FORM_NAMES[Form(int(client.form[last]))]
+    when = seconds(float(client.time[last]) - scene.start)
+    return Cause.HANDSHAKE_INCOMPLETE, (
+        f"The handshake was never complete: {missing} is missing, and the {side} sent last, after {when}: {form} "
+        f"{int(client.number[last])}{_lost(scene)}."
+    )
+
+
+def _has(trace: Trace, from_server: bool, kind: Message) -> bool:
+    rows = trace.messages.kind == kind
+    return bool((trace.from_server[trace.messages.packet[rows]] == from_server).any())
+
+
+def _lost(scene: Scene) -> str:
+    forward, back = int(scene.series.forward.lost.sum()), int(scene.series.back.lost.sum())
+    return f"; the link lost {forward} packets forward and {back} return" if forward + back else ""
+
+
+def _request(scene: Scene) -> Told | None:
+    requests = scene.series.requests
+    if not scene.ends.client.decrypted[scene.ends.client.form == Form.ONE_RTT].any():
+        return None
+    if not len(requests):
+        return Cause.NO_REQUEST, "The handshake was complete, but the client never asked for a file."
+    if not len(scene.series.sent):
+        came = requests.arrived[np.isfinite(requests.arrived)]
+        reached = f"reached the server after {seconds(float(came[0]))}" if len(came) else "never reached the server"
+        return Cause.NO_RESPONSE, f"The request {reached}, and the server sent not a byte of the response."
+    return None
+
+
+def _whole(scene: Scene) -> Told | None:
+    if scene.arrived < scene.size:
+        return None
+    last = float(scene.series.arrived.time[scene.series.arrived.new > 0][-1])
+    return (
+        Cause.ALL_ARRIVED,
+        f"All {byte_size(scene.arrived)} of the response had arrived at the client after {seconds(last)}.",
+    )
+
+
+# ---- during the response ---------------------------------------------------------------------
+
+
+def _flow_control(scene: Scene) -> Told | None:
+    """A server that could send no more than the client allowed: for good, or most of the time."""
+    limits = list(_at_limit(scene))
+    if not limits:
+        return None
+    sent = scene.series.sent
+    fresh = int((sent.new > 0).sum())
+    row, which, limit = limits[-1]
+    last_new = float(sent.time[sent.new > 0][-1])
+    if _stalled(scene, last_new) and float(sent.time[row]) >= last_new:
+        return Cause.FLOW_CONTROL, (
+            f"The server had used up the flow control limit of the {which}, {limit} bytes, with packet "
+            f"{int(sent.number[row])} after {seconds(last_new)}, and the client never raised it."
+        )
+    if len(limits) > BLOCKED_SHARE * fresh:
+        return Cause.SLOW_RECEIVER, (
+            f"The receiver was too slow: {len(limits)} of {fresh} packets with new data used up the flow control limit "
+            f"that the client had given, the last of them packet {int(sent.number[row])} at {limit} bytes ({which})."
+        )
+    return None
+
+
+def _at_limit(scene: Scene) -> Iterator[tuple[int, str, int]]:
+    """The rows of ``sent`` that left no room below a limit as it was known to the server, and which limit."""
+    trace, sent = scene.ends.server, scene.series.sent
+    parameters = trace.connections[0].client_parameters if trace.connections else {}
+    whole = int(parameters.get("initial_max_data", 0))
+    each = int(parameters.get("initial_max_stream_data_bidi_local", 0))
+    if not whole:
+        return
+    signals, start = trace.signals, _server_start(scene)
+    raises = [
+        (float(trace.time[packet]) - start, kind, first, second)
+        for packet, kind, first, second in zip(
+            *(column.tolist() for column in (signals.packet, signals.kind, signals.first, signals.second)), strict=True
+        )
+        if kind in (Frame.MAX_DATA, Frame.MAX_STREAM_DATA) and not trace.from_server[packet]
+    ]
+    raises.reverse()
+    streams: dict[int, int] = {}
+    tops: dict[int, int] = {}
+    for row, (time, stream, end, new) in enumerate(
+        zip(
+            sent.time.tolist(),
+            sent.stream.tolist(),
+            (sent.offset + sent.length).tolist(),
+            sent.new.tolist(),
+            strict=True,
+        )
+    ):
+        while raises and raises[-1][0] <= time:
+            _, kind, first, second = raises.pop()
+            if kind == Frame.MAX_DATA:
+                whole = max(whole, first)
+            else:
+                streams[first] = max(streams.get(first, each), second)
+        tops[stream] = max(tops.get(stream, 0), end)
+        if not new:
+            continue
+        if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < scene.size:
+            yield row, f"stream {stream}", streams.get(stream, each)
+        elif whole - sum(tops.values()) < BLOCK and sum(tops.values()) < scene.size:
+            yield row, "connection", whole
+
+
+def _stalled(scene: Scene, since: float) -> bool:
+    trip = float(np.median(scene.series.rtt.value)) if len(scene.series.rtt) else 0.0
+    return max(scene.end, scene.duration - END_MARGIN) - since > max(STALL_TRIPS * trip, STALL_LEAST)
+
+
+def _stall(scene: Scene) -> Told | None:
+    """No new byte for long: nobody sent any more, or the server had stopped."""
+    sent, forward = scene.series.sent, scene.series.forward
+    last_new = float(sent.time[sent.new > 0].max(initial=0.0))
+    idle = _idle_timeout(scene)
+    if idle is not None and scene.duration - scene.end > idle - END_MARGIN:
+        sentence = f"Nobody sent anything after {seconds(scene.end)}; the idle time-out is {seconds(idle)}."
+        return Cause.IDLE_TIMEOUT, sentence
+    gap = _longest_silence(scene)
+    if idle is not None and gap[1] > idle:
+        return Cause.IDLE_TIMEOUT, (
+            f"Nobody sent anything for {seconds(gap[1])} from {seconds(gap[0])} on; "
+            f"the idle time-out is {seconds(idle)}."
+        )
+    if not _stalled(scene, last_new):
+        return None
+    number = int(sent.number[np.flatnonzero(sent.new > 0)[-1]]) if (sent.new > 0).any() else -1
+    lost = forward.number[forward.lost & (forward.number >= 0)]
+    cause = Cause.CONGESTION_CONTROL if len(lost) and _keeps_sending(scene, last_new) else Cause.SERVER_STOPPED
+    return cause, (
+        f"The server sent its last new byte after {seconds(last_new)} in packet {number}, with "
+        f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived{_names(lost)}."
+    )
+
+
+def _keeps_sending(scene: Scene, since: float) -> bool:
+    """Whether the server sends again what was lost."""
+    sent = scene.series.sent
+    return bool((sent.retransmission & (sent.time > since)).any())
+
+
+def _longest_silence(scene: Scene) -> tuple[float, float]:
+    """When the longest time began in which neither end sent, and how long it was."""
+    times = np.sort(np.concatenate([scene.series.forward.sent, scene.series.back.sent]))
+    gaps = np.diff(times)
+    if not len(gaps):
+        return 0.0, 0.0
+    place = int(gaps.argmax())
+    return float(times[place]), float(gaps[place])
+
+
+def _idle_timeout(scene: Scene) -> float | None:
+    """The effective idle time-out, seconds (RFC 9000, section 10.1); None if there is none or it is not known."""
+    for connection in scene.ends.client.connections:
+        values = [
+            int(parameters["max_idle_timeout"])
+            for parameters in (connection.client_parameters, connection.server_parameters)
+            if parameters.get("max_idle_timeout")
+        ]
+        if values:
+            return min(values) / 1000
+    return None
+
+
+def _slow(scene: Scene) -> Told | None:
+    """The transfer went on, but not fast enough."""
+    arrived, forward = scene.series.arrived, scene.series.forward
+    if not len(arrived):
+        return None
+    rate = 8 * scene.arrived / max(float(arrived.time[-1] - arrived.time[0]), 1e-3)
+    fate = f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived, with {mbit_per_s(rate)} on average"
+    lost = forward.number[forward.lost & (forward.number >= 0)]
+    if len(lost) and rate < SLOW_SHARE * scene.forward_rate:
+        flying = float(np.median(scene.series.in_flight.value)) if len(scene.series.in_flight) else 0.0
+        return Cause.CONGESTION_CONTROL, (
+            f"Congestion control kept {byte_size(flying)} in flight (median): {fate}{_names(lost)}."
+        )
+    return Cause.TOO_SLOW, f"The time was too short: {fate}."
+
+
+def _names(lost: Integers) -> str:
+    """Packets that the link lost, the first few by number."""
+    if not len(lost):
+        return ""
+    shown = ", ".join(map(str, lost[:MANY].tolist()))
+    more = f" and {len(lost) - MANY} more" if len(lost) > MANY else ""
+    return f"; lost were packets {shown}{more}"

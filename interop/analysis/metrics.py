@@ -1,0 +1,164 @@
+"""Turns traces into numbers, and says of each number what it is called, its unit and which way is better; pure.
+
+The client-side trace is taken at the client's end of the link, the server-side trace at the server's: forward packets
+are seen after queue and loss in the former and before them in the latter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from interop.model import SimulatorReport
+from interop.traces.columns import Datagrams, Form, Trace
+from interop.traces.streams import new_bytes, response_frames
+from interop.traces.tcp import SYN, TcpTrace, finished_handshake, response_rows
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that a run can have."""
+
+    name: str
+    """Key in ``Measurement.values``."""
+    unit: str
+    """SI unit, ``B`` or ``packets``; ``1`` for shares and ratios."""
+    label: str
+    better: Literal["higher", "lower"]
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("goodput", "bit/s", "Goodput", "higher"),
+    Metric("efficiency", "1", "Efficiency", "higher"),
+    Metric("stream_goodput", "bit/s", "Goodput from first to last new stream byte", "higher"),
+    Metric("handshake_time", "s", "Handshake time", "lower"),
+    Metric("time_to_first_byte", "s", "Time to first byte", "lower"),
+    Metric("completion_time", "s", "Completion time", "lower"),
+    Metric("sent_per_useful_byte", "1", "UDP payload sent per byte of the files", "lower"),
+    Metric("loss_forward", "1", "Share of packets lost, forward (queue and link)", "lower"),
+    Metric("loss_return", "1", "Share of packets lost, return (queue and link)", "lower"),
+    Metric("queue_loss", "1", "Share of packets dropped by the queue, forward", "lower"),
+    Metric("cross_traffic_goodput", "bit/s", "Goodput of the TCP flow on the same link", "higher"),
+    Metric("retransmitted", "1", "Share of the response bytes sent that had been sent before", "lower"),
+    Metric("spurious", "1", "Share of the response bytes arrived that had arrived before", "lower"),
+    Metric("time_to_2_mb", "s", "Time to 2 MB", "lower"),
+    Metric("time_to_10_mb", "s", "Time to 10 MB", "lower"),
+    Metric("time_to_100_mb", "s", "Time to 100 MB", "lower"),
+    Metric("steady_rate", "bit/s", "Steady rate: 90th percentile over windows of 1 s, received", "higher"),
+    Metric("startup_time", "s", "Time from the first byte to 80 % of the steady rate, over 1 s", "lower"),
+    Metric("rtt_min", "s", "Shortest round trip at the server", "lower"),
+    Metric("rtt_median", "s", "Median round trip at the server", "lower"),
+    Metric("rtt_95", "s", "95th percentile of the round trips at the server", "lower"),
+    Metric("queueing_delay_median", "s", "Median queueing delay, forward", "lower"),
+    Metric("queueing_delay_95", "s", "95th percentile of the queueing delay, forward", "lower"),
+    Metric("reordered_forward", "1", "Share of packets reordered, forward", "lower"),
+    Metric("reordered_return", "1", "Share of packets reordered, return", "lower"),
+    Metric("initial_window", "B", "Response bytes sent in the first round trip", "higher"),
+    Metric("in_flight_max", "B", "Most bytes in flight", "higher"),
+    Metric("longest_burst", "packets", "Most packets sent less than 1 ms apart", "lower"),
+    Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),
+    Metric("gilbert_gg", "1", "Gilbert model of the forward loss: P(g|g)", "higher"),
+    Metric("gilbert_bg", "1", "Gilbert model of the forward loss: P(b|g)", "lower"),
+    Metric("gilbert_bb", "1", "Gilbert model of the forward loss: P(b|b)", "lower"),
+    Metric("gilbert_gb", "1", "Gilbert model of the forward loss: P(g|b)", "higher"),
+    Metric("gilbert_longest_burst", "packets", "Most packets lost in a row, forward", "lower"),
+    Metric("clock_uncertainty", "s", "Uncertainty of the offset between the clocks of both ends", "lower"),
+)
+
+
+def goodput(client: Trace, size: int) -> float | None:
+    """Size of the files over the time from the first to the last 1-RTT packet from the server, at the client; bit/s.
+
+    The definition of the QUIC Interop Runner and of the QIR-SE paper. ``size`` in bytes. None if no time passed.
+    """
+    times = client.time[client.from_server & (client.form == Form.ONE_RTT)]
+    return _rate(size, float(times.max() - times.min())) if len(times) else None
+
+
+def efficiency(rate: float, forward_rate: float) -> float:
+    """Goodput over the forward rate of the link, both in bit/s."""
+    return rate / forward_rate
+
+
+def stream_goodput(client: Trace, size: int) -> float | None:
+    """Size of the files over the time from the first STREAM byte to the last new one from the server; bit/s.
+
+    Unlike ``goodput`` it holds neither idle time before the response nor a late CONNECTION_CLOSE. None if nothing
+    could be decrypted.
+    """
+    times = _response_times(client)
+    return _rate(size, times[1] - times[0]) if times else None
+
+
+def handshake_time(client: Trace) -> float | None:
+    """Seconds from the client's first Initial to its first 1-RTT packet, at the client's end of the link.
+
+    The client has the keys for it when its handshake is complete (RFC 9001, section 4.1.1). No key log is needed.
+    """
+    initials = client.time[~client.from_server & (client.form == Form.INITIAL)]
+    protected = client.time[~client.from_server & (client.form == Form.ONE_RTT)]
+    return float(protected.min() - initials.min()) if len(initials) and len(protected) else None
+
+
+def time_to_first_byte(client: Trace) -> float | None:
+    """Seconds from the client's first packet to the first STREAM data from the server, at the client."""
+    times = _response_times(client)
+    start = _start(client)
+    return times[0] - start if times and start is not None else None
+
+
+def completion_time(client: Trace) -> float | None:
+    """Seconds from the client's first packet to the last new byte of the files, as the user sees it."""
+    times = _response_times(client)
+    start = _start(client)
+    return times[1] - start if times and start is not None else None
+
+
+def tcp_goodput(client: TcpTrace, size: int) -> float | None:
+    """As ``goodput``, over TCP: from the first to the last segment with payload that the server sent after the
+    handshake; bit/s. Like QUIC's 1-RTT packets these hold session tickets besides the response.
+    """
+    since = finished_handshake(client)
+    times = client.time[response_rows(client, since)] if since is not None else client.time[:0]
+    return _rate(size, float(times.max() - times.min())) if len(times) else None
+
+
+def tcp_handshake_time(client: TcpTrace) -> float | None:
+    """Seconds from the client's first SYN to its first payload after the server's first: TCP and TLS together."""
+    syns = client.time[~client.from_server & (client.flags & SYN > 0)]
+    since = finished_handshake(client)
+    return since - float(syns.min()) if since is not None and len(syns) else None
+
+
+def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
+    """UDP payload that the server sent (``server``: its side of the link) per byte of the files."""
+    return int(server.size[server.from_server].sum()) / size if size else None
+
+
+def cross_traffic_goodput(report: SimulatorReport) -> float | None:
+    """What the receiver of a TCP flow on the same link had acknowledged, over its time; bit/s; None without one."""
+    return report.cross_traffic.goodput if report.cross_traffic else None
+
+
+def queue_loss(report: SimulatorReport) -> float | None:
+    """Share of the server's packets that did not fit into the forward queue, by the simulator's count."""
+    return report.forward.queue_drops / report.forward.received if report.forward.received else None
+
+
+def _rate(size: int, duration: float) -> float | None:
+    return 8 * size / duration if duration > 0 and size else None
+
+
+def _start(client: Trace) -> float | None:
+    times = client.time[~client.from_server]
+    return float(times.min()) if len(times) else None
+
+
+# ---- times of the response -------------------------------------------------------------------
+
+
+def _response_times(client: Trace) -> tuple[float, float] | None:
+    """When the first and the last new byte from the server arrived."""
+    rows = response_frames(client) & (new_bytes(client) > 0)
+    times = client.time[client.frames.packet[rows]]
+    return (float(times.min()), float(times.max())) if len(times) else None

@@ -1,0 +1,90 @@
+"""Analyses the stored runs of a campaign again: ``run.py analyse``. Needs neither Docker nor a link."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from interop.analysis.analyse import analyse
+from interop.model import Manifest, Measurement, Run, RunResult, Verdict
+from interop.store import Journal, write_result_json
+from interop.traces.reading import CLIENT_TRACE
+
+
+@dataclass(frozen=True)
+class Again:
+    """What analysing a campaign again came to."""
+
+    analysed: int
+    changed: tuple[str, ...]
+    """One line per run that has another verdict or other numbers now."""
+    without_traces: int
+    """Runs that were left as they are, since their traces are no longer there."""
+
+
+def carry_out(directories: Sequence[Path]) -> str:
+    """What ``run.py analyse`` does and says; raises like ``analyse_again``."""
+    said: list[str] = []
+    for directory in directories:
+        again = analyse_again(directory)
+        left = f"; {again.without_traces} without traces were left as they are" if again.without_traces else ""
+        said += [*again.changed, f"{directory}: {again.analysed} runs analysed, {len(again.changed)} changed{left}"]
+    return "\n".join(said)
+
+
+def analyse_again(directory: Path) -> Again:
+    """Judge every stored run of a campaign anew, write its series, and append what has changed to its journal.
+
+    As many runs at a time as there are CPUs. What is said of the runs is true of the last attempt at each, whose
+    traces are the ones that are kept. Raises InputError if there is no journal, LockedError if a campaign writes to it.
+    """
+    changed: list[str] = []
+    with Journal.open(directory) as journal, ProcessPoolExecutor(os.cpu_count()) as pool:
+        record = journal.record().result_set
+        jobs = list(_submitted(pool, record.manifest, record.results, directory))
+        for before, job in jobs:
+            verdict, measurement = job.result()
+            after = replace(before, verdict=verdict, measurement=measurement)
+            if after != before:
+                journal.append_result(after)
+                changed.append(_difference(before, after))
+        if record.finished and changed:
+            journal.finish()
+        write_result_json(directory, journal.record().result_set)
+    return Again(len(jobs), tuple(changed), len(record.results) - len(jobs))
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, manifest: Manifest, results: tuple[RunResult, ...], directory: Path
+) -> Iterator[tuple[RunResult, Future[tuple[Verdict, Measurement | None]]]]:
+    """The runs whose traces are there, each under way."""
+    for result in results:
+        run = planned(manifest, result)
+        place = directory / run.path
+        if (place / CLIENT_TRACE).is_file():
+            yield result, pool.submit(analyse, run, result.evidence, place)
+
+
+def planned(manifest: Manifest, result: RunResult) -> Run:
+    """The run of the plan that a result is of."""
+    implementations = {each.name: each for each in manifest.implementations}
+    test_cases = {each.name: each for each in manifest.test_cases}
+    return Run(
+        implementations[result.server],
+        implementations[result.client],
+        test_cases[result.test_case],
+        result.repetition,
+        result.evidence.seed,
+        result.protocol,
+    )
+
+
+def _difference(before: RunResult, after: RunResult) -> str:
+    name = f"{after.server}_{after.client}/{after.test_case}/{after.repetition}"
+    if before.verdict != after.verdict:
+        was, now = (result.verdict.code or result.verdict.outcome for result in (before, after))
+        return f"{name}: {was} -> {now}. {after.verdict.reason}".rstrip()
+    return f"{name}: other numbers"

@@ -1,0 +1,216 @@
+"""Checks of functional tests that look into packets: ClientHellos, sessions, limits, 0-RTT, key updates; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from interop.analysis.checks import failed, frames_of
+from interop.model import ErrorCode, Outcome, Verdict
+from interop.traces.columns import Flags, Form, Frame, Integers, Message, Trace
+
+CHACHA20 = 0x1303
+"""TLS_CHACHA20_POLY1305_SHA256 (RFC 8446, appendix B.4)."""
+MOST_STREAMS = 1000
+"""Streams that a server may allow at first in the multiplexing test."""
+PROBE = 0.05
+"""Seconds after which a packet is no part of a client's first flight any more."""
+EARLY_SHARE = 0.5
+"""Share of the requests that must be early."""
+LATE_BYTES = 5000
+"""Bytes of 1-RTT payload that upstream grants the client: half of 40 requests of 250 bytes."""
+FORMS_OF_REQUESTS = (Form.ZERO_RTT, Form.ONE_RTT)
+
+
+def sealed(what: str) -> Verdict:
+    """A test that cannot be judged, since a key log does not open what it is about."""
+    return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, f"The key logs do not open {what}.")
+
+
+def _rows(flags: Flags) -> Integers:
+    return np.flatnonzero(flags)
+
+
+# ---- ClientHello, cipher suite, streams -----------------------------------------------------
+
+
+def long_rtt(client: Trace, *, upstream: bool = False) -> Verdict | None:
+    """Whether the client tried again while its first flight was on its way.
+
+    No answer can come before 1.5 s, and a client that knows no round trip time assumes 333 ms, so that its probe
+    time-out ends after 1 s and it has to send something ack-eliciting (RFC 9002, sections 6.2.2 and 6.2.4): its
+    ClientHello, or a PING. Upstream wants two ClientHellos.
+    """
+    own = ~client.from_server & (client.form == Form.INITIAL)
+    if upstream:
+        hellos = client.crypto.packet[client.crypto.offset == 0]
+        hellos = hellos[own[hellos]]
+        if len(hellos) >= 2:
+            return None
+        reason = f"The client sent its ClientHello {len(hellos)} times, not twice ({frames_of(client, hellos)})."
+        return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
+    flight, answers = _rows(own & client.eliciting), _rows(client.from_server)
+    if not len(flight):
+        return failed(ErrorCode.HELLO_NOT_REPEATED, "The client sent no Initial that asks for an acknowledgement.")
+    until = client.time[answers[0]] if len(answers) else np.inf
+    times = client.time[flight]
+    if ((times > times[0] + PROBE) & (times < until)).any():
+        return None
+    reason = (
+        f"The client sent no probe in the {until - times[0]:.2f} s between its first Initial "
+        f"({frames_of(client, flight[:1])}) and the server's answer."
+    )
+    return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
+
+
+def chacha20(client: Trace, *, upstream: bool = False) -> Verdict | None:
+    """Whether the client offered ChaCha20 only, and the server took it (RFC 8446, section 4.1.3).
+
+    Values that are reserved to keep servers tolerant (RFC 8701) are no cipher suites; upstream counts them, and does
+    not look at the server's choice.
+    """
+    for connection in client.connections:
+        offered = [suite for suite in connection.offered if upstream or suite & 0x0F0F != 0x0A0A]
+        if set(offered) != {CHACHA20}:
+            return failed(ErrorCode.WRONG_CIPHER, f"The client offered {_suites(offered)}, not only 0x1303.")
+        if connection.cipher != CHACHA20 and not upstream:
+            return failed(ErrorCode.WRONG_CIPHER, f"The server chose {_suites([connection.cipher])}, not 0x1303.")
+    return None if client.connections else failed(ErrorCode.WRONG_CIPHER, "The trace shows no ClientHello.")
+
+
+def _suites(suites: Iterable[int]) -> str:
+    return ", ".join(f"0x{suite:04x}" for suite in suites) or "nothing"
+
+
+def multiplexing(client: Trace) -> Verdict | None:
+    """Whether the server allowed at most 1000 streams at first (initial_max_streams_bidi; RFC 9000, 4.6 and 18.2)."""
+    parameters = next((each.server_parameters for each in client.connections if each.server_parameters), None)
+    if parameters is None:
+        return sealed("the server's transport parameters")
+    limit = int(parameters.get("initial_max_streams_bidi", 0))
+    if limit <= MOST_STREAMS:
+        return None
+    reason = f"The server allows {limit} streams at first, more than {MOST_STREAMS}, so that none ever has to wait."
+    return failed(ErrorCode.STREAM_LIMIT, reason)
+
+
+# ---- sessions -------------------------------------------------------------------------------
+
+
+def resumption(client: Trace, *, upstream: bool = False) -> Verdict | None:
+    """Whether the server proved itself by certificates first, and by the earlier session then (RFC 8446, section 2.2).
+
+    Upstream tells the connections apart by the server's ids in Handshake packets, and looks at certificates alone.
+    """
+    flights = client.from_server & (client.form == Form.HANDSHAKE)
+    own = client.scid if upstream else client.connection
+    seen = list(dict.fromkeys(own[flights].tolist()))
+    if len(seen) != 2:
+        reason = f"The server's Handshake packets are of {len(seen)} connections instead of 2."
+        return failed(ErrorCode.HANDSHAKE_COUNT, reason)
+    packets = client.messages.packet[client.messages.kind == Message.CERTIFICATE]
+    packets = packets[client.from_server[packets]]
+    certified = own[packets].tolist()
+    if not client.decrypted[flights].any():
+        return sealed("the server's Handshake packets")
+    if seen[0] not in certified:
+        return failed(ErrorCode.CERTIFICATE_MISSING, "The server sent no certificate in the first handshake.")
+    if seen[1] in certified:
+        again = packets[own[packets] == seen[1]]
+        reason = f"The server sent its certificate again in the second handshake ({frames_of(client, again)})."
+        return failed(ErrorCode.CERTIFICATE_RESENT, reason)
+    if not upstream and not client.connections[seen[1]].resumed:
+        reason = "The server did not accept the earlier session: its second ServerHello has no pre_shared_key."
+        return failed(ErrorCode.SESSION_NOT_RESUMED, reason)
+    return None
+
+
+def zero_rtt(client: Trace) -> Verdict | None:
+    """Whether most of the second connection's requests were early, and the server took them (RFC 9001, section 4.6).
+
+    A byte of a request is early if it was sent in a 0-RTT packet and not again in a 1-RTT one, as all are if the
+    server refuses. A client may run into its congestion window or the remembered limits, so half is enough.
+    """
+    packets, frames = client.frames.packet, client.frames
+    requests = ~client.from_server[packets] & (frames.stream % 4 == 0)
+    early = requests & (client.form[packets] == Form.ZERO_RTT)
+    if not early.any():
+        sent = int((~client.from_server & (client.form == Form.ZERO_RTT)).sum())
+        if sent:
+            return sealed(f"the client's {sent} 0-RTT packets")
+        return failed(ErrorCode.EARLY_DATA_MISSING, "The client sent no 0-RTT packet.")
+    connection = int(client.connection[packets[early][0]])
+    requests &= client.connection[packets] == connection
+    early &= requests
+    late = requests & (client.form[packets] == Form.ONE_RTT)
+    again = _bytes(frames.stream[late], frames.offset[late], frames.length[late])
+    first = _bytes(frames.stream[early], frames.offset[early], frames.length[early])
+    whole, in_time = len(first | again), len(first - again)
+    if in_time >= EARLY_SHARE * whole:
+        return None
+    refused = "" if client.connections[connection].early_data else "; the server did not accept early data"
+    reason = f"Only {in_time} of {whole} bytes of requests were early, the rest came in 1-RTT packets{refused}."
+    return failed(ErrorCode.EARLY_DATA_LATE, f"{reason[:-1]} ({frames_of(client, packets[late])}).")
+
+
+def _bytes(streams: Integers, offsets: Integers, lengths: Integers) -> set[tuple[int, int]]:
+    """Stream and offset of each byte; requests are short."""
+    return {
+        (stream, byte)
+        for stream, offset, length in zip(streams.tolist(), offsets.tolist(), lengths.tolist(), strict=True)
+        for byte in range(offset, offset + length)
+    }
+
+
+def zero_rtt_upstream(client: Trace) -> Verdict | None:
+    """Upstream's rule: some 0-RTT payload, and at most 5000 bytes of 1-RTT payload of the client's, whatever it is.
+
+    The payload is what follows flags, connection id and a packet number of one byte.
+    """
+    own = ~client.from_server
+    if not (own & (client.form == Form.ZERO_RTT)).any():
+        return failed(ErrorCode.EARLY_DATA_MISSING, "The client sent no 0-RTT packet.")
+    late = _rows(own & (client.form == Form.ONE_RTT))
+    ids = np.array([len(each) // 2 for each in client.connection_ids], dtype=np.int64)
+    payload = int((client.length[late] - ids[client.dcid[late]] - 2).sum())
+    if payload <= LATE_BYTES:
+        return None
+    reason = f"The client sent {payload} bytes in 1-RTT packets, more than {LATE_BYTES} ({frames_of(client, late)})."
+    return failed(ErrorCode.EARLY_DATA_LATE, reason)
+
+
+# ---- key update -----------------------------------------------------------------------------
+
+
+def key_update(client: Trace, server: Trace, *, upstream: bool = False) -> Verdict | None:
+    """Whether the client updated the keys once it might, and the server followed (RFC 9001, sections 6.1 and 6.2).
+
+    It might when the handshake was confirmed: by HANDSHAKE_DONE, or an acknowledgement in a 1-RTT packet (section
+    4.1.2). Upstream looks for key phase 1 from both sides.
+    """
+    for trace, from_server, side in ((client, False, "client"), (server, True, "server")):
+        if not _updated(trace, from_server=from_server).any():
+            packets = (trace.from_server == from_server) & (trace.form == Form.ONE_RTT)
+            if not trace.decrypted[packets].any():
+                return sealed(f"the {side}'s 1-RTT packets")
+            reason = f"The {side} sent {int(packets.sum())} 1-RTT packets, none of them with updated keys."
+            return failed(ErrorCode.KEY_UPDATE_MISSING, reason)
+    if upstream:
+        return None
+    mine, theirs = (_rows(_updated(client, from_server=side)) for side in (False, True))
+    if len(theirs) and theirs[0] < mine[0]:
+        reason = f"The server, not the client, updated the keys first ({frames_of(client, theirs[:1])})."
+        return failed(ErrorCode.KEY_UPDATE_ORDER, reason)
+    done = client.signals.packet[client.signals.kind == Frame.HANDSHAKE_DONE]
+    acks = client.acks.packet[client.form[client.acks.packet] == Form.ONE_RTT]
+    confirmations = np.concatenate([each[client.from_server[each]] for each in (done, acks)])
+    if len(confirmations) and confirmations.min() < mine[0]:
+        return None
+    reason = f"The client updated the keys ({frames_of(client, mine[:1])}) before the handshake was confirmed."
+    return failed(ErrorCode.KEY_UPDATE_ORDER, reason)
+
+
+def _updated(trace: Trace, *, from_server: bool) -> Flags:
+    updated: Flags = (trace.from_server == from_server) & trace.decrypted & (trace.generation > 0)
+    return updated

@@ -1,0 +1,176 @@
+"""Carries a plan out over testbeds that stand side by side; every result is journalled as soon as it is known."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TypeVar
+
+from interop.errors import HarnessFault
+from interop.execution.admission import Admission
+from interop.execution.runner import Conditions, DisturbedError, Judge, Runner, result_of
+from interop.execution.transfer import Interrupted
+from interop.model import (
+    Compliance,
+    ErrorCode,
+    Evidence,
+    Implementation,
+    Outcome,
+    Role,
+    Run,
+    RunResult,
+    Verdict,
+)
+from interop.store import Journal
+
+T = TypeVar("T")
+
+WAKE = 0.25
+"""Seconds after which a signal is noticed at the latest."""
+
+
+class Campaign:
+    """A plan on its way; ``say`` hears what a person wants to know, ``done`` every result, one at a time."""
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        journal: Journal,
+        judge: Judge,
+        say: Callable[[str], None],
+        done: Callable[[RunResult], None],
+        *,
+        testbeds: int = 1,
+        measured: bool = False,
+    ) -> None:
+        """``testbeds`` at most; ``measured``: a run begins beside others only if the CPUs have time for it."""
+        self._conditions = conditions
+        self._journal = journal
+        self._say = say
+        self._done = done
+        self._lock = threading.Lock()
+        """Held while something is told or written."""
+        cpus = int(conditions.daemon.info["NCPU"])
+        self._admission = Admission(cpus, conditions.meter, conditions.stop, measured=measured)
+        self._runners = [Runner(conditions, journal.directory, judge, self._keep, self._tell) for _ in range(testbeds)]
+
+    @contextmanager
+    def open(self) -> Iterator[Campaign]:
+        """The campaign with testbeds that are gone when the block is left."""
+        try:
+            yield self
+        finally:
+            for runner in self._runners:
+                runner.close()
+            with suppress(HarnessFault):  # the reaper or the next start will
+                self._conditions.daemon.sweep(self._conditions.daemon.campaign)
+
+    def check_compliance(self, wanted: Mapping[str, tuple[Implementation, set[Role]]]) -> set[tuple[str, Role]]:
+        """Check every implementation in the roles that the plan needs; return those that are not compliant."""
+        offenders: set[tuple[str, Role]] = set()
+
+        def check(runner: Runner, what: tuple[Implementation, set[Role]]) -> None:
+            implementation, roles = what
+            for compliance in runner.check_compliance(implementation, tuple(sorted(roles))):
+                if not self._note(compliance):
+                    offenders.add((implementation.name, compliance.role))
+
+        self._side_by_side(wanted.values(), check)
+        return offenders
+
+    def carry_out(
+        self, plan: Iterable[Run], not_compliant: set[tuple[str, Role]], tried: Mapping[Run, int] | None = None
+    ) -> None:
+        """All runs, begun in this order, and at the end those again, alone, that neighbours have disturbed.
+
+        ``tried``: how many attempts of a run there have been, in a campaign that is continued.
+        Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
+        """
+        disturbed: list[tuple[Run, int]] = []
+        together = len(self._runners) > 1
+
+        def carry_out(runner: Runner, run: Run) -> None:
+            offenders = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
+            if offenders := [offender for offender in offenders if offender in not_compliant]:
+                self._finish(_not_compliant(run, offenders))
+                return
+            with self._admission.turn(run) as turn:
+                try:
+                    attempt = (tried or {}).get(run, 0) + 1
+                    result = runner.carry_out(run, attempt, (lambda: turn.most_neighbours) if together else None)
+                except DisturbedError as again:
+                    disturbed.append((run, again.attempt))
+                    self._admission.disturbed()
+                    return
+            self._admission.learn(result)
+            self._finish(result)
+
+        self._side_by_side(plan, carry_out)
+        if disturbed:
+            self._tell(f"{len(disturbed)} runs that others may have disturbed are repeated, one after another")
+        for run, attempt in disturbed:
+            self._finish(self._runners[0].carry_out(run, attempt))
+
+    def _side_by_side(self, work: Iterable[T], act: Callable[[Runner, T], None]) -> None:
+        """Hand out ``work`` in order, to each testbed when it is free; raises what the first of them raised."""
+        source, taking = iter(work), threading.Lock()
+
+        def labour(runner: Runner) -> None:
+            try:
+                while True:
+                    with taking:
+                        item = next(source)
+                    act(runner, item)
+            except StopIteration:
+                return
+            except BaseException:
+                self._conditions.stop.set()
+                raise
+
+        with ThreadPoolExecutor(len(self._runners)) as pool:
+            futures = [pool.submit(labour, runner) for runner in self._runners]
+            while wait(futures, WAKE).not_done:
+                pass  # signals may reach any thread, but are handled in this one, which has to be awake for that
+        faults = [fault for future in futures if (fault := future.exception()) is not None]
+        if faults:
+            raise next((fault for fault in faults if not isinstance(fault, Interrupted)), faults[0])
+
+    # ---- what is told and written ------------------------------------------------------------
+
+    def _tell(self, text: str) -> None:
+        with self._lock:
+            self._say(text)
+
+    def _note(self, compliance: Compliance) -> bool:
+        """Put on disk, and say, what is known of an image; whether it is compliant."""
+        with self._lock:
+            self._journal.append_compliance(compliance)
+        if not compliance.compliant:
+            self._tell(f"{compliance.implementation} is not compliant as {compliance.role}: {compliance.reason}")
+        return compliance.compliant
+
+    def _finish(self, result: RunResult) -> None:
+        kept = self._keep(result)
+        with self._lock:
+            self._done(kept)
+
+    def _keep(self, result: RunResult) -> RunResult:
+        """Put a result on disk; if it cannot be written as it is, the fact that it could not."""
+        with self._lock:
+            try:
+                self._journal.append_result(result)
+            except HarnessFault as fault:
+                verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, fault.reason)
+                result = replace(result, verdict=verdict, measurement=None)
+                self._journal.append_result(result)
+        return result
+
+
+def _not_compliant(run: Run, offenders: list[tuple[str, Role]]) -> RunResult:
+    names = " and ".join(f"{name} as {role}" for name, role in offenders)
+    reason = f"not compliant with the endpoint contract: {names}"
+    verdict = Verdict(Outcome.UNSUPPORTED, ErrorCode.NOT_COMPLIANT, reason)
+    return result_of(run, 1, verdict, Evidence(started="", seed=run.seed), None)

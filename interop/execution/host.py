@@ -1,0 +1,49 @@
+"""The machine on which runs take place: what it is, and how busy it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from interop.execution.load import Meter
+from interop.model import HostFacts
+
+PRESSURE = Path("/proc/pressure/cpu")
+"""Pressure stall information (Linux 4.20 and later, where it is switched on)."""
+
+
+def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
+    """Begin to watch; the function returned gives the facts of the time since then.
+
+    ``info`` is what the Docker daemon tells of its host. Load and pressure are those of the machine that runs this.
+    """
+    load, begin, waited = os.getloadavg()[0], time.monotonic(), _cpu_wait()
+
+    def facts() -> HostFacts:
+        now, elapsed = _cpu_wait(), time.monotonic() - begin
+        pressure = None if now is None or waited is None or elapsed <= 0 else min((now - waited) / elapsed, 1.0)
+        return HostFacts(
+            kernel=str(info["KernelVersion"]),
+            architecture=str(info["Architecture"]),
+            cpus=int(info["NCPU"]),
+            memory=int(info["MemTotal"]),
+            engine=str(info["ServerVersion"]),
+            load_before=load,
+            cpu_pressure=pressure,
+            cpu_busy=meter.since(begin),
+        )
+
+    return facts
+
+
+def _cpu_wait() -> float | None:
+    """Seconds in which at least one task waited for a CPU, since the machine started; None if it does not tell."""
+    try:
+        found = re.search(r"^some .*total=(\d+)", PRESSURE.read_text(encoding="ascii"))
+    except OSError:
+        return None
+    return int(found[1]) / 1e6 if found else None

@@ -1,0 +1,1 @@
+"""From the results of many runs to samples, tests and tables; pure."""

@@ -1,0 +1,176 @@
+"""Table II of arXiv 2202.08228 and its relatives: test cases and implementations in a few numbers; pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from interop.model import Implementation, Outcome, ResultSet, Role, TestCase
+from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, Sample, find, samples
+
+SEED = 20220315
+RESAMPLES = 4000
+THRESHOLD = 0.1
+"""Efficiency between the two clusters of Fig. 6."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A row of Table II. Means and maxima are over the repetitions that succeeded, of whichever pair."""
+
+    test_case: TestCase
+    repetitions: int
+    """That succeeded and have a goodput."""
+    mean: float | None
+    median: float | None
+    deviation: float | None
+    """Standard deviation of a sample."""
+    maximum: float | None
+    """Goodput, bit/s."""
+    pairs: int
+    """That say something: succeeded, timed out or failed."""
+    timeouts: int
+    failures: int
+    """Pairs, by their first repetition that did not succeed."""
+    left_out: Mapping[Fate, int]
+    """Pairs that say nothing: unsupported, not run, or lost to errors of ours."""
+
+    def efficiency(self, goodput: float | None) -> float | None:
+        """Share of the forward rate (equation 1 of the paper); None where the rate is not known."""
+        rate = self.test_case.link.forward_rate
+        return goodput / rate if goodput is not None and rate else None
+
+    def share(self, pairs: int) -> float | None:
+        """Of the pairs that say something, 0..1."""
+        return pairs / self.pairs if self.pairs else None
+
+
+def scenario(result_set: ResultSet, case: TestCase) -> Scenario:
+    """A row of Table II."""
+    many = samples(result_set, case.name, GOODPUT)
+    values = [value for sample in many for value in sample.values]
+    fates = Counter(sample.fate for sample in many)
+    pairs = fates[Fate.SUCCEEDED] + fates[Fate.TIMEOUT] + fates[Fate.FAILED]
+    silent = (Fate.UNSUPPORTED, Fate.ERROR, Fate.NOT_RUN)
+    return Scenario(
+        case,
+        repetitions=len(values),
+        mean=statistics.fmean(values) if values else None,
+        median=statistics.median(values) if values else None,
+        deviation=statistics.stdev(values) if len(values) > 1 else None,
+        maximum=max(values, default=None),
+        pairs=pairs,
+        timeouts=fates[Fate.TIMEOUT],
+        failures=fates[Fate.FAILED],
+        left_out={fate: fates[fate] for fate in silent if fates[fate]},
+    )
+
+
+# ---- implementations ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """An implementation in one role, over all its partners; each pair counts once."""
+
+    implementation: str
+    role: Role
+    mean: float | None
+    """Of the pairs' mean efficiencies, 0..1."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % confidence interval, from resampling the partners; None with fewer than two."""
+    pairs: int
+    """With a number."""
+    told: int
+    """Pairs that say something."""
+
+
+def marginals(many: Sequence[Sample]) -> tuple[Marginal, ...]:
+    """Each implementation as server and as client; partners with which nothing was transferred have no number."""
+    found = []
+    for role in (Role.SERVER, Role.CLIENT):
+        groups: dict[str, list[Sample]] = {}
+        for sample in many:
+            groups.setdefault(sample.server if role is Role.SERVER else sample.client, []).append(sample)
+        found += [_marginal(name, role, group) for name, group in groups.items()]
+    return tuple(found)
+
+
+def _marginal(name: str, role: Role, group: Sequence[Sample]) -> Marginal:
+    means = [sample.mean for sample in group if sample.mean is not None]
+    low, high = _interval(means) if len(means) > 1 else (None, None)
+    told = sum(sample.told > 0 for sample in group)
+    return Marginal(name, role, statistics.fmean(means) if means else None, low, high, len(means), told)
+
+
+def _interval(means: Sequence[float]) -> tuple[float, float]:
+    """Percentile bootstrap (Efron 1979) of the mean, always with the same seed."""
+    numbers = np.array(means)
+    drawn = np.random.default_rng(SEED).integers(0, len(numbers), (RESAMPLES, len(numbers)))
+    low, high = np.quantile(numbers[drawn].mean(axis=1), (0.025, 0.975))
+    return float(low), float(high)
+
+
+# ---- congestion control ---------------------------------------------------------------------
+
+UNKNOWN = "unknown"
+FAMILIES = ("Reno", "NewReno", "CUBIC", "BBR", "other", UNKNOWN)
+"""As in Fig. 6 of the paper, and what it did not meet."""
+
+
+def family(implementation: Implementation | None) -> str:
+    """One of :data:`FAMILIES`: the default congestion control, all versions of BBR being one."""
+    control = implementation.congestion_control if implementation is not None else None
+    name = (control.default or "").lower() if control is not None else ""
+    if not name:
+        return UNKNOWN
+    for known in ("newreno", "reno", "cubic", "bbr"):
+        if name.replace(" ", "").startswith(known):
+            return {"newreno": "NewReno", "reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}[known]
+    return "other"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One pair in two test cases: a point of Fig. 6."""
+
+    server: str
+    client: str
+    x: float
+    y: float
+    """Mean efficiencies, 0..1."""
+    family: str
+    """Of the server's congestion control."""
+
+    @property
+    def fast(self) -> bool:
+        """Whether it belongs to the upper of the paper's two clusters: above 10 % in the second test case."""
+        return self.y > THRESHOLD
+
+
+def relation(result_set: ResultSet, x: str, y: str) -> tuple[Relation, ...]:
+    """Pairs that have a mean in both test cases, which are names or abbreviations; empty if there is no such case."""
+    cases = find(result_set, x), find(result_set, y)
+    if cases[0] is None or cases[1] is None:
+        return ()
+    known = {each.name: each for each in result_set.manifest.implementations}
+    other = _means(samples(result_set, cases[1].name, EFFICIENCY))
+    return tuple(
+        Relation(server, client, mean, other[server, client], family(known.get(server)))
+        for (server, client), mean in _means(samples(result_set, cases[0].name, EFFICIENCY)).items()
+        if (server, client) in other
+    )
+
+
+def _means(many: Iterable[Sample]) -> dict[tuple[str, str], float]:
+    return {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
+
+
+def outcomes(many: Iterable[Sample]) -> Counter[Outcome]:
+    """Repetitions by outcome."""
+    return Counter(outcome for sample in many for outcome in sample.outcomes)

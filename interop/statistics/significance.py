@@ -1,0 +1,108 @@
+"""Whether two groups of repetitions differ by more than chance: exact tests, and correction for many of them; pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from interop.traces.columns import Floats
+
+MOST_EXACT = 32
+"""Numbers in both groups together up to which every arrangement is counted; a few milliseconds."""
+TIE = 1e-9
+"""Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
+
+
+def difference(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of a difference in location, 0..1.
+
+    Exact permutation test of the difference of means (Fisher 1935; Pitman 1937) for up to 32 numbers in all, else the
+    Mann–Whitney test with its normal approximation, corrected for ties and continuity. 1.0 if a group is empty.
+    """
+    if not first or not second:
+        return 1.0
+    if len(first) + len(second) <= MOST_EXACT:
+        return permutation(first, second)
+    return mann_whitney(first, second)
+
+
+def permutation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Share of all arrangements of the numbers whose means are at least as far apart as the given ones.
+
+    The sums of all choices are not made one by one: a choice is one from each half of the numbers, and sorted sums of
+    the halves can be counted (Pagano and Tritchler 1983 do so for whole numbers).
+    """
+    pooled = np.array([*first, *second], dtype=np.float64)
+    pooled -= pooled.mean()
+    slack = TIE * float(np.abs(pooled).sum())
+    observed = abs(float(pooled[: len(first)].sum())) - slack
+    if observed <= 0:
+        return 1.0
+    middle = len(pooled) // 2
+    left, right = _sums_by_count(pooled[:middle]), _sums_by_count(pooled[middle:])
+    extreme = 0
+    for count, sums in enumerate(left):
+        if 0 <= len(first) - count < len(right):
+            others = right[len(first) - count]
+            extreme += int((len(others) - np.searchsorted(others, observed - sums, side="left")).sum())
+            extreme += int(np.searchsorted(others, -observed - sums, side="right").sum())
+    return extreme / math.comb(len(pooled), len(first))
+
+
+def _sums_by_count(numbers: Floats) -> list[Floats]:
+    """Sorted sums of all choices of 0, 1, 2, … of the numbers."""
+    sums, counts = np.zeros(1), np.zeros(1, dtype=np.int64)
+    for number in numbers:
+        sums, counts = np.concatenate([sums, sums + number]), np.concatenate([counts, counts + 1])
+    return [np.sort(sums[counts == count]) for count in range(len(numbers) + 1)]
+
+
+def smallest_p(first: int, second: int) -> float:
+    """The smallest p-value that groups of these sizes can reach with the permutation test."""
+    if not first or not second:
+        return 1.0
+    return min(1.0, (2 if first == second else 1) / math.comb(first + second, first))
+
+
+def mann_whitney(first: Sequence[float], second: Sequence[float]) -> float:
+    """Normal approximation (Mann and Whitney 1947), with ties; 1.0 if all numbers are the same."""
+    pooled = [*first, *second]
+    n, m, total = len(first), len(second), len(pooled)
+    statistic = float(ranks(pooled)[:n].sum()) - n * (n + 1) / 2
+    ties = sum(count**3 - count for count in Counter(pooled).values())
+    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    distance = max(0.0, abs(statistic - n * m / 2) - 0.5) / math.sqrt(variance)
+    return math.erfc(distance / math.sqrt(2))
+
+
+def ranks(numbers: Sequence[float] | Floats) -> Floats:
+    """From 1; equal numbers share the mean of theirs."""
+    _, inverse, counts = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True, return_counts=True)
+    shared: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return shared[inverse]
+
+
+def proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """Two-sided p-value of Fisher's exact test for two shares (Fisher 1922); 1.0 if one has no trials."""
+    if not of or not other_of:
+        return 1.0
+    total, successes = of + other_of, hits + other_hits
+    ways = math.comb(total, successes)
+    low, high = max(0, successes - other_of), min(of, successes)
+    chances = [math.comb(of, k) * math.comb(other_of, successes - k) for k in range(low, high + 1)]
+    return min(1.0, sum(chance for chance in chances if chance <= chances[hits - low]) / ways)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted so that false alarms in all tests together stay below the level (Holm 1979); same order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, least = [1.0] * len(p_values), 0.0
+    for rank, position in enumerate(order):
+        least = max(least, min(1.0, p_values[position] * (len(p_values) - rank)))
+        adjusted[position] = least
+    return adjusted

@@ -1,0 +1,152 @@
+"""How much of the spread of a test case is the server's, the client's, and of both together (two-way ANOVA); pure.
+
+The question of section IV-B of arXiv 2202.08228: does the server decide, the client, or the pair?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from interop.statistics.samples import Sample
+from interop.traces.columns import Floats
+
+SEED = 20220808
+DRAWS = 20_000
+ROUNDING = 1e-15
+"""Of the sum of squares: variance below it is none."""
+SOURCES = ("server", "client", "interaction", "repetition")
+
+
+@dataclass(frozen=True)
+class Share:
+    """Part of the variance, 0..1."""
+
+    source: str
+    """server, client, interaction, or repetition: what differs between the repetitions of a pair."""
+    share: float
+    low: float
+    high: float
+    """Ends of the 95 % confidence interval."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Shares that add up to 1, and what they were taken from."""
+
+    shares: tuple[Share, ...]
+    servers: int
+    clients: int
+    pairs: int
+    """That have a number."""
+    empty: int
+    """Pairs of these servers and clients without one."""
+    repetitions: int
+    """Numbers in all."""
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """Sums of squares over cell means, and of the repetitions about them, with their degrees of freedom."""
+
+    sums: Floats
+    """server, client, interaction, repetition; shape (4,)."""
+    degrees: Floats
+    size: float
+    """Repetitions per pair, harmonic mean."""
+    per_server: float
+    per_client: float
+    """Pairs that a server and a client have, on average."""
+
+
+def decompose(many: Sequence[Sample]) -> Decomposition | None:
+    """Variance components of the values, client, server and interaction taken as random; None if they have none.
+
+    It takes two servers, two clients, and more pairs than an additive model has parameters. Unweighted means (Searle,
+    Casella and McCulloch 1992, section 4.6); a server's share is what it explains beyond the clients, and the reverse,
+    so that pairs may be missing. Intervals are generalized confidence intervals (Weerahandi 1993) from 20,000 draws of
+    a fixed seed. With one repetition per pair, interaction holds what repetitions would differ by.
+    """
+    cells = [sample for sample in many if sample.values]
+    servers = sorted({sample.server for sample in cells})
+    clients = sorted({sample.client for sample in cells})
+    if min(len(servers), len(clients)) < 2 or len(cells) <= len(servers) + len(clients) - 1:
+        return None
+    squares = _sums_of_squares(cells, servers, clients)
+    if squares.sums.sum() <= ROUNDING * sum(value**2 for sample in cells for value in sample.values):
+        return None
+    point = _components(squares, squares.sums / np.maximum(squares.degrees, 1))
+    rng = np.random.default_rng(SEED)
+    chi = np.stack([rng.chisquare(max(1.0, degree), DRAWS) for degree in squares.degrees])
+    drawn = _components(squares, squares.sums[:, None] / chi)
+    low, high = np.quantile(_shares(drawn), (0.025, 0.975), axis=1)
+    shares = zip(SOURCES, _shares(point), low, high, strict=True)
+    return Decomposition(
+        tuple(Share(source, *(float(number) for number in numbers)) for source, *numbers in shares),
+        servers=len(servers),
+        clients=len(clients),
+        pairs=len(cells),
+        empty=len(servers) * len(clients) - len(cells),
+        repetitions=sum(len(sample.values) for sample in cells),
+    )
+
+
+def _sums_of_squares(cells: Sequence[Sample], servers: Sequence[str], clients: Sequence[str]) -> _Squares:
+    means = np.array([np.mean(sample.values) for sample in cells])
+    by_server = _indicators([sample.server for sample in cells], servers)
+    by_client = _indicators([sample.client for sample in cells], clients)
+    one = np.ones((len(cells), 1))
+    both = _residual(np.hstack([one, by_server, by_client]), means)
+    sums = [
+        _residual(np.hstack([one, by_client]), means) - both,
+        _residual(np.hstack([one, by_server]), means) - both,
+        both,
+        sum(float(np.var(sample.values)) * len(sample.values) for sample in cells),
+    ]
+    counts = [len(sample.values) for sample in cells]
+    degrees = [
+        len(servers) - 1,
+        len(clients) - 1,
+        len(cells) - len(servers) - len(clients) + 1,
+        sum(counts) - len(cells),
+    ]
+    return _Squares(
+        np.maximum(np.array(sums), 0.0),
+        np.array(degrees, dtype=np.float64),
+        size=len(cells) / sum(1 / count for count in counts),
+        per_server=len(cells) / len(servers),
+        per_client=len(cells) / len(clients),
+    )
+
+
+def _indicators(names: Sequence[str], levels: Sequence[str]) -> Floats:
+    return np.array([[float(name == level) for level in levels] for name in names])
+
+
+def _residual(design: Floats, values: Floats) -> float:
+    """Sum of squares that a linear model leaves."""
+    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(((values - fitted) ** 2).sum())
+
+
+def _components(squares: _Squares, mean_squares: Floats) -> Floats:
+    """Variance components, none below 0, from mean squares; first axis as ``SOURCES``."""
+    server, client, interaction, repetition = mean_squares
+    if not squares.degrees[3]:
+        repetition = np.zeros_like(interaction)
+    return np.stack(
+        [
+            np.maximum(0.0, (server - interaction) / squares.per_server),
+            np.maximum(0.0, (client - interaction) / squares.per_client),
+            np.maximum(0.0, interaction - repetition / squares.size),
+            repetition,
+        ]
+    )
+
+
+def _shares(components: Floats) -> Floats:
+    total = components.sum(axis=0)
+    shares: Floats = components / np.where(total > 0, total, 1.0)
+    return shares

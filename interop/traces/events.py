@@ -1,0 +1,216 @@
+"""Makes the series of a run over QUIC out of the columns of its two traces; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from interop.model import Protocol
+from interop.traces.columns import Datagrams, Flags, Floats, Form, Integers, Trace
+from interop.traces.passage import Passage, clock
+from interop.traces.series import UNKNOWN, Clock, Packets, Requests, Samples, Series, StreamData
+from interop.traces.streams import new_bytes, response_frames
+
+PACKET_THRESHOLD = 3
+"""A packet is given up when one so much later is acknowledged (RFC 9002, section 6.1.1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Both traces of a run, and what became of the packets between them."""
+
+    client: Trace
+    server: Trace
+    at_client: Datagrams
+    at_server: Datagrams
+    forward: Passage
+    back: Passage
+    floors: tuple[float, float] = (0.0, 0.0)
+    """Propagation delays forward and return, seconds, where they are known."""
+
+    @property
+    def clock(self) -> Clock:
+        """How the two clocks were brought together."""
+        return clock(self.forward, self.back, self.floors)
+
+
+def series(ends: Ends, protocol: Protocol) -> Series:
+    """All events but the congestion window; times are seconds since the client's first packet."""
+    known = ends.clock
+    client, server = zeros(ends.at_client, ends.at_server, known)
+    client_time = ends.client.time + (ends.client.epoch - ends.at_client.epoch) - client
+    server_time = ends.server.time + (ends.server.epoch - ends.at_server.epoch) - server
+    numbers = _numbers(ends.client, ends.at_client), _numbers(ends.server, ends.at_server)
+    acknowledged = _Acknowledged(ends.server, server_time)
+    return Series(
+        protocol=protocol,
+        clock=known,
+        sent=_stream_data(ends.server, server_time),
+        arrived=_stream_data(ends.client, client_time),
+        forward=packets(ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1]),
+        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0]),
+        rtt=acknowledged.round_trips(),
+        in_flight=acknowledged.in_flight(),
+        cwnd=Samples.of(),
+        requests=_requests(ends, client_time, server_time),
+    )
+
+
+def zeros(at_client: Datagrams, at_server: Datagrams, known: Clock) -> tuple[float, float]:
+    """When the client sent its first packet: in the times of the client's and of the server's table."""
+    first = at_client.time[~at_client.from_server]
+    start = float(first.min()) if len(first) else 0.0
+    return start, start + known.offset + at_client.epoch - at_server.epoch
+
+
+def packets(
+    passage: Passage, sender: Datagrams, receiver: Datagrams, starts: tuple[float, float], numbers: Integers
+) -> Packets:
+    """The packets of one direction; ``starts`` are the zeros of both tables, ``numbers`` is by the sender's rows."""
+    there = passage.arrived >= 0
+    arrived = np.full(len(there), np.nan)
+    arrived[there] = receiver.time[passage.arrived[there]] - starts[1]
+    return Packets(
+        sent=sender.time[passage.sent] - starts[0],
+        arrived=arrived,
+        lost=passage.lost,
+        number=numbers[passage.sent],
+        size=sender.size[passage.sent],
+    )
+
+
+def _numbers(trace: Trace, datagrams: Datagrams) -> Integers:
+    """Packet number of the last packet in each datagram; a short header is always the last."""
+    numbers = np.full(len(datagrams), UNKNOWN, dtype=np.int64)
+    if len(trace):
+        firsts = np.concatenate([[True], trace.frame[1:] != trace.frame[:-1]])
+        row = np.cumsum(firsts) - 1
+        if row[-1] == len(datagrams) - 1:
+            numbers[row] = trace.number
+    return numbers
+
+
+def _stream_data(trace: Trace, times: Floats) -> StreamData:
+    rows = np.flatnonzero(response_frames(trace))
+    frames = trace.frames
+    packet = frames.packet[rows]
+    return StreamData(
+        times[packet], frames.stream[rows], frames.offset[rows], frames.length[rows], trace.number[packet],
+        new_bytes(trace)[rows],
+    )  # fmt: skip
+
+
+def _requests(ends: Ends, client_time: Floats, server_time: Floats) -> Requests:
+    """The first frames of the request streams at both ends, and the first and last bytes of the answers."""
+    sent = _extremes(ends.client, client_time, from_server=False)
+    arrived = _extremes(ends.server, server_time, from_server=False)
+    answered = _extremes(ends.client, client_time, from_server=True)
+    streams = sorted(sent, key=lambda stream: sent[stream])
+    nothing = (np.nan, np.nan)
+    return Requests.of(
+        stream=streams,
+        sent=[sent[stream][0] for stream in streams],
+        arrived=[arrived.get(stream, nothing)[0] for stream in streams],
+        first_byte=[answered.get(stream, nothing)[0] for stream in streams],
+        last_byte=[answered.get(stream, nothing)[1] for stream in streams],
+    )
+
+
+def _extremes(trace: Trace, times: Floats, *, from_server: bool) -> dict[int, tuple[float, float]]:
+    """When the first and the last new byte of each request stream was seen in one direction."""
+    frames = trace.frames
+    wanted = (trace.from_server[frames.packet] == from_server) & (frames.stream % 4 == 0) & (new_bytes(trace) > 0)
+    found: dict[int, tuple[float, float]] = {}
+    for stream, time in zip(frames.stream[wanted].tolist(), times[frames.packet[wanted]].tolist(), strict=True):
+        first, _ = found.get(stream, (time, time))
+        found[stream] = first, time
+    return found
+
+
+class _Acknowledged:
+    """What the server learns from the acknowledgements of its 1-RTT packets, at its end of the link."""
+
+    def __init__(self, server: Trace, times: Floats) -> None:
+        self._trace, self._times = server, times
+        self._changes: list[tuple[Floats, Integers]] = []
+        """Times and changes of the bytes in flight."""
+        self._trips: list[tuple[float, float]] = []
+        for connection in range(len(server.connections)):
+            self._connection(connection)
+
+    def _connection(self, connection: int) -> None:
+        trace = self._trace
+        mine = (trace.connection == connection) & trace.decrypted & (trace.form == Form.ONE_RTT)
+        rows = np.flatnonzero(mine & trace.from_server)
+        if not len(rows):
+            return
+        base = int(trace.number[rows].min())  # some begin at a number of their choice
+        count = int(trace.number[rows].max()) + 1 - base
+        if count > 2 * len(rows) + 10_000:
+            return  # an endpoint that skips most of its numbers; not worth the memory
+        sent, size = np.full(count, np.nan), np.zeros(count, dtype=np.int64)
+        eliciting = np.zeros(count, dtype=np.bool_)
+        numbers = trace.number[rows] - base
+        sent[numbers], size[numbers], eliciting[numbers] = self._times[rows], trace.length[rows], trace.eliciting[rows]
+        done = self._acknowledge(sent, eliciting, mine & ~trace.from_server, base)
+        flying = eliciting & ~np.isnan(sent)
+        self._changes.append((sent[flying], size[flying]))
+        over = flying & ~np.isnan(done)
+        self._changes.append((done[over], -size[over]))
+
+    def _acknowledge(self, sent: Floats, eliciting: Flags, back: Flags, base: int) -> Floats:
+        """When each packet was acknowledged or given up; NaN if neither. Takes down round trips.
+
+        Rows are packet numbers less ``base``.
+        """
+        acks, ranges = self._trace.acks, self._trace.ack_ranges
+        wanted = np.flatnonzero(back[acks.packet])
+        done, acked = np.full(len(sent), np.nan), np.zeros(len(sent), dtype=np.bool_)
+        read: dict[int, int] = {}
+        highest = given_up = -1
+        lows = np.maximum(ranges.smallest - base, 0).tolist()
+        highs = (ranges.largest - base).tolist()
+        rows = zip(*(column[wanted].tolist() for column in (acks.packet, acks.start, acks.ranges)), strict=True)
+        for packet, start, count in rows:
+            now, news = float(self._times[packet]), False
+            for low, high in zip(lows[start : start + count], highs[start : start + count], strict=True):
+                first, high = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
+                if high < first:
+                    continue
+                read[low] = high
+                fresh = first + np.flatnonzero(~acked[first : high + 1])
+                acked[fresh] = True
+                done[fresh] = np.where(np.isnan(done[fresh]), now, done[fresh])
+                news = news or bool(eliciting[fresh].any())
+                if high > highest:
+                    if news and high in fresh[-1:] and not np.isnan(sent[high]):
+                        self._trips.append((now, now - float(sent[high])))
+                    highest = high
+            limit = highest - PACKET_THRESHOLD + 1
+            if limit > given_up:
+                window = slice(max(given_up, 0), limit)
+                done[window] = np.where(np.isnan(done[window]), now, done[window])
+                given_up = limit
+        return done
+
+    def round_trips(self) -> Samples:
+        """From each packet that was the largest one newly acknowledged to its acknowledgement (RFC 9002, 5.1)."""
+        table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        return Samples(table[:, 0], table[:, 1])
+
+    def in_flight(self) -> Samples:
+        """Bytes after each change."""
+        if not self._changes:
+            return Samples.of()
+        times = np.concatenate([change[0] for change in self._changes])
+        return accumulated(times, np.concatenate([change[1] for change in self._changes]))
+
+
+def accumulated(times: Floats, changes: Integers) -> Samples:
+    """The sum of all changes so far, after each moment at which there are some."""
+    order = np.argsort(times, kind="stable")
+    times, total = times[order], np.cumsum(changes[order])
+    last = np.concatenate([times[1:] != times[:-1], [True]])[: len(times)]
+    return Samples(times[last], total[last].astype(np.float64))

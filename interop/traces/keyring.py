@@ -1,0 +1,150 @@
+"""What is known of one QUIC connection while its packets are read: keys, packet numbers, connection ids, handshake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from interop.traces import columns
+from interop.traces.columns import Form
+from interop.traces.protection import VERSION_1, VERSION_2, Keys, ciphers_for, initial_keys
+from interop.traces.tls import Assembly, Handshake, messages
+
+Secrets = Mapping[str, bytes]
+"""Secrets of a connection by their labels in a key log (draft-ietf-tls-keylogfile)."""
+INITIAL, HANDSHAKE, ONE_RTT = range(3)
+"""Packet number spaces (RFC 9000, section 12.3)."""
+LABELS = {
+    (Form.ZERO_RTT, False): "CLIENT_EARLY_TRAFFIC_SECRET",
+    (Form.HANDSHAKE, False): "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+    (Form.HANDSHAKE, True): "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+    (Form.ONE_RTT, False): "CLIENT_TRAFFIC_SECRET_0",
+    (Form.ONE_RTT, True): "SERVER_TRAFFIC_SECRET_0",
+}
+RANDOM = slice(6, 38)
+"""Where the random of a ClientHello stands in its message."""
+PREFERRED_ID = 24
+"""Where the length of the connection id stands in preferred_address (RFC 9000, section 18.2)."""
+
+
+class Connection:
+    """The state of a connection; directions are told apart by ``from_server``."""
+
+    def __init__(self, index: int, version: int, destination: bytes) -> None:
+        self.index, self.version = index, version
+        self.largest = [[-1, -1], [-1, -1], [-1, -1]]
+        """The largest packet number by space and direction."""
+        self.id_sizes = [0, 0]
+        """Length of the destination connection ids by direction."""
+        self._handshake = Handshake()
+        self._destinations = [destination]
+        self._initial: dict[tuple[int, bytes], tuple[Keys, Keys] | None] = {}
+        self._found: dict[tuple[Form, bool], Keys] = {}
+        self._guessed: dict[tuple[bytes, int, int], Keys] = {}
+        self._previous: dict[bool, Keys] = {}
+        self._assemblies: dict[tuple[int, bool], Assembly] = {}
+        self._read: dict[tuple[int, bool], int] = {}
+
+    # ---- keys -----------------------------------------------------------------------------
+
+    def initial(self, version: int, *, from_server: bool) -> Iterator[Keys]:
+        """Keys that an Initial may have, by the newest destination that the client has chosen first."""
+        for destination in reversed(self._destinations):
+            if (version, destination) not in self._initial:
+                self._initial[version, destination] = initial_keys(version, destination)
+            pair = self._initial[version, destination]
+            if pair is not None:
+                yield pair[from_server]
+
+    def keys(self, form: Form, version: int, secrets: Mapping[bytes, Secrets], *, from_server: bool) -> Iterator[Keys]:
+        """Keys that a packet may have, the likeliest first."""
+        if form is Form.INITIAL:
+            yield from self.initial(version, from_server=from_server)
+            return
+        known = self._found.get((form, from_server))
+        if known is None:
+            yield from self._guesses(form, version, secrets.get(self._handshake.random, {}), from_server)
+            return
+        yield known
+        if form is Form.ONE_RTT:
+            yield known.following
+            if from_server in self._previous:
+                yield self._previous[from_server]
+
+    def _guesses(self, form: Form, version: int, secrets: Secrets, from_server: bool) -> Iterator[Keys]:
+        """Cipher suite and version may not be known yet, but there are few of them."""
+        secret = secrets.get(LABELS[form, from_server])
+        if secret is None:
+            return
+        ciphers = ciphers_for(secret)
+        if form is not Form.ZERO_RTT and self._handshake.cipher in ciphers:
+            ciphers = (self._handshake.cipher,)
+        versions = dict.fromkeys((self.version, VERSION_1, VERSION_2)) if form is Form.ONE_RTT else (version,)
+        for number in versions:
+            for cipher in ciphers:
+                if (secret, cipher, number) not in self._guessed:
+                    self._guessed[secret, cipher, number] = Keys(secret, cipher, number)
+                yield self._guessed[secret, cipher, number]
+
+    def opened(self, form: Form, version: int, keys: Keys, number: int, *, from_server: bool) -> None:
+        """A packet was decrypted with these keys."""
+        space = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE}.get(form, ONE_RTT)
+        self.largest[space][from_server] = max(number, self.largest[space][from_server])
+        if form is Form.HANDSHAKE or (form is Form.INITIAL and from_server):
+            self.version = version
+        if form is Form.INITIAL:
+            return
+        current = self._found.get((form, from_server))
+        if current is None:
+            self._found[form, from_server] = keys
+        elif keys.generation > current.generation:
+            self._previous[from_server], self._found[form, from_server] = current, keys
+
+    def retry(self, destination: bytes) -> None:
+        """The client will begin again, with this destination, and perhaps with another ClientHello."""
+        if len(self._destinations) < 2:
+            self._destinations.append(destination)
+        self._assemblies.pop((INITIAL, False), None)
+        self._read.pop((INITIAL, False), None)
+
+    # ---- handshake ------------------------------------------------------------------------
+
+    def crypto(self, space: int, offset: int, piece: bytes, *, from_server: bool) -> list[tuple[int, int]]:
+        """Take a piece of handshake; type and size of the messages that are whole now."""
+        key = (space, from_server)
+        assembly = self._assemblies.setdefault(key, Assembly())
+        if not assembly.add(offset, piece):
+            return []
+        data, at = assembly.data, self._read.get(key, 0)
+        if key == (INITIAL, False) and not at and len(data) >= RANDOM.stop:
+            self._handshake.random = bytes(data[RANDOM])
+        whole = []
+        for kind, body, end in messages(data, at):
+            self._handshake.read(kind, body, from_server=from_server)
+            whole.append((kind, len(body)))
+            self._read[key] = end
+        return whole
+
+    @property
+    def preferred_id(self) -> bytes:
+        """The connection id of the server's preferred address; empty if there is none."""
+        if not self._handshake.parameters.get(True):
+            return b""
+        address = bytes.fromhex(str(self._handshake.parameters[True].get("preferred_address", "")))
+        size = address[PREFERRED_ID] if len(address) > PREFERRED_ID else 0
+        return address[PREFERRED_ID + 1 : PREFERRED_ID + 1 + size]
+
+    @property
+    def facts(self) -> columns.Connection:
+        """What the handshake says."""
+        said = self._handshake
+        return columns.Connection(
+            random=said.random.hex(),
+            offered=said.offered,
+            cipher=said.cipher,
+            alpn=said.alpn,
+            server_name=said.server_name,
+            resumed=said.resumed,
+            early_data=said.early_data,
+            client_parameters=said.parameters.get(False, {}),
+            server_parameters=said.parameters.get(True, {}),
+        )

@@ -1,0 +1,173 @@
+"""Takes UDP payloads apart into QUIC packets and their frames, decrypted with the secrets of a key log.
+
+RFC 9000, sections 12 and 17; RFC 8999 for versions that we do not know. A dissector of our own, since those to be had
+give the frames of coalesced packets in one list, do not follow a connection to a new path, lose the keys where a client
+makes a new ClientHello after a Retry, and take several times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from interop.traces.columns import Form, Message, Trace
+from interop.traces.keyring import HANDSHAKE, INITIAL, ONE_RTT, Connection, Secrets
+from interop.traces.network import Segment
+from interop.traces.protection import VERSION_2, unprotect
+from interop.traces.rows import Packet, Rows
+from interop.traces.tls import varint
+
+FORMS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.RETRY)
+"""By type code of QUIC version 1 (RFC 9000, section 17.2)."""
+FORMS_2 = (Form.RETRY, Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE)
+"""By type code of QUIC version 2 (RFC 9369, section 3.2)."""
+SPACES = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE, Form.ZERO_RTT: ONE_RTT, Form.ONE_RTT: ONE_RTT}
+DEFERRED_LIMIT = 16 * 1024 * 1024
+"""Bytes of packets kept until the end because their keys were not known when they came."""
+RETRY_TAG = 16
+
+
+class Dissector:
+    """Takes the packets of one trace in the order of capture; ``trace`` gives the columns."""
+
+    def __init__(self, secrets: Mapping[bytes, Secrets]) -> None:
+        self._secrets = secrets
+        self._rows = Rows()
+        self._connections: list[Connection] = []
+        self._by_id: tuple[dict[bytes, Connection], dict[bytes, Connection]] = ({}, {})
+        """Whom a destination connection id means: in packets to the server, and from it."""
+        self._id_sizes: tuple[dict[int, None], dict[int, None]] = ({}, {})
+        self._by_path: dict[str, Connection] = {}
+        self._deferred: list[tuple[int, Connection, bool, Packet]] = []
+        self._deferred_size = 0
+
+    def add(self, time: int, frame: int, segment: Segment) -> None:
+        """Take a datagram, captured ``time`` nanoseconds after 1970 as record number ``frame``."""
+        payload, at, size = segment.payload, 0, segment.size
+        end = len(payload)
+        while at < end:
+            try:
+                packet, at = self._header(segment, at)
+            except IndexError:
+                packet, at = Packet(Form.UNKNOWN, -1, b"", b"", b"", payload[at:], end - at), end
+            if packet is not None:
+                self._rows.packet(time, frame, segment, size, packet)
+                self._open(segment, packet)
+                size = 0
+
+    # ---- headers --------------------------------------------------------------------------
+
+    def _header(self, segment: Segment, start: int) -> tuple[Packet | None, int]:
+        """The packet at ``start`` and where the next one begins; None for padding. Raises IndexError if it is cut."""
+        data = segment.payload
+        first = data[start]
+        if not first & 0x80:
+            if start and not any(data[start:]):
+                return None, len(data)
+            known = self._destination(segment, start + 1)
+            return Packet(Form.ONE_RTT, -1, known, b"", b"", data[start:], 1 + len(known)), len(data)
+        version = int.from_bytes(data[start + 1 : start + 5], "big")
+        at = start + 6 + data[start + 5]
+        dcid, size = data[start + 6 : at], data[at]
+        scid, at = data[at + 1 : at + 1 + size], at + 1 + size
+        if at > len(data):
+            raise IndexError(at)
+        if not version:
+            return Packet(Form.VERSION_NEGOTIATION, 0, dcid, scid, data[at:], data[start:], 0), len(data)
+        form = (FORMS_2 if version == VERSION_2 else FORMS)[first >> 4 & 3]
+        if form is Form.RETRY:
+            return Packet(form, version, dcid, scid, data[at:-RETRY_TAG], data[start:], 0), len(data)
+        token = b""
+        if form is Form.INITIAL:
+            size, at = varint(data, at)
+            token, at = data[at : at + size], at + size
+        size, at = varint(data, at)
+        return Packet(form, version, dcid, scid, token, data[start : at + size], at - start), at + size
+
+    def _destination(self, segment: Segment, at: int) -> bytes:
+        """The connection id of a short header, whose length is not told there."""
+        known = self._by_id[segment.from_server]
+        for size in self._id_sizes[segment.from_server]:
+            if (candidate := segment.payload[at : at + size]) in known:
+                return candidate
+        connection = self._by_path.get(segment.path)
+        return segment.payload[at : at + (connection.id_sizes[segment.from_server] if connection else 0)]
+
+    def _know(self, connection: Connection, connection_id: bytes, *, from_server: bool) -> None:
+        """Packets of that direction with this destination belong to the connection."""
+        if connection_id:
+            self._by_id[from_server][connection_id] = connection
+            self._id_sizes[from_server][len(connection_id)] = None
+
+    # ---- packets --------------------------------------------------------------------------
+
+    def _open(self, segment: Segment, packet: Packet) -> None:
+        """Find the packet's connection, and decrypt it with that one's keys."""
+        form, from_server = packet.form, segment.from_server
+        connection = self._by_id[from_server].get(packet.dcid)
+        if connection is None and (from_server or form is not Form.INITIAL):
+            connection = self._by_path.get(segment.path)
+            if connection is None and form is Form.ONE_RTT and self._connections:
+                connection = self._connections[-1]
+        if connection is None:
+            connection = self._begin(packet) if form is Form.INITIAL and not from_server else None
+        if connection is None:
+            return
+        self._by_path[segment.path] = connection
+        self._rows.belongs(connection.index)
+        if form is Form.RETRY:
+            connection.retry(packet.scid)
+            self._know(connection, packet.scid, from_server=False)
+        elif form in SPACES and not self._decrypt(connection, self._rows.last, from_server, packet):
+            self._defer(connection, from_server, packet)
+
+    def _begin(self, packet: Packet) -> Connection | None:
+        """A new connection, if this Initial is truly its first."""
+        connection = Connection(len(self._connections), packet.version, packet.dcid)
+        keys = connection.initial(packet.version, from_server=False)
+        if not any(unprotect(packet.data, packet.payload, each, -1) for each in keys):
+            return None
+        self._connections.append(connection)
+        self._know(connection, packet.dcid, from_server=False)
+        return connection
+
+    def _decrypt(self, connection: Connection, row: int, from_server: bool, packet: Packet) -> bool:
+        """Whether the packet could be decrypted; if so, all that it says is taken down."""
+        form, space = packet.form, SPACES[packet.form]
+        largest = connection.largest[space][from_server]
+        for keys in connection.keys(form, packet.version, self._secrets, from_server=from_server):
+            found = unprotect(packet.data, packet.payload, keys, largest)
+            if found is None:
+                continue
+            connection.opened(form, packet.version, keys, found.number, from_server=from_server)
+            phase = found.first >> 2 & 1 if form is Form.ONE_RTT else -1
+            self._rows.opened(row, found.number, phase, keys.generation)
+            if form is not Form.ONE_RTT:
+                self._know(connection, packet.scid, from_server=not from_server)
+                connection.id_sizes[not from_server] = len(packet.scid)
+            self._frames(connection, row, from_server, space, found.frames)
+            return True
+        return False
+
+    def _frames(self, connection: Connection, row: int, from_server: bool, space: int, payload: bytes) -> None:
+        """Take down the frames, and learn from those that tell of keys and connection ids."""
+        crypto, ids = self._rows.frames(row, payload)
+        for offset, piece in crypto:
+            for kind, size in connection.crypto(space, offset, piece, from_server=from_server):
+                self._rows.message(row, kind, size)
+                if kind == Message.ENCRYPTED_EXTENSIONS:
+                    self._know(connection, connection.preferred_id, from_server=False)
+        for connection_id in ids:
+            self._know(connection, connection_id, from_server=not from_server)
+
+    def _defer(self, connection: Connection, from_server: bool, packet: Packet) -> None:
+        """Keep a packet whose keys may become known: of a ServerHello, say, that had to be sent twice."""
+        if self._deferred_size + len(packet.data) <= DEFERRED_LIMIT:
+            self._deferred_size += len(packet.data)
+            self._deferred.append((self._rows.last, connection, from_server, packet))
+
+    def trace(self) -> Trace:
+        """The frozen columns of all packets so far."""
+        for row, connection, from_server, packet in self._deferred:
+            self._decrypt(connection, row, from_server, packet)
+        self._deferred.clear()
+        return self._rows.trace(tuple(connection.facts for connection in self._connections))

@@ -1,0 +1,85 @@
+"""Says whether a trace file is whole, and which packets it holds, without looking into them."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from interop.traces.columns import Datagrams
+from interop.traces.network import UDP, Segment, segment
+from interop.traces.records import NANOSECONDS, BrokenError, Condition, Record, records
+
+
+@dataclass(frozen=True, eq=False)
+class TraceState:
+    """The structure of a trace file."""
+
+    condition: Condition
+    packets: int
+    """Good records up to the end, or up to the fault."""
+    datagrams: Datagrams
+    """The packets between client and server among them."""
+    reason: str = ""
+    """One sentence; empty if the file is whole."""
+    cut: int = 0
+    """Records that hold less than the packet had, because of the snap length."""
+    duration: float = 0.0
+    """Seconds from the first to the last good record."""
+
+
+def check(path: Path, protocol: int = UDP) -> TraceState:
+    """Walk the whole file and say whether it is a complete trace; no exception leaves this function.
+
+    ``protocol`` says whose packets are wanted, those of ``UDP`` or of ``TCP``.
+    """
+    packets = cut = first = last = 0
+    condition, reason = Condition.OK, ""
+    table = _Table(protocol)
+    try:
+        for record in records(path):
+            first = first or record.time
+            last = record.time
+            packets += 1
+            cut += record.length > len(record.data)
+            table.add(record)
+    except BrokenError as broken:
+        condition, reason = broken.condition, broken.reason
+    if condition is Condition.OK and not packets:
+        condition, reason = Condition.EMPTY, f"{path.name} holds no packet."
+    return TraceState(condition, packets, table.datagrams(), reason, cut, (last - first) / NANOSECONDS)
+
+
+class _Table:
+    """Packets between client and server, as they are found."""
+
+    def __init__(self, protocol: int) -> None:
+        self._protocol = protocol
+        self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
+
+    def add(self, record: Record) -> None:
+        found = segment(record)
+        if found is not None and found.protocol == self._protocol:
+            self._times.append(record.time)
+            self._server.append(found.from_server)
+            self._sizes.append(found.size + len(found.header))
+            self._digests.append(_digest(found))
+
+    def datagrams(self) -> Datagrams:
+        epoch = self._times[0] // NANOSECONDS if self._times else 0
+        return Datagrams(
+            epoch=epoch,
+            time=(np.array(self._times, dtype=np.int64) - epoch * NANOSECONDS) / NANOSECONDS,
+            from_server=np.array(self._server, dtype=np.bool_),
+            size=np.array(self._sizes, dtype=np.int64),
+            digest=np.array(self._digests, dtype=np.uint64),
+        )
+
+
+def _digest(found: Segment) -> int:
+    """Fingerprint of what no link changes: the payload, and of TCP all but ports and checksum."""
+    kept = found.header[4:16] + found.header[18:] + found.payload if found.header else found.payload
+    return int.from_bytes(blake2b(kept, digest_size=8).digest(), "little")

@@ -1,0 +1,96 @@
+"""Reads what a run left, both traces with their key logs, and follows each packet from one end to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from interop.emulation import EmulatedLink
+from interop.model import Protocol
+from interop.traces.columns import Form
+from interop.traces.congestion import congestion_window
+from interop.traces.events import Ends, series
+from interop.traces.network import TCP, UDP
+from interop.traces.passage import follow
+from interop.traces.pcap import TraceState, check
+from interop.traces.series import Series
+from interop.traces.tcp import read_tcp
+from interop.traces.tcp_events import TcpEnds, tcp_series
+from interop.traces.trace import key_lines, read
+
+CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
+SERVER_TRACE = Path("sim", "trace_node_right.pcap")
+KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
+QLOGS = Path("server", "qlog")
+
+
+@dataclass(frozen=True)
+class States:
+    """The structure of both trace files."""
+
+    client: TraceState
+    server: TraceState
+
+    @property
+    def cut(self) -> int:
+        """Records of which the end is missing, because of the snap length."""
+        return self.client.cut + self.server.cut
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Both traces of a run, each read once."""
+
+    protocol: Protocol
+    ends: Ends | TcpEnds
+    keys: int
+    """Lines of the key logs."""
+    cut: int
+    qlogs: Path
+    """The server's folder of qlogs, which may not be there."""
+
+    @property
+    def payload(self) -> int:
+        """Bytes that came from the server to the client: UDP payload, or of TCP segments."""
+        arrived = self.ends.at_client
+        return int(arrived.size[arrived.from_server].sum())
+
+    @property
+    def readable(self) -> bool:
+        """Whether something of the response over QUIC could be decrypted."""
+        if isinstance(self.ends, TcpEnds):
+            return False
+        client = self.ends.client
+        answers = client.from_server & (client.form == Form.ONE_RTT)
+        return bool((answers & client.decrypted).any())
+
+    def series(self) -> Series:
+        """All events of the run."""
+        if isinstance(self.ends, TcpEnds):
+            return tcp_series(self.ends)
+        found = series(self.ends, self.protocol)
+        came = found.back.arrived[np.isfinite(found.back.arrived)]
+        return replace(found, cwnd=congestion_window(self.qlogs, float(came.min()) if len(came) else 0.0))
+
+
+def states(directory: Path, protocol: Protocol) -> States:
+    """Walk both trace files of a run."""
+    kind = TCP if protocol is Protocol.TCP else UDP
+    return States(check(directory / CLIENT_TRACE, kind), check(directory / SERVER_TRACE, kind))
+
+
+def read_run(directory: Path, protocol: Protocol, link: EmulatedLink, found: States) -> Reading:
+    """Both traces of a run; raises HarnessFault(ANALYSIS_FAILED) if one is not whole."""
+    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    at_client, at_server = found.client.datagrams, found.server.datagrams
+    passages = follow(at_server, at_client, forward=True), follow(at_client, at_server, forward=False)
+    floors = link.forward_delay, link.return_delay
+    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    ends: Ends | TcpEnds
+    if protocol is Protocol.TCP:
+        ends = TcpEnds(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *passages, floors)
+    else:
+        ends = Ends(read(paths[0], keys), read(paths[1], keys), at_client, at_server, *passages, floors)
+    return Reading(protocol, ends, len(keys), found.cut, directory / QLOGS)

@@ -1,0 +1,249 @@
+"""What happened in a run, event by event, at both ends of the link: the data behind every figure, one file per run.
+
+Times are seconds since the client's first packet; the clocks of both ends are brought together (``Clock``). QUIC and
+TCP look the same: over TCP a segment is a packet, its packet number is its position among the segments of its
+direction, there is one stream, 0, and an offset counts from the first byte that a side sent, TLS records included.
+
+    series = series.load(run_directory)
+    if series is not None:
+        rate = window_rate(series.arrived.time, series.arrived.new)
+
+The file, ``series.parquet``, has one row per event, ``kind`` says of which table; docs of the columns are those of the
+tables here. Times in it are whole microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from interop.model import Protocol
+from interop.traces.columns import Flags, Floats, Integers, Table, column_types
+
+FILE_NAME = "series.parquet"
+VERSION = 1
+MICROSECONDS = 1_000_000
+UNKNOWN = -1
+"""In place of a packet number that could not be read."""
+
+
+class SeriesError(ValueError):
+    """A file of series that is damaged, or that another version of this program wrote; ``analyse`` writes it anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamData(Table):
+    """The STREAM frames of the responses (server to client), as seen at one end."""
+
+    time: Floats
+    stream: Integers
+    offset: Integers
+    """Position of the first byte in the stream."""
+    length: Integers
+    """Bytes, 0 in a frame that only ends the stream."""
+    number: Integers
+    """Packet number."""
+    new: Integers
+    """How many of the bytes no earlier frame had, at this end."""
+
+    @property
+    def retransmission(self) -> Flags:
+        """Whether most of a frame's bytes had been seen at this end before."""
+        repeated: Flags = 2 * self.new < self.length
+        return repeated
+
+
+@dataclass(frozen=True, eq=False)
+class Packets(Table):
+    """Every datagram (TCP: segment) of one direction, at both ends."""
+
+    sent: Floats
+    """When it left the sender's end of the link."""
+    arrived: Floats
+    """When it arrived at the receiver's end; NaN if it is not in that trace."""
+    lost: Flags
+    """It did not arrive. What may have been under way when the trace ended neither arrived nor is lost."""
+    number: Integers
+    """Packet number of its 1-RTT packet, else of its last; ``UNKNOWN`` if it could not be read."""
+    size: Integers
+    """Bytes of UDP payload; TCP: of TCP header and payload."""
+
+    @property
+    def delay(self) -> Floats:
+        """One-way delay, seconds; NaN if it did not arrive. As good as the ``Clock``."""
+        return self.arrived - self.sent
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Table):
+    """A quantity over time."""
+
+    time: Floats
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Requests(Table):
+    """What the client asked for: the first bytes of each request stream, in the order of sending."""
+
+    stream: Integers
+    sent: Floats
+    """When the first byte left the client."""
+    arrived: Floats
+    """When it arrived at the server; NaN if unknown."""
+    first_byte: Floats
+    """When the first byte of the response arrived at the client; NaN if none did."""
+    last_byte: Floats
+    """When the last new byte of the response arrived at the client; NaN if none did."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the clocks of the two traces were brought together."""
+
+    offset: float
+    """Seconds that the server's trace is ahead of the client's; has been subtracted from all its times."""
+    uncertainty: float
+    """The true offset is within so many seconds of it; infinite if no packet was seen at both ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """All events of a run."""
+
+    protocol: Protocol
+    clock: Clock
+    sent: StreamData
+    """Response data at the server's end of the link, before queue and loss."""
+    arrived: StreamData
+    """Response data at the client's end of the link."""
+    forward: Packets
+    """Server to client."""
+    back: Packets
+    """Client to server (``return`` is no name in Python)."""
+    rtt: Samples
+    """At the server's end: from a packet to the first acknowledgement of it, at the time of the latter; seconds."""
+    in_flight: Samples
+    """At the server's end: bytes (as in ``Packets.size``) sent, not yet acknowledged nor given up, at each change."""
+    cwnd: Samples
+    """The server's congestion window, bytes, from its qlog; empty if there is none."""
+    requests: Requests
+
+
+TABLES: Mapping[str, type[Table]] = {
+    "sent": StreamData,
+    "arrived": StreamData,
+    "forward": Packets,
+    "back": Packets,
+    "rtt": Samples,
+    "in_flight": Samples,
+    "cwnd": Samples,
+    "requests": Requests,
+}
+"""The tables of ``Series`` in the order of the file; their names are the values of its column ``kind``."""
+TIMES = frozenset({"time", "sent", "arrived", "first_byte", "last_byte"})
+"""Columns that are times; they are stored in microseconds."""
+
+
+# ---- rates ----------------------------------------------------------------------------------
+
+
+def window_rate(
+    times: Floats, sizes: Integers, *, window: float = 1.0, step: float = 0.1, until: float | None = None
+) -> Samples:
+    """Bit/s within the ``window`` seconds that end at each multiple of ``step``, up to the first one after ``until``.
+
+    ``sizes`` are bytes. ``until`` is the last time if it is not given. A window that begins before time zero is
+    divided by its full width, as in the QIR-SE paper's figures. Times that are NaN (packets lost) do not count.
+    """
+    known = ~np.isnan(times)
+    order = np.argsort(times[known], kind="stable")
+    moments, total = times[known][order], np.concatenate([[0], np.cumsum(sizes[known][order])])
+    end = until if until is not None else float(moments[-1]) if len(moments) else 0.0
+    at = np.arange(0, int(np.ceil(max(end, 0.0) / step)) + 1) * step
+    count = total[np.searchsorted(moments, at, "right")] - total[np.searchsorted(moments, at - window, "right")]
+    return Samples(at.astype(np.float64), 8.0 * count / window)
+
+
+# ---- the file -------------------------------------------------------------------------------
+
+
+def save(series: Series, directory: Path) -> Path:
+    """Write the series of the run in ``directory``, in one step; the file's path. Raises OSError."""
+    pieces = [_rows(name, getattr(series, name)) for name in TABLES]
+    metadata = {
+        "version": str(VERSION),
+        "protocol": series.protocol.value,
+        "clock_offset": repr(series.clock.offset),
+        "clock_uncertainty": repr(series.clock.uncertainty),
+    }
+    table = pa.concat_tables(pieces, promote_options="default").replace_schema_metadata(metadata)
+    path, draft = directory / FILE_NAME, directory / f".{FILE_NAME}.new"
+    numbers = [name for name in table.column_names if name not in ("kind", "lost", "value")]
+    pq.write_table(
+        table, draft, compression="zstd", use_dictionary=["kind"],
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    )  # fmt: skip
+    draft.replace(path)
+    return path
+
+
+def load(directory: Path) -> Series | None:
+    """The series of the run in ``directory``, None if it has none; raises SeriesError."""
+    path = directory / FILE_NAME
+    try:
+        table = pq.ParquetFile(path).read(use_threads=False)
+        metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        if metadata.get("version") != str(VERSION):
+            raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")
+        clock = Clock(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
+        pieces = _pieces(table)
+        tables: dict[str, Any] = {
+            name: _table(kind, pieces.get(name, table.slice(0, 0))) for name, kind in TABLES.items()
+        }
+        return Series(Protocol(metadata["protocol"]), clock, **tables)
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        if isinstance(error, SeriesError):
+            raise
+        raise SeriesError(f"{path} cannot be read ({error}): analyse the run again.") from error
+
+
+def _pieces(table: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each table; they stand together, as ``save`` has put them. ValueError if they do not."""
+    stretches = pc.run_end_encode(table["kind"].combine_chunks().cast(pa.string()))
+    names, ends = stretches.values.to_pylist(), stretches.run_ends.to_pylist()
+    if len(set(names)) < len(names):
+        raise ValueError("the rows of a table do not stand together")
+    return {name: table.slice(begin, end - begin) for name, begin, end in zip(names, [0, *ends], ends, strict=False)}
+
+
+def _rows(name: str, table: Table) -> pa.Table:
+    """A table as rows of the file."""
+    columns = {"kind": pa.array([name] * len(table), pa.string()).dictionary_encode()}
+    return pa.table(columns | dict(_stored(table)))
+
+
+def _stored(table: Table) -> Iterator[tuple[str, pa.Array]]:
+    for name, column in table.__dict__.items():
+        if name in TIMES:
+            whole = np.round(np.nan_to_num(column * MICROSECONDS)).astype(np.int64)
+            yield name, pa.array(whole, mask=np.isnan(column))
+        else:
+            yield name, pa.array(column)
+
+
+def _table(kind: type[Table], rows: pa.Table) -> Table:
+    columns: dict[str, Any] = {}
+    for name, dtype in column_types(kind).items():
+        found = rows[name].to_numpy()
+        columns[name] = found / MICROSECONDS if name in TIMES else found.astype(dtype)
+    return kind(**columns)

@@ -1,0 +1,173 @@
+"""Makes the series of a run over TCP out of the columns of its two traces; pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from interop.model import Protocol
+from interop.traces.columns import Datagrams, Floats, Integers
+from interop.traces.events import accumulated, packets, zeros
+from interop.traces.passage import Passage, clock
+from interop.traces.series import Clock, Requests, Samples, Series, StreamData
+from interop.traces.tcp import TcpTrace, finished_handshake, first_seen, response_rows
+
+
+@dataclass(frozen=True, eq=False)
+class TcpEnds:
+    """Both traces of a run over TCP, and what became of the segments between them."""
+
+    client: TcpTrace
+    server: TcpTrace
+    at_client: Datagrams
+    at_server: Datagrams
+    forward: Passage
+    back: Passage
+    floors: tuple[float, float] = (0.0, 0.0)
+    """Propagation delays forward and return, seconds, where they are known."""
+
+    @property
+    def clock(self) -> Clock:
+        """How the two clocks were brought together."""
+        return clock(self.forward, self.back, self.floors)
+
+
+def tcp_series(ends: TcpEnds) -> Series:
+    """All events; the stream of a segment is the number of its connection."""
+    known = ends.clock
+    client, server = zeros(ends.at_client, ends.at_server, known)
+    numbers = _numbers(ends.client), _numbers(ends.server)
+    acknowledged = _Acknowledged(ends.server, ends.server.time - server, ends.at_server.size)
+    return Series(
+        protocol=Protocol.TCP,
+        clock=known,
+        sent=_stream_data(ends.server, numbers[1], server),
+        arrived=_stream_data(ends.client, numbers[0], client),
+        forward=packets(ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1]),
+        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0]),
+        rtt=acknowledged.round_trips(),
+        in_flight=acknowledged.in_flight(),
+        cwnd=Samples.of(),
+        requests=_requests(ends, client, server),
+    )
+
+
+def _numbers(trace: TcpTrace) -> Integers:
+    """The position of each segment among those of its direction."""
+    numbers = np.zeros(len(trace), dtype=np.int64)
+    for from_server in (False, True):
+        rows = np.flatnonzero(trace.from_server == from_server)
+        numbers[rows] = np.arange(len(rows))
+    return numbers
+
+
+def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData:
+    rows = np.flatnonzero(trace.from_server & (trace.length > 0))
+    return StreamData(
+        trace.time[rows] - start, trace.connection[rows], trace.offset[rows], trace.length[rows], numbers[rows],
+        first_seen(trace)[rows],
+    )  # fmt: skip
+
+
+def _requests(ends: TcpEnds, client: float, server: float) -> Requests:
+    """The first request: what lies in it is encrypted, but it follows upon the client's Finished."""
+    sent = finished_handshake(ends.client)
+    if sent is None:
+        return Requests.of()
+    rows = np.flatnonzero(~ends.client.from_server & (ends.client.length > 0) & (ends.client.time == sent))
+    passed = np.flatnonzero(np.isin(ends.back.sent, rows))
+    arrivals = ends.back.arrived[passed]
+    arrived = float(ends.server.time[arrivals[0]]) - server if len(arrivals) and arrivals[0] >= 0 else np.nan
+    answer = ends.client.time[response_rows(ends.client, sent) & (first_seen(ends.client) > 0)]
+    first, last = (float(answer.min()), float(answer.max())) if len(answer) else (np.nan, np.nan)
+    return Requests.of(
+        stream=[int(ends.client.connection[rows[0]])], sent=[sent - client], arrived=[arrived],
+        first_byte=[first - client], last_byte=[last - client],
+    )  # fmt: skip
+
+
+class _Acknowledged:
+    """What the server learns from acknowledgements, at its end of the link."""
+
+    def __init__(self, server: TcpTrace, times: Floats, sizes: Integers) -> None:
+        self._trace, self._times, self._sizes = server, times, sizes
+        self._done = np.full(len(server), np.nan)
+        """When each of the server's segments was acknowledged, or sent again."""
+        self._trips: list[tuple[float, float]] = []
+        for connection in np.unique(server.connection).tolist():
+            self._connection(connection)
+
+    def _connection(self, connection: int) -> None:
+        """Go through one connection in the order of time."""
+        trace = self._trace
+        starts: list[int] = []
+        latest: list[int] = []
+        ends: list[int] = []
+        repeated: set[int] = set()
+        told: dict[int, int] = {}
+        cumulative = 0
+        sacks = _by_segment(trace)
+        rows = np.flatnonzero(trace.connection == connection)
+        for row in rows.tolist():
+            now = float(self._times[row])
+            if trace.from_server[row]:
+                offset, length = int(trace.offset[row]), int(trace.length[row])
+                if not length:
+                    continue
+                place = bisect_left(starts, offset)
+                if place == len(starts):
+                    starts.append(offset)
+                    ends.append(offset + length)
+                    latest.append(row)
+                elif starts[place] == offset:
+                    self._finish(latest[place : place + 1], now)
+                    latest[place] = row
+                    repeated.add(row)
+                else:  # cut otherwise than what it repeats: not followed
+                    self._finish([row], now)
+                continue
+            first = cumulative
+            while cumulative < len(ends) and ends[cumulative] <= trace.acknowledged[row]:
+                cumulative += 1
+            self._answer(latest[first:cumulative], repeated, now)
+            for low, high in sacks.get(row, ()):
+                begin = max(bisect_left(starts, max(low, told.get(low, low))), cumulative)
+                told[low] = high
+                self._answer(latest[begin : bisect_right(ends, high)], repeated, now)
+
+    def _answer(self, rows: list[int], repeated: set[int], now: float) -> None:
+        """These segments are acknowledged; the last, if sent once and not acknowledged before, tells a round trip."""
+        if rows and np.isnan(self._done[rows[-1]]) and rows[-1] not in repeated:
+            self._trips.append((now, now - float(self._times[rows[-1]])))
+        self._finish(rows, now)
+
+    def _finish(self, rows: list[int], now: float) -> None:
+        """These segments are no longer in flight."""
+        for row in rows:
+            if np.isnan(self._done[row]):
+                self._done[row] = now
+
+    def round_trips(self) -> Samples:
+        """Of segments sent once, to the first acknowledgement of them, selective or not (Karn's rule)."""
+        table = np.array(self._trips, dtype=np.float64).reshape(-1, 2)
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        return Samples(table[:, 0], table[:, 1])
+
+    def in_flight(self) -> Samples:
+        """Bytes after each change."""
+        rows = np.flatnonzero(self._trace.from_server & (self._trace.length > 0))
+        over = rows[~np.isnan(self._done[rows])]
+        return accumulated(
+            np.concatenate([self._times[rows], self._done[over]]),
+            np.concatenate([self._sizes[rows], -self._sizes[over]]),
+        )
+
+
+def _by_segment(trace: TcpTrace) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    sacks = trace.sacks
+    for row, start, end in zip(sacks.segment.tolist(), sacks.start.tolist(), sacks.end.tolist(), strict=True):
+        found.setdefault(row, []).append((start, end))
+    return found

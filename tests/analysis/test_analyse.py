@@ -1,0 +1,352 @@
+"""From a run's directory to its outcome: numbers only from whole and plausible traces, and our faults stay ours."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.analysis import analyse as module
+from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
+from interop.analysis.metrics import METRICS
+from interop.model import (
+    Cause,
+    Check,
+    Deadline,
+    ErrorCode,
+    Evidence,
+    Exit,
+    File,
+    Implementation,
+    Measurement,
+    Outcome,
+    Protocol,
+    Run,
+    Verdict,
+)
+from interop.traces.series import FILE_NAME, load
+from tests import tcp_traces
+from tests.analysis.test_checks import CASE, DONE, KILLED, REPORT
+from tests.quic_builder import PING, Connection, Packet, pcap, stream_frame
+from tests.traces.test_pcap import mutate
+
+DATA = Path(__file__).parents[1] / "data"
+SOMEONE = Implementation("someone", "someone", "", frozenset())
+RUN = Run(SOMEONE, SOMEONE, CASE, 1, 1)
+SIZE = 1000
+EVIDENCE = replace(
+    DONE,
+    simulator=REPORT,
+    offered=(File("f", SIZE, "x"),),
+    downloaded=(File("f", SIZE, "x"),),
+    phases={"transfer": 5.0},
+)
+DELAY = 0.3
+FIRST = [metric.name for metric in METRICS][:10]
+"""Metrics of the response and its packets; the others are those of ``facts``."""
+
+
+def transfer(*, lost: Sequence[int] = ()) -> tuple[list[Packet], list[Packet], str]:
+    """Client's and server's trace of 1000 bytes in four packets, a second apart, and the key log."""
+    made, request = Connection(), stream_frame(0, b"GET /f\r\n", fin=True)
+    pieces = [stream_frame(0, bytes(250), 250 * n, fin=n == 3) for n in range(4)]
+    sent = [(1.5 + n, made.one_rtt(n + 1, piece, from_server=True), n in lost) for n, piece in enumerate(pieces)]
+    sent += [(4.6 + n / 10, made.one_rtt(n + 9, pieces[n], from_server=True), False) for n in lost]
+    back = [(0.0, made.client_hello()), (0.9, made.one_rtt(0, request, from_server=False))]
+    forth = [(DELAY, made.server_hello(), False), *sent]
+    client = [Packet(time, False, data) for time, data in back]
+    client += [Packet(time + DELAY, True, data) for time, data, gone in forth if not gone]
+    server = [Packet(time + DELAY, False, data) for time, data in back]
+    server += [Packet(time, True, data) for time, data, _ in forth]
+    return sorted(client, key=lambda p: p.time), sorted(server, key=lambda p: p.time), made.key_log
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A run that went well, but for one packet."""
+    client, server, key_log = transfer(lost=[1])
+    for folder in ("sim", "client", "server"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / CLIENT_TRACE).write_bytes(pcap(client))
+    (tmp_path / SERVER_TRACE).write_bytes(pcap(server))
+    (tmp_path / "server/keys.log").write_text(key_log)
+    return tmp_path
+
+
+def judged(directory: Path, evidence: Evidence = EVIDENCE, **changes: object) -> tuple[Verdict, Measurement | None]:
+    verdict, measurement = analyse(RUN, replace(evidence, **changes), directory)  # type: ignore[arg-type]
+    assert verdict.outcome is Outcome.SUCCEEDED or verdict.reason.endswith(".")
+    assert (measurement is None) == (verdict.outcome not in (Outcome.SUCCEEDED, Outcome.TIMEOUT))
+    return verdict, measurement
+
+
+def code(directory: Path, **changes: object) -> ErrorCode:
+    return judged(directory, EVIDENCE, **changes)[0].code
+
+
+def test_all_numbers_of_a_good_run(directory: Path) -> None:
+    verdict, measurement = judged(directory)
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert measurement is not None
+    assert measurement.notes == ()
+    assert set(measurement.values) <= {metric.name for metric in METRICS}
+    payload = sum(len(packet.payload) for packet in transfer(lost=[1])[1] if packet.from_server)
+    known = {name: value for name, value in measurement.values.items() if name in FIRST}
+    assert known == pytest.approx({
+        "goodput": 8 * SIZE / 3.2,
+        "efficiency": 8 * SIZE / 3.2 / CASE.link.forward_rate,
+        "stream_goodput": 8 * SIZE / 3.2,
+        "handshake_time": 0.9,
+        "time_to_first_byte": 1.8,
+        "completion_time": 5.0,
+        "sent_per_useful_byte": payload / SIZE,
+        "loss_forward": 1 / 6,
+        "loss_return": 0.0,
+        "queue_loss": 0.0,
+    })  # fmt: skip
+
+
+def test_the_series_are_those_of_the_traces(directory: Path) -> None:
+    judged(directory)
+    series = load(directory)
+    assert series is not None
+    assert series.sent.time.tolist() == pytest.approx([1.5, 2.5, 3.5, 4.5, 4.7])
+    assert series.sent.retransmission.tolist() == [False, False, False, False, True]
+    assert series.arrived.offset.tolist() == [0, 500, 750, 250]
+    assert series.forward.lost.tolist() == [False, False, True, False, False, False]
+    assert series.requests.sent.tolist() == pytest.approx([0.9])
+    assert series.requests.last_byte.tolist() == pytest.approx([5.0])
+    assert series.clock.offset == pytest.approx(0)
+
+
+def test_without_key_log_there_is_still_a_goodput(directory: Path) -> None:
+    (directory / "server/keys.log").unlink()
+    _, measurement = judged(directory)
+    assert measurement is not None
+    assert measurement.values["goodput"] == pytest.approx(8 * SIZE / 3.2)
+    assert measurement.notes == (module.NO_KEYS,)
+    assert {"stream_goodput", "completion_time"}.isdisjoint(measurement.values)
+
+
+def test_a_key_log_of_another_run(directory: Path) -> None:
+    (directory / "server/keys.log").write_text(Connection(random=b"?" * 32).key_log)
+    _, measurement = judged(directory)
+    assert measurement is not None
+    assert measurement.notes == (module.WRONG_KEYS,)
+
+
+def test_recorded_runs() -> None:
+    for name, sizes in {"lossy": [30_000], "many": [3000, 10, 1, 5000, 7000, 0, 200], "retry": [8000, 2000]}.items():
+        files = tuple(File(str(n), size, "") for n, size in enumerate(sizes))
+        verdict, measurement = judged(DATA / name, offered=files, downloaded=files, phases={})
+        assert (verdict.outcome, measurement is None) == (Outcome.SUCCEEDED, False)
+
+
+# ---- evidence first -------------------------------------------------------------------------
+
+
+def test_the_evidence_is_judged_before_the_traces(tmp_path: Path) -> None:
+    assert code(tmp_path, fault_code="daemon-fault", fault="Gone.") is ErrorCode.DAEMON_FAULT
+    assert code(tmp_path, client=Exit(127), simulator=None) is ErrorCode.UNSUPPORTED
+    assert code(tmp_path, client=Exit(134), simulator=None) is ErrorCode.CRASHED
+    assert code(tmp_path, client=Exit(1)) is ErrorCode.CLIENT_FAILED
+    assert code(tmp_path, client=KILLED, server=Exit(1)) is ErrorCode.SERVER_EXITED
+
+
+def test_a_link_that_was_not_right_excuses_the_pair(tmp_path: Path) -> None:
+    lagging = replace(REPORT, lag_max=0.2)
+    assert code(tmp_path, simulator=None) is ErrorCode.SIMULATOR_FAILED
+    assert code(tmp_path, simulator=lagging, client=Exit(1)) is ErrorCode.SIMULATOR_LAG
+    assert code(tmp_path, simulator=lagging, timed_out=Deadline.TRANSFER) is ErrorCode.SIMULATOR_LAG
+
+
+def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
+    verdict, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED)
+    reason = "The client had not finished after 60 s. All 1000 B of the response had arrived at the client after 5.0 s."
+    assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason, Cause.ALL_ARRIVED)
+    assert measurement is not None
+    known = {name: value for name, value in measurement.values.items() if name in FIRST}
+    assert known == pytest.approx({"loss_forward": 1 / 6, "loss_return": 0.0})
+    (directory / CLIENT_TRACE).unlink()
+    assert analyse(RUN, replace(EVIDENCE, timed_out=Deadline.TRANSFER), directory)[1] is None
+
+
+# ---- traces and files -----------------------------------------------------------------------
+
+
+def test_trace_files_that_are_not_whole(directory: Path) -> None:
+    whole = (directory / SERVER_TRACE).read_bytes()
+    for content, expected in (
+        (b"", ErrorCode.TRACE_EMPTY),
+        (whole[:-1], ErrorCode.TRACE_TRUNCATED),
+        (b"?" + whole, ErrorCode.TRACE_CORRUPT),
+    ):
+        (directory / SERVER_TRACE).write_bytes(content)
+        verdict, _ = judged(directory)
+        assert (verdict.outcome, verdict.code) == (Outcome.ERROR, expected)
+        assert verdict.reason.startswith("The server's trace cannot be used: ")
+
+
+def test_a_trace_longer_than_its_run(directory: Path) -> None:
+    verdict, _ = judged(directory, phases={"ready": 0.5, "transfer": 3.0})
+    assert verdict.code is ErrorCode.TRACE_CORRUPT
+    assert verdict.reason == "The client's trace covers 5.0 s of a run of 3.5 s."
+
+
+def test_wrong_files(directory: Path) -> None:
+    assert code(directory, downloaded=()) is ErrorCode.FILE_MISSING
+    assert code(directory, downloaded=(File("f", SIZE, "y"),)) is ErrorCode.FILE_CONTENT
+
+
+def test_a_trace_with_a_hole_gives_no_number(directory: Path) -> None:
+    client, _, _ = transfer(lost=[1])
+    (directory / CLIENT_TRACE).write_bytes(pcap(client[:-1]))
+    verdict, _ = judged(directory)
+    assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.TRACE_MISMATCH)
+    assert "250 bytes missing" in verdict.reason
+    (directory / "server/keys.log").unlink()
+    (directory / CLIENT_TRACE).write_bytes(pcap(client[:4]))
+    verdict, _ = judged(directory)
+    assert "but the files have 1000" in verdict.reason
+
+
+def test_a_changed_payload_is_noticed_without_keys(directory: Path) -> None:
+    (directory / "server/keys.log").unlink()
+    for trace in (CLIENT_TRACE, SERVER_TRACE):
+        whole = (directory / trace).read_bytes()
+        (directory / trace).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        verdict, _ = judged(directory)
+        assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.TRACE_MISMATCH)
+        assert "1 packets arrived at the client" in verdict.reason
+        back = replace(REPORT, back=replace(REPORT.back, corrupted=1))
+        assert code(directory, simulator=back) is ErrorCode.TRACE_MISMATCH
+        by_the_link = replace(REPORT, forward=replace(REPORT.forward, corrupted=1))
+        assert judged(directory, simulator=by_the_link)[0] == Verdict(Outcome.SUCCEEDED)
+        (directory / trace).write_bytes(whole)
+
+
+def test_two_handshakes(directory: Path) -> None:
+    other = Connection(b"original2", b"client-2", b"server-2", b"R" * 32)
+    more = [Packet(5.1, False, other.client_hello()), Packet(5.2, True, other.server_hello())]
+    client, server, _ = transfer(lost=[1])
+    (directory / CLIENT_TRACE).write_bytes(pcap([*client, *more]))
+    (directory / SERVER_TRACE).write_bytes(pcap([*server, *more]))
+    assert code(directory) is ErrorCode.HANDSHAKE_COUNT
+
+
+def test_a_cut_trace_has_a_goodput_but_no_loss(directory: Path) -> None:
+    for trace, packets in zip((CLIENT_TRACE, SERVER_TRACE), transfer()[:2], strict=True):
+        (directory / trace).write_bytes(pcap(packets, snap_length=200))
+    _, measurement = judged(directory)
+    assert measurement is not None
+    assert "goodput" in measurement.values
+    assert "loss_forward" not in measurement.values
+    assert any("are cut" in note for note in measurement.notes)
+
+
+def test_a_response_at_one_moment_has_no_goodput(directory: Path) -> None:
+    made = Connection()
+    packets = [
+        Packet(0, False, made.client_hello()),
+        Packet(0.1, True, made.server_hello()),
+        Packet(0.2, False, made.one_rtt(0, PING, from_server=False)),
+        Packet(0.3, True, made.one_rtt(1, stream_frame(0, bytes(SIZE), fin=True), from_server=True)),
+    ]
+    for trace in (CLIENT_TRACE, SERVER_TRACE):
+        (directory / trace).write_bytes(pcap(packets))
+    _, measurement = judged(directory)
+    assert measurement is not None
+    assert "goodput" not in measurement.values
+    assert "no goodput" in measurement.notes[0]
+
+
+def test_mutated_traces_end_in_a_verdict_and_never_in_a_wrong_number(directory: Path) -> None:
+    chance = random.Random(7)
+    whole = {trace: (directory / trace).read_bytes() for trace in (CLIENT_TRACE, SERVER_TRACE)}
+    truth = judged(directory)[1]
+    assert truth is not None
+    outcomes = set()
+    for number in range(12):
+        trace = (CLIENT_TRACE, SERVER_TRACE)[number % 2]
+        (directory / trace).write_bytes(mutate(whole[trace], chance))
+        verdict, measurement = judged(directory)
+        (directory / trace).write_bytes(whole[trace])
+        outcomes.add(verdict.outcome)
+        if measurement is not None and "goodput" in measurement.values:
+            assert measurement.values["goodput"] == pytest.approx(truth.values["goodput"], rel=0.01)
+    assert Outcome.ERROR in outcomes
+
+
+def test_nothing_but_the_series_is_written(directory: Path) -> None:
+    before = sorted(directory.rglob("*"))
+    judged(directory)
+    assert sorted(directory.rglob("*")) == sorted([*before, directory / FILE_NAME])
+    shutil.rmtree(directory / "client")
+    assert judged(directory)[0].outcome is Outcome.SUCCEEDED
+
+
+# ---- functional tests -----------------------------------------------------------------------
+
+LAGGED = replace(REPORT, lag_max=0.5)
+
+
+def functional(directory: Path, check: Check, **changes: object) -> Verdict:
+    run = replace(RUN, test_case=replace(CASE, check=check))
+    verdict, measurement = analyse(run, replace(EVIDENCE, **changes), directory)  # type: ignore[arg-type]
+    assert measurement is None
+    return verdict
+
+
+def test_a_functional_test_is_passed_or_failed_without_numbers(directory: Path) -> None:
+    assert functional(directory, Check.HANDSHAKE).outcome is Outcome.SUCCEEDED
+    assert functional(directory, Check.RETRY).code is ErrorCode.RETRY_MISSING
+    assert functional(directory, Check.HANDSHAKE, downloaded=()).code is ErrorCode.FILE_MISSING
+
+
+def test_a_link_behind_the_clock_excuses_a_functional_test_that_failed_and_spoils_none_that_passed(
+    directory: Path,
+) -> None:
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED).outcome is Outcome.SUCCEEDED
+    assert functional(directory, Check.RETRY, simulator=LAGGED).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, downloaded=()).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, client=Exit(1)).code is ErrorCode.SIMULATOR_LAG
+    assert functional(directory, Check.HANDSHAKE, simulator=None).code is ErrorCode.SIMULATOR_FAILED
+    assert code(directory, simulator=LAGGED) is ErrorCode.SIMULATOR_LAG
+
+
+# ---- TCP ------------------------------------------------------------------------------------
+
+
+def test_a_run_over_tcp_has_the_same_numbers(directory: Path) -> None:
+    client, server = tcp_traces.transfer()
+    (directory / CLIENT_TRACE).write_bytes(tcp_traces.pcap(client))
+    (directory / SERVER_TRACE).write_bytes(tcp_traces.pcap(server))
+    files = (File("f", 5000, "x"),)
+    evidence = replace(EVIDENCE, offered=files, downloaded=files)
+    verdict, measurement = analyse(replace(RUN, protocol=Protocol.TCP), evidence, directory)
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert measurement is not None
+    found = measurement.values
+    assert found["goodput"] == pytest.approx(8 * 5000 / 0.25)
+    assert found["handshake_time"] == pytest.approx(0.4)
+    assert found["completion_time"] == pytest.approx(0.85)
+    assert found["retransmitted"] == pytest.approx(1000 / 7500)
+    assert found["loss_forward"] == 1 / 8
+    assert measurement.notes == (module.TCP_STREAM,)
+    short = replace(evidence, offered=(File("f", 50_000, "x"),), downloaded=(File("f", 50_000, "x"),))
+    verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), short, directory)
+    assert verdict.code is ErrorCode.TRACE_MISMATCH
+
+
+def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:
+    client, server = tcp_traces.transfer()
+    reset = [tcp_traces.Tcp(0.7, True, 3000, flags=tcp_traces.RST)]
+    (directory / CLIENT_TRACE).write_bytes(tcp_traces.pcap([*client[:8], *reset]))
+    (directory / SERVER_TRACE).write_bytes(tcp_traces.pcap([*server[:8], *reset]))
+    verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), replace(EVIDENCE, client=Exit(56)), directory)
+    assert verdict.cause is Cause.CLOSED_BY_SERVER
+    assert "The server reset the connection after 700.0 ms (segment 9 of the client's trace)." in verdict.reason

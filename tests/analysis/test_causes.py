@@ -1,0 +1,173 @@
+"""Each cause is told of a run that has it, with the packets that prove it, and of no other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from interop.analysis.causes import Scene, explain
+from interop.analysis.closes import code_name, is_error
+from interop.model import Cause, Protocol
+from interop.traces.columns import Connection, Form, Frame, Message
+from interop.traces.events import Ends, series
+from interop.traces.passage import follow
+from tests.quic_builder import Row, columns, datagram_columns
+
+DELAY = 0.1
+PARAMETERS: dict[str, int | str] = {
+    "initial_max_data": 1_000_000, "initial_max_stream_data_bidi_local": 1_000_000, "max_idle_timeout": 30_000,
+}  # fmt: skip
+
+
+@dataclass
+class Sent:
+    """A packet at its sender."""
+
+    time: float
+    from_server: bool
+    row: dict[str, object]
+    lost: bool = False
+
+
+def client(time: float, *, lost: bool = False, **row: object) -> Sent:
+    return Sent(time, False, row, lost)
+
+
+def server(time: float, *, lost: bool = False, **row: object) -> Sent:
+    return Sent(time, True, row, lost)
+
+
+def scene(
+    *sent: Sent, size: int = 10_000, parameters: dict[str, int | str] | None = None, by_us: bool = True,
+    duration: float = 0.0,
+) -> Scene:  # fmt: skip
+    """Both traces of these packets."""
+    both: list[list[tuple[float, Row, int]]] = [[], []]
+    for number, each in enumerate(sent):
+        row = {"number": number, **each.row}
+        both[each.from_server].append((each.time, Row(each.time, each.from_server, **row), number))  # type: ignore[arg-type]
+        if not each.lost:
+            late = each.time + DELAY
+            both[not each.from_server].append((late, Row(late, each.from_server, **row), number))  # type: ignore[arg-type]
+    facts = Connection("", (), 0x1301, "", "", False, False, parameters or PARAMETERS, {})
+    traces, datagrams = [], []
+    for side in both:
+        side.sort(key=lambda entry: entry[0])
+        traces.append(columns(*(row for _, row, _ in side), connections=(facts,)))
+        datagrams.append(datagram_columns([(time, row.from_server, number) for time, row, number in side]))
+    forward, back = follow(datagrams[1], datagrams[0], forward=True), follow(datagrams[0], datagrams[1], forward=False)
+    ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, (DELAY, DELAY))
+    return Scene(ends, series(ends, Protocol.HQ), size, 20e6, by_us, duration)
+
+
+HELLO = client(0, form=Form.INITIAL, messages=[(Message.CLIENT_HELLO, 300)])
+GREETING = server(0.1, form=Form.INITIAL, messages=[(Message.SERVER_HELLO, 90)])
+FINISHED = server(0.11, form=Form.HANDSHAKE, messages=[(Message.FINISHED, 32)])
+REQUEST = client(0.25, frames=[(0, 0, 10)], eliciting=True)
+START = (HELLO, GREETING, FINISHED, REQUEST)
+
+
+def response(count: int, begin: float = 0.4, every: float = 0.01, lost: Sequence[int] = ()) -> list[Sent]:
+    return [server(begin + n * every, lost=n in lost, frames=[(0, 1000 * n, 1000)]) for n in range(count)]
+
+
+def told(made: Scene, cause: Cause) -> str:
+    found, sentence = explain(made)
+    assert found is cause, sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+def test_nobody_or_only_the_client_sent() -> None:
+    told(scene(), Cause.NOTHING_SENT)
+    only = [client(n, lost=n == 1, form=Form.INITIAL) for n in range(3)]
+    assert "sent 3 packets, of which 2 reached the server" in told(scene(*only), Cause.SERVER_SILENT)
+
+
+def test_a_handshake_that_was_never_complete() -> None:
+    sentence = told(scene(HELLO, GREETING, client(0.5, form=Form.INITIAL)), Cause.HANDSHAKE_INCOMPLETE)
+    assert "the server's Finished is missing" in sentence
+    assert "the client sent last, after 500.0 ms: Initial 2" in sentence
+    assert "ServerHello is missing" in told(scene(HELLO, server(0.1, form=Form.RETRY)), Cause.HANDSHAKE_INCOMPLETE)
+
+
+def test_closed_with_code_and_phrase() -> None:
+    close = client(0.3, form=Form.HANDSHAKE, signals=[(Frame.CLOSE, 0x12A, 6, "unknown issuer")])
+    sentence = told(scene(HELLO, GREETING, close, by_us=False), Cause.CLOSED_BY_CLIENT)
+    assert sentence == (
+        'The client closed the connection after 300.0 ms with CRYPTO_ERROR 0x12a (bad_certificate), saying "unknown '
+        'issuer" (packet 2).'
+    )
+    close = server(0.9, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    assert "with PROTOCOL_VIOLATION (packet 7)" in told(scene(*START, *response(3), close), Cause.CLOSED_BY_SERVER)
+
+
+def test_a_close_that_we_caused_or_that_came_when_all_was_there_is_no_cause() -> None:
+    bye = client(3.0, signals=[(Frame.CLOSE_APPLICATION, 0, 0, "")])
+    assert explain(scene(*START, *response(10), bye))[0] is Cause.ALL_ARRIVED
+    assert explain(scene(*START, *response(3), bye))[0] is Cause.SERVER_STOPPED
+    assert explain(scene(*START, *response(3), bye, by_us=False))[0] is Cause.CLOSED_BY_CLIENT
+
+
+def test_no_request_and_no_response() -> None:
+    told(scene(HELLO, GREETING, FINISHED, client(0.25)), Cause.NO_REQUEST)
+    assert "after 350.0 ms" in told(scene(*START, server(0.4)), Cause.NO_RESPONSE)
+    lost = client(0.25, lost=True, frames=[(0, 0, 10)])
+    assert "never reached" in told(scene(HELLO, GREETING, FINISHED, lost, server(2)), Cause.NO_RESPONSE)
+
+
+@pytest.mark.parametrize(
+    ("limit", "what"), [("initial_max_data", "connection"), ("initial_max_stream_data_bidi_local", "stream 0")]
+)
+def test_stalled_by_flow_control(limit: str, what: str) -> None:
+    made = scene(*START, *response(5), server(5.0), parameters=PARAMETERS | {limit: 5000})
+    sentence = told(made, Cause.FLOW_CONTROL)
+    assert f"limit of the {what}, 5000 bytes, with packet 8" in sentence
+
+
+def test_a_limit_that_was_raised_is_none() -> None:
+    more = client(0.3, signals=[(Frame.MAX_DATA, 900_000, 0, "")])
+    made = scene(*START, more, *response(5), server(5.0), parameters=PARAMETERS | {"initial_max_data": 5000})
+    assert explain(made)[0] is Cause.SERVER_STOPPED
+
+
+def test_a_receiver_that_is_too_slow() -> None:
+    raises = [client(0.3 + n * 0.5, signals=[(Frame.MAX_DATA, 3000 + 1000 * n, 0, "")]) for n in range(5)]
+    data = [server(0.5 + n * 0.5, frames=[(0, 1000 * n, 1000)]) for n in range(5)]
+    sentence = told(
+        scene(*START, *raises, *data, parameters=PARAMETERS | {"initial_max_data": 1000}), Cause.SLOW_RECEIVER
+    )
+    assert "5 of 5 packets" in sentence
+
+
+def test_idle() -> None:
+    late = scene(*START, *response(3), duration=60.0)
+    assert "Nobody sent anything after" in told(late, Cause.IDLE_TIMEOUT)
+    gap = scene(*START, *response(3), server(40.0))
+    assert "for 39.6 s from 420.0 ms on; the idle time-out is 30.0 s" in told(gap, Cause.IDLE_TIMEOUT)
+
+
+def test_a_server_that_stopped_and_one_that_only_repeats() -> None:
+    assert "last new byte after 450.0 ms in packet 9" in told(
+        scene(*START, *response(6), server(5.0)), Cause.SERVER_STOPPED
+    )
+    again = [server(1.0 + n, frames=[(0, 2000, 1000)]) for n in range(4)]
+    sentence = told(scene(*START, *response(6, lost=[2]), *again), Cause.CONGESTION_CONTROL)
+    assert sentence.endswith("lost were packets 6.")
+
+
+def test_slow() -> None:
+    assert "5.859 KiB of 9.766 KiB" in told(scene(*START, *response(6)), Cause.TOO_SLOW)
+    slow = scene(*START, *response(6, every=0.5, lost=[1, 3]))
+    assert "lost were packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
+
+
+def test_code_names() -> None:
+    assert code_name(Frame.CLOSE, 0x178) == "CRYPTO_ERROR 0x178 (no_application_protocol)"
+    assert code_name(Frame.CLOSE, 0x1F0) == "CRYPTO_ERROR 0x1f0 (unknown alert)"
+    assert code_name(Frame.CLOSE, 0x5000) == "code 0x5000"
+    assert code_name(Frame.CLOSE_APPLICATION, 0x10C) == "application code 0x10c"
+    assert not is_error(Frame.CLOSE_APPLICATION, 0x100)
+    assert is_error(Frame.CLOSE, 0x100)

@@ -1,0 +1,180 @@
+"""Each check finds exactly the fault it is made for, and says so in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop.analysis import checks
+from interop.model import (
+    Deadline,
+    EmulatedLink,
+    ErrorCode,
+    Evidence,
+    Exit,
+    File,
+    LinkCounters,
+    Outcome,
+    SimulatorReport,
+    TestCase,
+    Verdict,
+)
+from interop.traces.columns import Form, Trace
+from tests.quic_builder import Row, columns
+
+LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+CASE = TestCase("terrestrial", "T", "", LINK, (1000,), 10, 60.0, client_test="transfer", server_test="goodput")
+KILLED = Exit(137, killed=True)
+DONE = Evidence("", 1, client=Exit(0), server=KILLED, phases={"start": 10.0, "collect": 2.5})
+REPORT = SimulatorReport(0, True, 0, 0.001, 0, LinkCounters(1, 1, 0, 0), LinkCounters(1, 1, 0, 0))
+
+
+def is_fault(verdict: Verdict | None, outcome: Outcome, code: ErrorCode, words: str) -> bool:
+    assert verdict is not None
+    assert verdict.reason[-1] == "."
+    assert "\n" not in verdict.reason
+    return (verdict.outcome, verdict.code, words in verdict.reason) == (outcome, code, True)
+
+
+# ---- evidence -------------------------------------------------------------------------------
+
+
+def test_a_run_without_fault_passes() -> None:
+    assert checks.harness(DONE) is None
+    assert checks.endpoint_ends(DONE, CASE) is None
+    assert checks.transfer(DONE, CASE) is None
+    assert checks.simulator(REPORT) is None
+
+
+def test_our_own_faults() -> None:
+    full = replace(DONE, fault_code="disk-full", fault="The disk is full.")
+    assert is_fault(checks.harness(full), Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full.")
+    odd = replace(DONE, fault_code="who-knows")
+    assert is_fault(checks.harness(odd), Outcome.ERROR, ErrorCode.HARNESS_FAULT, "without saying why")
+    bomb = replace(DONE, fault_code="artefact-limit", fault="Too much.")
+    assert is_fault(checks.harness(bomb), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
+    late = replace(DONE, timed_out=Deadline.COLLECT)
+    assert is_fault(checks.harness(late), Outcome.ERROR, ErrorCode.DAEMON_FAULT, '"collect" did not end within 2.5 s')
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "code", "words"),
+    [
+        ({"client": Exit(127)}, "unsupported", "unsupported", 'The client does not support the test "transfer"'),
+        ({"client": KILLED, "server": Exit(127)}, "unsupported", "unsupported", 'server does not support the test "g'),
+        ({"server": Exit(127), "timed_out": Deadline.READY}, "unsupported", "unsupported", "127"),
+        ({"client": Exit(137, out_of_memory=True)}, "failed", "out-of-memory", "The client ran out of the memory"),
+        ({"client": Exit(1), "server": Exit(139)}, "failed", "crashed", "The server was ended by signal 11 (SIGSEGV)"),
+        ({"client": Exit(191)}, "failed", "crashed", "signal 63"),
+        ({"server": KILLED, "timed_out": Deadline.READY}, "failed", "server-not-ready", "not ready after 10.0 s"),
+        ({"server": Exit(1), "timed_out": Deadline.READY}, "failed", "server-exited", "exit status 1 before it was"),
+    ],
+)  # fmt: skip
+def test_endpoints_that_gave_up(changes: dict[str, object], outcome: str, code: str, words: str) -> None:
+    evidence = replace(DONE, **changes)  # type: ignore[arg-type]
+    assert is_fault(checks.endpoint_ends(evidence, CASE), Outcome(outcome), ErrorCode(code), words)
+
+
+def test_what_we_killed_gave_not_up() -> None:
+    assert checks.endpoint_ends(replace(DONE, client=KILLED, server=Exit(127, killed=True)), CASE) is None
+    assert checks.endpoint_ends(replace(DONE, client=Exit(255)), CASE) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "code", "words"),
+    [
+        ({"client": KILLED, "timed_out": Deadline.TRANSFER}, "timeout", "timeout", "had not finished after 60 s"),
+        ({"client": Exit(1)}, "failed", "client-failed", "exit status 1 instead of 0"),
+        ({"client": Exit(255)}, "failed", "client-failed", "exit status 255"),
+        ({"client": KILLED, "server": Exit(3)}, "failed", "server-exited", "exit status 3 before the client"),
+        ({"client": None}, "error", "harness-fault", "never ran"),
+        ({"client": Exit(None)}, "error", "harness-fault", "never ran"),
+    ],
+)
+def test_transfers_that_did_not_end_well(changes: dict[str, object], outcome: str, code: str, words: str) -> None:
+    evidence = replace(DONE, **changes)  # type: ignore[arg-type]
+    assert is_fault(checks.transfer(evidence, CASE), Outcome(outcome), ErrorCode(code), words)
+
+
+def test_a_simulator_that_lagged() -> None:
+    assert is_fault(checks.simulator(None), Outcome.ERROR, ErrorCode.SIMULATOR_FAILED, "no report")
+    lag = checks.simulator(replace(REPORT, lag_max=0.0125))
+    assert is_fault(lag, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "fell 12.5 ms behind the clock; 10.0 ms are allowed")
+    assert checks.simulator(replace(REPORT, lag_max=checks.LAG_LIMIT)) is None
+    overflow = checks.simulator(replace(REPORT, receive_overflows=3))
+    assert is_fault(overflow, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "did not read 3 frames")
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+A, B = File("a", 10, "x"), File("b", 20, "y")
+
+
+def test_files() -> None:
+    assert checks.files([A, B], [B, A]) is None
+    assert is_fault(
+        checks.files([A], []), Outcome.FAILED, ErrorCode.FILE_MISSING, "The file did not arrive at the client: a"
+    )
+    assert is_fault(checks.files([A, B], [B]), Outcome.FAILED, ErrorCode.FILE_MISSING, "1 of 2 files")
+    assert is_fault(checks.files([A], [A, B]), Outcome.FAILED, ErrorCode.FILE_EXTRA, "nobody asked for: b")
+    cut = checks.files([A, B], [A, replace(B, size=7)])
+    assert is_fault(cut, Outcome.FAILED, ErrorCode.FILE_SIZE, "b: 7 bytes arrived instead of 20")
+    other = checks.files([A, B], [A, replace(B, sha256="z")])
+    assert is_fault(other, Outcome.FAILED, ErrorCode.FILE_CONTENT, "not what the server offered: b")
+
+
+def test_file_names_of_an_endpoint_are_shown_harmless_and_short() -> None:
+    verdict = checks.files([], [File("\x1b[31m\n" + "x" * 500 + str(n), 1, "") for n in range(9)])
+    assert is_fault(verdict, Outcome.FAILED, ErrorCode.FILE_EXTRA, "and 6 more")
+    assert verdict is not None
+    assert verdict.reason.isprintable()
+    assert len(verdict.reason) < 400
+
+
+# ---- traces ---------------------------------------------------------------------------------
+
+
+def initial(from_server: bool, scid: str, dcid: str, **more: object) -> Row:
+    return Row(0, from_server, Form.INITIAL, scid=scid, dcid=dcid, **more)  # type: ignore[arg-type]
+
+
+def connection(number: int, own: str = "c", path: str = "p") -> list[Row]:
+    """Client's Initial, server's answer, client's acknowledgement."""
+    mine = own + str(number) if own else ""
+    return [
+        initial(False, mine, f"first{number}", path=path),
+        initial(True, f"server{number}", mine, path=path),
+        initial(False, mine, f"server{number}", path=path),
+    ]
+
+
+def test_handshake_count() -> None:
+    assert checks.handshake_count(columns(*connection(1))) is None
+    two = checks.handshake_count(columns(*connection(1), *connection(2)))
+    assert is_fault(two, Outcome.FAILED, ErrorCode.HANDSHAKE_COUNT, "2 handshakes instead of 1")
+    middle = checks.handshake_count(columns(Row(0, True), Row(1, False)))
+    assert is_fault(middle, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "begins in the middle")
+
+
+def test_version() -> None:
+    assert checks.version(columns(initial(True, "s", "c"), initial(False, "c", "s", version=5))) is None
+    other = checks.version(columns(initial(True, "s", "c"), initial(True, "s", "c", version=0x6B3343CF)))
+    assert is_fault(other, Outcome.FAILED, ErrorCode.WRONG_VERSION, "0x00000001, 0x6b3343cf instead of 0x00000001")
+    assert is_fault(checks.version(columns()), Outcome.FAILED, ErrorCode.WRONG_VERSION, "was none")
+
+
+def answers(*frames: tuple[int, int, int]) -> Trace:
+    return columns(Row(0, True, frames=frames), Row(1, True, decrypted=False))
+
+
+def test_coverage() -> None:
+    assert checks.coverage(answers((0, 0, 100), (0, 50, 100), (4, 0, 0), (3, 0, 7)), [150, 0]) is None
+    assert checks.coverage(answers((0, 0, 100), (4, 0, 100)), [100]) is None  # asked for twice
+    hole = checks.coverage(answers((0, 0, 50), (0, 60, 40)), [100])
+    assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "with 10 bytes missing in between")
+    assert is_fault(hole, Outcome.ERROR, ErrorCode.TRACE_MISMATCH, "1 packets stayed encrypted")
+    assert checks.coverage(answers((0, 0, 50), (0, 60, 50)), [100]) is not None
+    assert checks.coverage(answers((0, 0, 99)), [100]) is not None
+    assert checks.coverage(answers((0, 0, 101)), [100]) is not None
+    assert checks.coverage(answers((0, 0, 100)), [100, 100]) is not None

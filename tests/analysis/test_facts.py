@@ -1,0 +1,83 @@
+"""The numbers of made-up series are those of pencil and paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.analysis.facts import facts, gilbert
+from interop.analysis.metrics import METRICS
+from interop.traces.series import Packets, Samples, Series, StreamData
+from tests.series_builder import Transfer, series
+
+
+def test_all_numbers_are_metrics() -> None:
+    known = {metric.name for metric in METRICS}
+    found = facts(series(Transfer(size=12_000_000, rate=2e7, lost=[100])))
+    assert found.keys() <= known
+    assert {"time_to_2_mb", "time_to_10_mb", "steady_rate", "startup_time", "gilbert_gg"} <= found.keys()
+    assert "time_to_100_mb" not in found
+
+
+def test_a_transfer_with_two_losses() -> None:
+    found = facts(series(Transfer(size=100_000, lost=[3, 7])))
+    assert found["retransmitted"] == pytest.approx(2000 / 102_000)
+    assert found["spurious"] == 0
+    assert found["rtt_median"] == pytest.approx(0.6)
+    assert found["queueing_delay_95"] == pytest.approx(0, abs=1e-9)
+    assert found["initial_window"] == pytest.approx(0.9 * 0.6 * 1e6 / 8, rel=0.02)
+    assert found["return_packets"] == pytest.approx(102 / 100)
+    assert "steady_rate" not in found  # too short
+
+
+def test_time_to_a_mark_counts_from_the_clients_first_packet() -> None:
+    found = facts(series(Transfer(size=3_000_000, rate=8e6, delay=0.1)))
+    assert found["time_to_2_mb"] == pytest.approx(0.4 + 1.999, abs=0.002)
+    assert found["steady_rate"] == pytest.approx(8e6, rel=0.01)
+    assert found["startup_time"] == pytest.approx(0.8, abs=0.11)
+
+
+def with_(base: Series, **changes: object) -> Series:
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_bytes_that_arrived_twice_are_spurious() -> None:
+    data = StreamData.of(time=[1, 2], stream=[0, 0], offset=[0, 0], length=[100, 100], number=[1, 2], new=[100, 0])
+    assert facts(with_(series(), arrived=data))["spurious"] == 0.5
+
+
+def packets(arrived: list[float], lost: list[bool] | None = None) -> Packets:
+    count = len(arrived)
+    return Packets.of(
+        sent=range(count), arrived=arrived, lost=lost or [False] * count, number=range(count), size=[1] * count
+    )
+
+
+def test_reordered_packets_are_those_that_were_overtaken() -> None:
+    assert facts(with_(series(), forward=packets([12, 10, 11, 13])))["reordered_forward"] == 0.25
+    assert facts(with_(series(), back=packets([10, 11, np.nan, 13])))["reordered_return"] == 0
+
+
+def test_queueing_delay_and_bursts() -> None:
+    found = facts(with_(series(), forward=packets([0.5, 1.5, 2.5, 4.5])))
+    assert (found["queueing_delay_median"], found["longest_burst"]) == (0, 1)
+    assert found["queueing_delay_95"] == pytest.approx(0.85)
+
+
+def test_gilbert_parameters() -> None:
+    fates = "ggbbgbggg?"
+    arrived = [np.nan if fate != "g" else 99.0 for fate in fates]
+    found = gilbert(packets(arrived, [fate == "b" for fate in fates]))
+    assert found == {"gg": 3 / 5, "bg": 2 / 5, "bb": 1 / 3, "gb": 2 / 3, "longest_burst": 2}
+    assert gilbert(packets([])) == dict.fromkeys(found)
+
+
+def test_empty_series_have_no_numbers() -> None:
+    base, nothing = series(), Samples.of()
+    empty = with_(
+        base, sent=StreamData.of(), arrived=StreamData.of(), forward=Packets.of(), back=Packets.of(), rtt=nothing,
+        in_flight=nothing, clock=replace(base.clock, uncertainty=float("inf")),
+    )  # fmt: skip
+    assert facts(empty) == {}

@@ -1,0 +1,80 @@
+"""Stored runs are judged again, in their journal and on disk, and nothing is lost where traces are."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.reanalysis import analyse_again, carry_out
+from interop.errors import InputError
+from interop.model import Exit, File, Outcome, RunResult
+from interop.store import Journal, load
+from interop.traces import series
+from interop.traces.reading import CLIENT_TRACE
+from tests.analysis.test_checks import REPORT
+from tests.results_builder import SAT, result_set, run_result
+
+DATA = Path(__file__).parents[1] / "data"
+FILES = (File("f", 30_000, "x"),)
+
+
+def stored(directory: Path, *, finished: bool = True) -> RunResult:
+    """A campaign of one succeeded run, with the traces of a transfer of 30,000 bytes and a wrong goodput."""
+    result = run_result(goodput=1.0)
+    evidence = replace(result.evidence, offered=FILES, downloaded=FILES, simulator=REPORT, server=Exit(0))
+    result = replace(result, evidence=evidence)
+    with Journal.create(directory, result_set(test_cases=(SAT,), repetitions=1).manifest) as journal:
+        journal.append_result(result)
+        if finished:
+            journal.finish()
+    place = directory / "picoquic_quiche" / "sat" / "1"
+    shutil.copytree(DATA / "lossy", place)
+    return result
+
+
+def test_numbers_are_those_of_the_traces_again(tmp_path: Path) -> None:
+    before = stored(tmp_path)
+    again = analyse_again(tmp_path)
+    assert (again.analysed, again.without_traces) == (1, 0)
+    assert again.changed == ("picoquic_quiche/sat/1: other numbers",)
+    [after] = load(tmp_path).result_set.results
+    assert after.measurement is not None
+    assert after.measurement.values["goodput"] > 1e4
+    assert (after.evidence, load(tmp_path).result_set.finished is not None) == (before.evidence, True)
+    assert series.load(tmp_path / "picoquic_quiche/sat/1") is not None
+    assert (tmp_path / "result.json").is_file()
+
+
+def test_what_has_not_changed_is_not_written_again(tmp_path: Path) -> None:
+    stored(tmp_path, finished=False)
+    analyse_again(tmp_path)
+    size = (tmp_path / "journal.jsonl").stat().st_size
+    assert analyse_again(tmp_path).changed == ()
+    assert (tmp_path / "journal.jsonl").stat().st_size == size
+    assert load(tmp_path).result_set.finished is None
+
+
+def test_another_verdict_is_told_with_its_reason(tmp_path: Path) -> None:
+    stored(tmp_path)
+    trace = tmp_path / "picoquic_quiche/sat/1" / CLIENT_TRACE
+    trace.write_bytes(trace.read_bytes()[:-1])
+    [line] = analyse_again(tmp_path).changed
+    assert line.startswith("picoquic_quiche/sat/1: succeeded -> trace-truncated. The client's trace cannot be used:")
+    assert load(tmp_path).result_set.results[0].verdict.outcome is Outcome.ERROR
+
+
+def test_runs_without_traces_stay_as_they_are(tmp_path: Path) -> None:
+    before = stored(tmp_path)
+    shutil.rmtree(tmp_path / "picoquic_quiche")
+    again = analyse_again(tmp_path)
+    assert (again.analysed, again.changed, again.without_traces) == (0, (), 1)
+    assert carry_out([tmp_path]) == f"{tmp_path}: 0 runs analysed, 0 changed; 1 without traces were left as they are"
+    assert load(tmp_path).result_set.results == (before,)
+
+
+def test_a_directory_without_journal(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        analyse_again(tmp_path)

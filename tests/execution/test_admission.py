@@ -1,0 +1,134 @@
+"""Which run may begin beside those under way."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from interop.execution import admission
+from interop.execution.admission import BUDGET, UNKNOWN_NEED, Admission
+from interop.execution.load import Meter
+from interop.model import Evidence, Outcome, Run, RunResult, Verdict
+from tests.fakes import run_of
+
+
+class Calm(Meter):
+    """Shows the load that a test wants."""
+
+    share = 0.0
+
+    def now(self) -> float | None:
+        return self.share
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "SETTLED", 0)
+    monkeypatch.setattr(admission, "PATIENCE", 0.001)
+
+
+def of(cpus: int = 2, *, measured: bool = True) -> Admission:
+    return Admission(cpus, Calm(), threading.Event(), measured=measured)
+
+
+def needed(run: Run, cpus: float) -> RunResult:
+    evidence = Evidence(started="", seed=1, cpu_peak=cpus)
+    names = (run.server.name, run.client.name, run.test_case.name)
+    return RunResult(*names, run.repetition, 1, Verdict(Outcome.SUCCEEDED), evidence)
+
+
+def begins(admission: Admission, run: Run) -> bool:
+    """Whether ``run`` may begin within a moment."""
+    begun, over = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with admission.turn(run):
+            begun.set()
+            over.wait(5)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    admitted = begun.wait(0.2)
+    over.set()
+    if not admitted:
+        admission._stop.set()
+    thread.join()
+    return admitted
+
+
+def test_the_first_run_always_begins() -> None:
+    admission = of(cpus=1)
+    admission._meter.share = 1.0  # type: ignore[attr-defined]
+    admission.learn(needed(run_of(), 8))
+    assert begins(admission, run_of())
+
+
+def test_unknown_runs_share_the_budget() -> None:
+    admission = of(cpus=2)
+    with admission.turn(run_of()):
+        assert UNKNOWN_NEED * 2 < BUDGET * 2 < UNKNOWN_NEED * 3
+        with admission.turn(run_of(repetition=2)):
+            assert not begins(admission, run_of(repetition=3))
+
+
+def test_hungry_runs_wait_and_modest_ones_do_not() -> None:
+    admission = of(cpus=2)
+    admission.learn(needed(run_of(), 1.2))
+    admission.learn(needed(run_of("modest", "modest"), 0.1))
+    with admission.turn(run_of()):
+        assert begins(admission, run_of("modest", "modest"))
+        assert not begins(admission, run_of())
+
+
+def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
+    admission = of()
+    for server, client, cpus in (("a", "a", 0.3), ("b", "a", 0.9), ("c", "c", 5.0)):
+        admission.learn(needed(run_of(server, client), cpus))
+    assert admission.need(run_of("a", "b")) == 0.3
+    assert admission.need(run_of("x", "a")) == 0.9
+    assert admission.need(run_of("x", "y")) is None
+    other = replace(run_of("a", "a").test_case, name="other")
+    assert admission.need(run_of("a", "a", other)) is None
+
+
+def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    admission = of(cpus=2)
+    with admission.turn(run_of()), admission.turn(run_of(repetition=2)):
+        assert not begins(admission, run_of(repetition=3))
+        monkeypatch.setattr("interop.execution.admission.RAMP", 0)
+        admission._stop.clear()
+        assert begins(admission, run_of(repetition=3))
+        admission._meter.share = 0.5  # type: ignore[attr-defined]
+        assert not begins(admission, run_of(repetition=4))
+
+
+def test_a_busy_machine_admits_nothing_more() -> None:
+    admission = of(cpus=64)
+    with admission.turn(run_of()):
+        admission._meter.share = 0.9  # type: ignore[attr-defined]
+        assert not begins(admission, run_of(repetition=2))
+
+
+def test_after_a_disturbance_it_is_more_careful() -> None:
+    admission = of(cpus=2)
+    with admission.turn(run_of()):
+        for _ in range(3):
+            admission.disturbed()
+        assert not begins(admission, run_of(repetition=2))
+
+
+def test_a_number_that_was_asked_for_is_not_doubted() -> None:
+    admission = of(cpus=1, measured=False)
+    admission._meter.share = 1.0  # type: ignore[attr-defined]
+    with admission.turn(run_of()), admission.turn(run_of(repetition=2)) as turn:
+        assert begins(admission, run_of(repetition=3))
+        assert turn.most_neighbours == 2
+
+
+def test_who_is_told_to_stop_does_not_wait() -> None:
+    admission = of(cpus=1)
+    with admission.turn(run_of()):
+        admission._stop.set()
+        assert begins(admission, run_of(repetition=2))

@@ -1,0 +1,417 @@
+"""A plan on its way: every run ends in the journal, ours are tried again, and nothing but the results is left."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.errors import MachineError
+from interop.execution import runner as module
+from interop.execution import transfer as transfer_module
+from interop.execution.campaign import Campaign
+from interop.execution.load import Meter
+from interop.execution.runner import ATTEMPTS, Conditions, Judge
+from interop.execution.transfer import Interrupted
+from interop.links.ns3 import Ns3Backend
+from interop.model import ErrorCode, Evidence, Manifest, Measurement, Outcome, Role, Run, RunResult, Verdict
+from interop.store import Journal, load
+from tests.fakes import (
+    CASE,
+    SIMULATOR,
+    FakeEngine,
+    Life,
+    connect,
+    end_with,
+    endpoint,
+    hang,
+    implementation,
+    judge,
+    only_as,
+    run_of,
+    simulate,
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience that tests can afford."""
+    monkeypatch.setattr(module, "DAEMON_PATIENCE", 2)
+    monkeypatch.setattr("interop.execution.daemon.QUICK", 0.01)
+    monkeypatch.setattr(transfer_module, "HEARTBEAT", 0.1)
+
+
+@dataclass
+class Heard:
+    """What a campaign came to."""
+
+    directory: Path
+    said: list[str] = field(default_factory=list)
+    done: list[RunResult] = field(default_factory=list)
+
+    @property
+    def codes(self) -> list[str]:
+        return [result.verdict.code.value for result in self.done]
+
+    @property
+    def journalled(self) -> list[RunResult]:
+        return list(load(self.directory).history)
+
+
+class Stop(threading.Event):
+    """A stop event with which waiting for the daemon takes no time; ``meanwhile`` happens in that time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Any = lambda: None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.meanwhile()
+        return super().wait(min(timeout or 0, 0.05))
+
+
+def manifest(plan: Sequence[Run]) -> Manifest:
+    names = list(dict.fromkeys(end.name for run in plan for end in (run.server, run.client)))
+    return Manifest(
+        id="test",
+        started="2026-11-21T06:00:00Z",
+        command=("run.py",),
+        tool_version="0",
+        seed=1,
+        servers=tuple(dict.fromkeys(run.server.name for run in plan)),
+        clients=tuple(dict.fromkeys(run.client.name for run in plan)),
+        implementations=tuple(implementation(name) for name in names),
+        test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
+        images={},
+        planned_runs=len(plan),
+    )
+
+
+def carry_out(
+    engine: FakeEngine,
+    heard: Heard,
+    *plan: Run,
+    judged: Judge = judge,
+    stop: threading.Event | None = None,
+    compliance: bool = False,
+    testbeds: int = 1,
+    **options: bool,
+) -> None:
+    daemon = connect(engine)
+    images = {name: name for name in engine.programs}
+    backend = Ns3Backend(daemon, SIMULATOR)
+    conditions = Conditions(daemon, backend, images, stop or Stop(), {}, Meter(), **options)
+    wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
+    with (
+        Journal.create(heard.directory, manifest(plan)) as journal,
+        Campaign(
+            conditions, journal, judged, heard.said.append, heard.done.append, testbeds=testbeds
+        ).open() as campaign,
+    ):
+        campaign.carry_out(plan, campaign.check_compliance(wanted))
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Heard:
+    return Heard(tmp_path)
+
+
+GOOD, AGAIN = run_of(), run_of(repetition=2)
+BAD = run_of(client="bad")
+TWICE = replace(CASE, repetitions=2)
+FIRST, SECOND = run_of(case=TWICE), run_of(case=TWICE, repetition=2)
+
+
+# ---- what goes well -------------------------------------------------------------------------
+
+
+def test_runs_share_a_testbed_and_leave_nothing_behind(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, heard, FIRST, SECOND)
+    assert heard.codes == ["", ""]
+    assert engine.log.count(("create", "plumb")) == 1
+    assert engine.lives == {}
+    assert load(heard.directory).result_set.results == tuple(heard.journalled) == tuple(heard.done)
+    evidence = heard.done[0].evidence
+    assert evidence.host is not None
+    assert evidence.host.engine == "99.0"
+    assert "analyse" in evidence.phases
+
+
+def test_a_result_is_on_disk_before_anyone_hears_of_it(heard: Heard) -> None:
+    class Careful(list[RunResult]):
+        def append(self, result: RunResult) -> None:
+            assert heard.journalled[-1] == result
+            super().append(result)
+
+    heard.done = Careful()
+    carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND)
+    assert len(heard.done) == 2
+
+
+def test_failures_of_the_pair_are_not_repeated(heard: Heard) -> None:
+    carry_out(FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1))), heard, BAD, GOOD)
+    assert heard.codes == ["client-failed", ""]
+    assert [result.attempt for result in heard.journalled] == [1, 1]
+
+
+def test_files_are_kept_of_failed_runs_only(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    carry_out(engine, heard, BAD, GOOD, keep_files=True)
+    assert len(list((heard.directory / BAD.path / "www").iterdir())) == len(CASE.file_sizes)
+    assert not (heard.directory / GOOD.path / "www").exists()
+    assert not (heard.directory / GOOD.path / "downloads").exists()
+    assert (heard.directory / GOOD.path / "output.txt").exists()
+
+
+# ---- our own faults -------------------------------------------------------------------------
+
+
+def dying_simulator(times: int) -> FakeEngine:
+    left = [times]
+
+    def die(life: Life) -> int:
+        if life.command or not left[0]:
+            return simulate(life)
+        left[0] -= 1
+        return 134
+
+    return FakeEngine(simulator=die, good=endpoint)
+
+
+def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
+    carry_out(dying_simulator(1), heard, GOOD)
+    assert [(result.attempt, result.verdict.outcome) for result in heard.journalled] == [
+        (1, Outcome.ERROR),
+        (2, Outcome.SUCCEEDED),
+    ]
+    assert heard.codes == [""]
+    assert "is repeated" in heard.said[0]
+    assert sorted(path.name for path in (heard.directory / GOOD.path).parent.iterdir()) == ["1", "1.attempt-1"]
+    assert load(heard.directory).result_set.results == tuple(heard.done)
+
+
+def test_a_run_is_tried_a_few_times_at_most(heard: Heard) -> None:
+    carry_out(dying_simulator(ATTEMPTS), heard, FIRST, SECOND)
+    assert heard.codes == ["simulator-failed", ""]
+    assert [result.attempt for result in heard.journalled] == [*range(1, ATTEMPTS + 1), 1]
+    assert {path.name for path in (heard.directory / GOOD.path).parent.iterdir()} == {
+        "1", "2", *(f"1.attempt-{attempt}" for attempt in range(1, ATTEMPTS)),
+    }  # fmt: skip
+
+
+def test_the_networks_are_made_anew_after_a_fault_of_ours(heard: Heard) -> None:
+    engine = dying_simulator(1)
+    carry_out(engine, heard, GOOD)
+    assert engine.log.count(("create", "plumb")) == 2
+
+
+def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
+    stop = Stop()
+
+    def pull_the_plug(life: Life) -> int:
+        if not engine.gone and engine.log.count(("create", "plumb")) == 1:
+            engine.gone = True
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    stop.meanwhile = lambda: setattr(engine, "gone", False)
+    carry_out(engine, heard, BAD, GOOD, stop=stop)
+    assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [
+        (1, "daemon-fault"),
+        (2, ""),
+        (1, ""),
+    ]
+    assert engine.log.count(("create", "plumb")) == 2
+    assert engine.lives == {}
+
+
+def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DAEMON_PATIENCE", 0)
+
+    def pull_the_plug(life: Life) -> int:
+        engine.gone = True
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    with pytest.raises(MachineError, match="has not answered"):
+        carry_out(engine, heard, GOOD, BAD)
+    assert heard.codes == [""]
+    assert [result.verdict.code.value for result in heard.journalled] == ["", "daemon-fault"]
+
+
+def test_a_testbed_that_cannot_be_made_is_our_fault(heard: Heard) -> None:
+    def broken(life: Life) -> int:
+        return 1 if life.command[:1] == ("plumb",) else simulate(life)
+
+    carry_out(FakeEngine(simulator=broken, good=endpoint), heard, GOOD)
+    assert heard.codes == ["daemon-fault"]
+    assert len(heard.journalled) == ATTEMPTS
+
+
+def test_a_bug_in_the_analysis_costs_one_run(heard: Heard) -> None:
+    def buggy(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1:
+            raise ZeroDivisionError("division by zero")
+        return judge(run, evidence, directory)
+
+    carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=buggy)
+    assert heard.codes == ["harness-fault", ""]
+    assert "division by zero" in heard.done[0].verdict.reason
+
+
+def test_a_number_that_json_cannot_hold_costs_one_run(heard: Heard) -> None:
+    def endless(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        value = float("inf") if run.repetition == 1 else 1.0
+        return judge(run, evidence, directory)[0], Measurement({"goodput": value})
+
+    carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=endless)
+    assert heard.codes == ["harness-fault", ""]
+
+
+# ---- side by side ---------------------------------------------------------------------------
+
+
+def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        together.wait(5)
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    carry_out(engine, heard, *runs, testbeds=2)
+    assert heard.codes == ["", ""]
+    assert engine.log.count(("create", "plumb")) == 2
+    assert engine.lives == {}
+    assert [result.evidence.host.neighbours for result in heard.done if result.evidence.host] == [1, 1]
+    assert {(result.client, result.repetition) for result in heard.journalled} == {("bad", 1), ("bad", 2)}
+
+
+def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        if not heard.journalled:
+            together.wait(5)
+        return endpoint(life)
+
+    def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1 and evidence.host is not None and evidence.host.neighbours:
+            return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    carry_out(engine, heard, *runs, testbeds=2, judged=starved)
+    assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
+    assert heard.codes == ["", ""]
+    assert "to be repeated alone: Too many." in heard.said[0]
+    assert [
+        result.verdict.code.value for result in heard.journalled if result.attempt == 1 and result.repetition == 1
+    ] == ["host-starved"]
+
+
+def test_a_fault_in_one_testbed_ends_the_others_too(heard: Heard) -> None:
+    def full(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1:
+            return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, hang))
+    with pytest.raises(MachineError, match="disk is full"):
+        carry_out(engine, heard, FIRST, run_of(client="bad", case=TWICE, repetition=2), testbeds=2, judged=full)
+    assert heard.done == []
+    assert engine.lives == {}
+
+
+# ---- what ends a campaign -------------------------------------------------------------------
+
+
+def test_a_full_disk_ends_the_campaign_and_keeps_what_is_finished(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(heard.directory)
+    free = iter([2**40, 2**20])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=next(free)))
+    engine = FakeEngine(good=endpoint)
+    with pytest.raises(MachineError, match="Only 1 MiB are free"):
+        carry_out(engine, heard, FIRST, SECOND)
+    assert heard.codes == [""]
+    assert len(heard.journalled) == 1
+    assert engine.lives == {}
+
+
+def test_a_disk_that_fills_during_a_run_ends_the_campaign(heard: Heard) -> None:
+    def full(_run: Run, _evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
+        return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
+
+    with pytest.raises(MachineError, match="disk is full"):
+        carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=full)
+    assert heard.done == []
+
+
+def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
+    stop = Stop()
+
+    def interrupt(life: Life) -> int:
+        stop.set()
+        return hang(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, interrupt))
+    with pytest.raises(Interrupted):
+        carry_out(engine, heard, GOOD, BAD, stop=stop)
+    assert heard.codes == [""]
+    assert (heard.directory / GOOD.path).is_dir()
+    assert not (heard.directory / BAD.path).exists()
+    assert engine.lives == {}
+
+
+def test_no_run_begins_after_the_interruption(heard: Heard) -> None:
+    stop = Stop()
+    stop.set()
+    engine = FakeEngine(good=endpoint)
+    with pytest.raises(Interrupted):
+        carry_out(engine, heard, GOOD, stop=stop)
+    assert heard.done == []
+    assert engine.lives == {}
+
+
+# ---- compliance -----------------------------------------------------------------------------
+
+
+def test_images_that_are_not_compliant_are_not_run(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint, bad=lambda life: 1 if life.environment["ROLE"] == "client" else endpoint(life))
+    carry_out(engine, heard, run_of(server="bad"), BAD, compliance=True)
+    assert heard.codes == ["", "not-compliant"]
+    assert heard.done[1].verdict.outcome is Outcome.UNSUPPORTED
+    assert "bad as client" in heard.done[1].verdict.reason
+    assert not (heard.directory / BAD.path).exists()
+    compliance = {(c.implementation, c.role.value): c.compliant for c in load(heard.directory).result_set.compliance}
+    assert compliance == {
+        ("bad", "client"): False,
+        ("bad", "server"): True,
+        ("good", "client"): True,
+        ("good", "server"): True,
+    }
+    assert any("bad is not compliant as client" in said for said in heard.said)
+
+
+def test_compliance_that_cannot_be_checked_ends_the_campaign(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint)
+    daemon_fault = {"start"}
+
+    def broken(life: Life) -> int:
+        engine.refused = daemon_fault if life.command[:1] == ("plumb",) else set()
+        return simulate(life)
+
+    engine.programs[SIMULATOR] = broken
+    with pytest.raises(MachineError, match="compliance of good could not be checked"):
+        carry_out(engine, heard, GOOD, compliance=True)
+    assert heard.done == []

@@ -1,0 +1,102 @@
+"""The compliance check: 127 for an unknown test name, in each role, and nothing else counts."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from interop.errors import HarnessFault
+from interop.execution import compliance as module
+from interop.execution.compliance import check_compliance
+from interop.execution.transfer import Interrupted
+from interop.links.ns3 import Ns3Backend
+from interop.model import Compliance, Role
+from tests.fakes import (
+    SIMULATOR,
+    FakeEngine,
+    Life,
+    Program,
+    connect,
+    end_with,
+    endpoint,
+    hang,
+    implementation,
+    surroundings,
+)
+
+BOTH = tuple(Role)
+
+
+def check(engine: FakeEngine, *roles: Role, stop: bool = False) -> dict[Role, Compliance]:
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        around = surroundings(daemon, testbed, engine)
+        if stop:
+            around.stop.set()
+        found = check_compliance(implementation("it"), roles or BOTH, around)
+    assert engine.lives == {}
+    return {compliance.role: compliance for compliance in found}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TIMEOUT", 0.2)
+
+
+def test_an_image_as_it_should_be() -> None:
+    assert check(FakeEngine(it=endpoint)) == {role: Compliance("it", role, True, "", "it") for role in BOTH}
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [(end_with(0), "exit status 0"), (end_with(1), "exit status 1"), (end_with(139), "139"), (hang, "still ran")],
+)
+def test_an_image_that_is_not(program: Program, words: str) -> None:
+    for compliance in check(FakeEngine(it=program)).values():
+        assert not compliance.compliant
+        assert words in compliance.reason
+
+
+def test_an_image_that_cannot_be_started() -> None:
+    engine = FakeEngine(it=endpoint)
+    engine.unstartable = {"it"}
+    assert all("cannot be started" in compliance.reason for compliance in check(engine).values())
+
+
+def test_only_the_roles_that_are_needed() -> None:
+    engine = FakeEngine(it=endpoint)
+    assert set(check(engine, Role.CLIENT)) == {Role.CLIENT}
+    assert "server" not in engine.started()
+
+
+def test_the_test_name_is_unknown_to_everyone_and_the_simulator_waits_for_nobody() -> None:
+    seen: set[str] = set()
+
+    def look(life: Life) -> int:
+        seen.add(life.environment["TESTCASE"])
+        assert life.environment["REQUESTS"] in ("", "https://server4:443/file")
+        return 127
+
+    engine = FakeEngine(it=look)
+    check(engine)
+    check(engine)
+    assert len(seen) == 2
+    assert all(name.isalpha() and len(name) == 10 for name in seen)
+    simulators = [life for life in engine.all_lives if "SCENARIO" in life.environment]
+    assert {life.environment["WAITFORSERVER"] for life in simulators} == {""}
+
+
+def test_a_refusal_of_the_daemon_says_nothing_about_the_image() -> None:
+    engine = FakeEngine(it=endpoint)
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        engine.refused = {"start"}
+        with pytest.raises(HarnessFault, match="start was refused"):
+            check_compliance(implementation("it"), BOTH, surroundings(daemon, testbed, engine))
+
+
+def test_interruption() -> None:
+    assert threading.active_count() < 100
+    with pytest.raises(Interrupted):
+        check(FakeEngine(it=hang), stop=True)

@@ -1,0 +1,32 @@
+"""Facts about the machine, and how busy it was while a run took place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interop.execution import host
+from interop.execution.load import Meter
+
+INFO = {"KernelVersion": "6.1", "Architecture": "x86_64", "NCPU": 2, "MemTotal": 1024, "ServerVersion": "20.10"}
+
+
+def test_facts_are_those_of_the_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What the daemon says of its host; no pressure where the kernel does not tell it."""
+    monkeypatch.setattr(host, "PRESSURE", tmp_path / "missing")
+    facts = host.watch(INFO, Meter())()
+    assert (facts.kernel, facts.architecture, facts.cpus, facts.memory, facts.engine) == tuple(INFO.values())
+    assert facts.cpu_pressure is None
+
+
+def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The difference of the kernel's counter over the time between, never more than all of it."""
+    pressure = tmp_path / "cpu"
+    monkeypatch.setattr(host, "PRESSURE", pressure)
+    clock = iter([100.0, 104.0])
+    monkeypatch.setattr("interop.execution.host.time.monotonic", lambda: next(clock))
+    pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=5000000\nfull avg10=0.00 total=0\n")
+    facts = host.watch(INFO, Meter())
+    pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=6000000\nfull avg10=0.00 total=0\n")
+    assert facts().cpu_pressure == pytest.approx(0.25)

@@ -1,0 +1,90 @@
+"""The reaper cleans up after a campaign that died, and only then."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import docker
+import pytest
+
+from interop.execution import reaper
+from interop.execution.daemon import ContainerSpec
+from tests.fakes import FakeEngine, connect, endpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Input:
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(content))
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    monkeypatch.setattr(reaper, "PASSES", 1)
+    reaper.main("fake", "dead")
+
+
+@pytest.mark.parametrize(("words", "left"), [(b"", 0), (b"don", 0), (reaper.FAREWELL, 1)])
+def test_without_farewell_it_cleans_up(words: bytes, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine(it=endpoint)
+    with (
+        connect(engine, "dead").container(ContainerSpec("a", "it")),
+        connect(engine).container(ContainerSpec("b", "it")),
+    ):
+        end(words, engine, monkeypatch)
+        assert [life.name for life in engine.lives.values()] == ["a", "b"][1 - left :]
+
+
+def test_a_daemon_that_died_too_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    engine.gone = True
+    end(b"", engine, monkeypatch)
+
+
+def children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_it_ends_with_its_campaign_however_that_ends() -> None:
+    before = children()
+    with pytest.raises(ValueError, match="x"), reaper.watched_over("unix:///no/such/socket", "x"):
+        [pid] = children() - before
+        assert os.getsid(pid) != os.getsid(0)  # Ctrl-C at the terminal must not end it
+        raise ValueError("x")
+    assert children() == before
+
+
+def test_a_reaper_that_was_killed_is_no_fault() -> None:
+    before = children()
+    with reaper.watched_over("unix:///no/such/socket", "x"):
+        [pid] = children() - before
+        os.kill(pid, signal.SIGKILL)
+    assert children() == before
+
+
+def test_it_outlives_a_campaign_that_is_killed(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from interop.execution import reaper
+with reaper.watched_over(sys.argv[1], "x"):
+    pid = os.getpid()
+    print(open(f"/proc/{pid}/task/{pid}/children").read(), flush=True)
+    os.kill(pid, 9)
+"""
+    command = [sys.executable, "-c", script, f"unix://{tmp_path}/none"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    pid = int(done.stdout)
+    for _ in range(200):  # nothing answers there, so it gives up at once
+        if not Path(f"/proc/{pid}").exists() or "State:\tZ" in Path(f"/proc/{pid}/status").read_text():
+            return
+        time.sleep(0.1)
+    pytest.fail("the reaper still runs")

@@ -1,0 +1,128 @@
+"""A campaign that was cut short goes on exactly as it began: the same plan, images and options."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop import measure as module
+from interop.errors import InputError, MachineError
+from interop.execution.resume import plan_of
+from interop.images import Policy
+from interop.measure import Finished, Settings, measure, resume
+from interop.model import Outcome, Role, Run, RunResult
+from interop.plan import Selection, make_plan
+from interop.store import load
+from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
+
+ROOT = Path(__file__).resolve().parents[2]
+TWICE = replace(CASE, repetitions=2)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(module, "analyse", judge)
+    return engine
+
+
+def settings(directory: Path, **options: bool) -> Settings:
+    return Settings("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **options)
+
+
+def begin(directory: Path, *clients: str, **options: bool) -> Finished:
+    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    return measure(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
+
+
+def go_on(directory: Path, *retry: Outcome) -> tuple[Finished, list[Run], list[RunResult]]:
+    """What it came to, what was said to be left, and what was done."""
+    rest, done = list[Run](), list[RunResult]()
+
+    def hear(runs: Sequence[Run]) -> object:
+        rest.extend(runs)
+        return lambda result, _: done.append(result)
+
+    return resume(directory, retry, settings(directory), lambda _: None, hear), rest, done  # type: ignore[arg-type]
+
+
+def interrupt(engine: FakeEngine) -> None:
+    """The first client of ``bad`` sends a signal, later ones are good."""
+
+    def once(life: Life) -> int:
+        engine.programs["bad"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    engine.programs["bad"] = only_as(Role.CLIENT, once)
+
+
+def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad", qlog=False)
+    assert cut.signal == signal.SIGTERM
+    assert len(cut.record.result_set.results) == 1
+    finished, rest, done = go_on(cut.directory)
+    assert [(run.client.name, run.repetition) for run in rest] == [("bad", 1), ("good", 2), ("bad", 2)]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED] * 3
+    results = finished.record.result_set
+    assert (len(results.results), finished.directory) == (4, cut.directory)
+    assert results.finished is not None
+    seeds = {(result.repetition, result.evidence.seed) for result in results.results}
+    assert len(seeds) == 2
+    qlogs = {life.environment["QLOGDIR"] for life in engine.all_lives if life.environment.get("ROLE") == "client"}
+    assert qlogs == {""} | {life.environment["QLOGDIR"] for life in engine.all_lives if "compliance" in life.name}
+
+
+def test_half_a_run_of_a_killed_campaign_is_no_evidence(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    leftover = cut.directory / "good_bad" / TWICE.name / "1" / "client"
+    leftover.mkdir(parents=True)
+    (leftover / "old.log").write_text("of the run that was killed")
+    go_on(cut.directory)
+    assert (leftover / "server.log").exists() is False
+    assert not (leftover / "old.log").exists()
+    assert sorted(path.name for path in leftover.parent.parent.iterdir()) == ["1", "2"]
+
+
+def test_failures_are_made_again_only_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
+    first = begin(tmp_path, "bad")
+    assert go_on(first.directory)[1] == []
+    engine.programs["bad"] = endpoint
+    finished, rest, done = go_on(first.directory, Outcome.FAILED)
+    assert len(rest) == 2
+    assert [(result.attempt, result.verdict.outcome) for result in done] == [(2, Outcome.SUCCEEDED)] * 2
+    assert {result.verdict.outcome for result in finished.record.result_set.results} == {Outcome.SUCCEEDED}
+    assert len(load(first.directory).history) == 4
+    folder = first.directory / "good_bad" / TWICE.name
+    assert sorted(path.name for path in folder.iterdir()) == ["1", "1.attempt-1", "2", "2.attempt-1"]
+
+
+def test_images_that_have_changed_are_refused(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = begin(tmp_path, "bad")
+    monkeypatch.setattr("interop.execution.daemon.Daemon.find", lambda _self, reference: None)
+    with pytest.raises(MachineError, match=r"gone: simulator \(.*, good .*, bad .*begin a new campaign"):
+        go_on(first.directory, Outcome.FAILED)
+    assert engine.lives == {}
+
+
+def test_a_plan_that_would_be_another_is_refused(engine: FakeEngine, tmp_path: Path) -> None:
+    manifest = begin(tmp_path, "good").record.result_set.manifest
+    assert len(plan_of(manifest)) == manifest.planned_runs == 2
+    with pytest.raises(InputError, match="planned with 3 runs, and this version of the program makes 2"):
+        plan_of(replace(manifest, planned_runs=3))
+
+
+def test_a_place_without_a_campaign(engine: FakeEngine, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no results"):
+        go_on(tmp_path)

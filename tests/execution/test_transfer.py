@@ -1,0 +1,382 @@
+"""One run: the order of its parts, its deadlines, what endpoints are told, and what it leaves however it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.analyse import analyse
+from interop.execution import transfer as module
+from interop.execution.archive import Limits
+from interop.execution.transfer import Interrupted, Surroundings, endpoint_spec, plain, transfer
+from interop.links.ns3 import Ns3Backend
+from interop.model import Deadline, ErrorCode, Evidence, Exit, Outcome, Role, Run, Verdict
+from tests.fakes import (
+    CASE,
+    SIMULATOR,
+    FakeEngine,
+    Life,
+    Program,
+    carry_packets,
+    connect,
+    end_with,
+    endpoint,
+    hang,
+    judge,
+    only_as,
+    run_of,
+    simulate,
+    surroundings,
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience that tests can afford."""
+    monkeypatch.setattr(module, "READY_TIMEOUT", 0.4)
+    monkeypatch.setattr(module, "STOP_GRACE", 0.05)
+
+
+def carry_out(
+    engine: FakeEngine, directory: Path, run: Run | None = None, stop: threading.Event | None = None, **options: bool
+) -> Evidence:
+    """The evidence of one run; checks that the run has removed its containers."""
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        around = surroundings(daemon, testbed, engine, **options)
+        holders = set(engine.lives)
+        try:
+            return transfer(run or run_of(), replace(around, stop=stop or around.stop), directory)
+        finally:
+            assert set(engine.lives) == holders or engine.refused
+
+
+def verdict_of(run: Run, evidence: Evidence, directory: Path) -> Verdict:
+    return judge(run, evidence, directory)[0]
+
+
+def client_that(program: Program) -> FakeEngine:
+    return FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, program))
+
+
+def server_that(program: Program) -> FakeEngine:
+    return FakeEngine(good=endpoint, bad=only_as(Role.SERVER, program))
+
+
+BAD_CLIENT, BAD_SERVER = run_of(client="bad"), run_of(server="bad")
+
+
+# ---- a run that goes well -------------------------------------------------------------------
+
+
+def test_a_good_run_leaves_all_that_the_analysis_needs(tmp_path: Path) -> None:
+    evidence = carry_out(FakeEngine(good=endpoint), tmp_path / "run")
+    assert (evidence.fault, evidence.timed_out) == ("", None)
+    assert evidence.client == Exit(0)
+    assert evidence.server == Exit(143, killed=True)
+    assert list(evidence.phases) == ["prepare", "create", "start", "transfer", "stop", "collect", "remove"]
+    assert all(duration > 0 for duration in evidence.phases.values())
+    assert sorted(file.size for file in evidence.offered) == sorted(CASE.file_sizes)
+    assert {*evidence.downloaded} == {*evidence.offered}
+    assert evidence.images == {"client": "good", "server": "good", "simulator": SIMULATOR}
+    assert evidence.simulator is not None
+    assert (tmp_path / "run/server/server.log").read_bytes() == b"all is well\n"
+    assert "server | 2026-01-01T00:00:00.000000000Z listening" in (tmp_path / "run/output.txt").read_text()
+    assert not (tmp_path / "run/www").exists()
+    verdict, measurement = analyse(run_of(), evidence, tmp_path / "run")
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert measurement is not None
+    assert measurement.values["goodput"] > 0
+    assert measurement.notes == ()
+
+
+def test_the_client_starts_last_and_the_server_is_stopped_before_the_link(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, tmp_path)
+    begun = [name for name in engine.started() if name in ("sim", "server", "client")]
+    assert sorted(begun[:2]) == ["server", "sim"]
+    assert begun[2:] == ["client"]
+    ends = [entry for entry in engine.log if entry[0] == "SIGTERM" and entry[1] in ("sim", "server")]
+    assert ends == [("SIGTERM", "server"), ("SIGTERM", "sim")]
+
+
+def test_networks_are_reset_before_a_run_creates_anything(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, tmp_path)
+    verbs = [entry for entry in engine.log if entry[0] == "SIGHUP" or entry == ("create", "sim")]
+    assert verbs == [("SIGHUP", "holder")] * 3 + [("create", "sim")]
+
+
+# ---- what endpoints are told (qir-reference.md, 1.1 to 1.4) ---------------------------------
+
+
+def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
+    engine = FakeEngine(good=endpoint)
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        around: Surroundings = surroundings(daemon, testbed, engine, **options)
+        return dict(endpoint_spec(role, run, around, ("one", "two")).environment)
+
+
+def test_environment_of_the_client() -> None:
+    assert spec_of(Role.CLIENT, run_of(), parameters={"CLIENT_PARAMS": "-x", "SERVER_PARAMS": "-y"}) == {
+        "ROLE": "client",
+        "TESTCASE": "transfer",
+        "REQUESTS": "https://server4:443/one https://server4:443/two",
+        "SSLKEYLOGFILE": "/logs/keys.log",
+        "QLOGDIR": "/logs/qlog/",
+        "CLIENT_PARAMS": "-x",
+        "CRON": "",
+        "TESTCASE_CONTEXT": "short",
+    }
+
+
+def test_environment_of_the_server() -> None:
+    case = replace(CASE, client_test="transfer", server_test="goodput", server_name="server6")
+    environment = spec_of(Role.SERVER, run_of(case=case), parameters={"SERVER_PARAMS": "-y", "CRON": "true"})
+    assert environment == {
+        "ROLE": "server",
+        "TESTCASE": "goodput",
+        "REQUESTS": "",
+        "SSLKEYLOGFILE": "/logs/keys.log",
+        "QLOGDIR": "/logs/qlog/",
+        "SERVER_PARAMS": "-y",
+        "CRON": "true",
+        "TESTCASE_CONTEXT": "short",
+    }
+    assert spec_of(Role.CLIENT, run_of(case=case))["REQUESTS"].startswith("https://server6:443/one ")
+
+
+def test_no_qlog_is_asked_for_if_none_is_wanted() -> None:
+    assert spec_of(Role.SERVER, run_of(), qlog=False)["QLOGDIR"] == ""
+
+
+def test_files_and_rights_of_the_endpoints(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, tmp_path)
+    lives = {life.environment.get("ROLE"): life for life in engine.all_lives}
+    server, client = lives["server"], lives["client"]
+    certificates = {"certs/ca.pem", "certs/cert.pem", "certs/priv.key"}
+    assert certificates <= set(server.files)
+    assert certificates <= set(client.files)
+    assert len([name for name in server.files if name.startswith("www/")]) == len(CASE.file_sizes)
+    assert not [name for name in client.files if name.startswith("www/")]
+    for life in (server, client):
+        assert life.host_config["cap_add"] == ["NET_ADMIN"]
+        assert life.host_config["security_opt"] == ["no-new-privileges"]
+        assert life.host_config["network_mode"].startswith("container:")
+        assert life.host_config["mem_limit"] == life.host_config["memswap_limit"] > 0
+        assert life.host_config["pids_limit"] > 0
+        assert life.host_config["ulimits"] == [{"Name": "memlock", "Soft": 64 * 2**20, "Hard": 64 * 2**20}]
+
+
+# ---- runs that end otherwise ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "code"),
+    [
+        (1, Outcome.FAILED, ErrorCode.CLIENT_FAILED),
+        (127, Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED),
+        (139, Outcome.FAILED, ErrorCode.CRASHED),
+    ],
+)
+def test_a_client_that_ends_by_itself(status: int, outcome: Outcome, code: ErrorCode, tmp_path: Path) -> None:
+    evidence = carry_out(client_that(end_with(status)), tmp_path, BAD_CLIENT)
+    assert evidence.client == Exit(status)
+    assert evidence.server is not None
+    assert evidence.server.killed
+    verdict = verdict_of(BAD_CLIENT, evidence, tmp_path)
+    assert (verdict.outcome, verdict.code) == (outcome, code)
+
+
+def test_a_client_that_hangs_meets_the_deadline(tmp_path: Path) -> None:
+    run = replace(BAD_CLIENT, test_case=replace(CASE, timeout=0.3))
+    evidence = carry_out(client_that(hang), tmp_path, run)
+    assert evidence.timed_out is Deadline.TRANSFER
+    assert evidence.client == Exit(137, killed=True)
+    assert verdict_of(run, evidence, tmp_path).outcome is Outcome.TIMEOUT
+    assert evidence.simulator is not None  # traces of a timeout are kept
+
+
+def test_a_client_with_no_memory_left(tmp_path: Path) -> None:
+    def greedy(life: Life) -> int:
+        life.out_of_memory = True
+        return 137
+
+    evidence = carry_out(client_that(greedy), tmp_path, BAD_CLIENT)
+    assert evidence.client == Exit(137, out_of_memory=True)
+    assert verdict_of(BAD_CLIENT, evidence, tmp_path).code is ErrorCode.OUT_OF_MEMORY
+
+
+def test_a_server_that_never_answers(tmp_path: Path) -> None:
+    engine = server_that(lambda life: 0 if life.terminated.wait(20) else 1)
+    evidence = carry_out(engine, tmp_path, BAD_SERVER)
+    assert evidence.timed_out is Deadline.READY
+    assert evidence.client == Exit(None)
+    assert "client" not in engine.started()
+    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_NOT_READY
+
+
+def test_a_link_that_says_nothing_meets_the_deadline(tmp_path: Path) -> None:
+    engine = server_that(lambda life: 0 if life.terminated.wait(20) else 1)
+    engine.server_patience = 20
+    evidence = carry_out(engine, tmp_path, BAD_SERVER)
+    assert evidence.timed_out is Deadline.READY
+
+
+@pytest.mark.parametrize(("status", "code"), [(127, ErrorCode.UNSUPPORTED), (139, ErrorCode.CRASHED)])
+def test_a_server_that_ends_before_it_is_ready(status: int, code: ErrorCode, tmp_path: Path) -> None:
+    evidence = carry_out(server_that(end_with(status)), tmp_path, BAD_SERVER)
+    assert evidence.server == Exit(status)
+    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is code
+
+
+def test_a_server_that_gives_up_before_it_is_ready_does_so_at_once(tmp_path: Path) -> None:
+    engine = server_that(end_with(1))
+    engine.server_patience = 20
+    verdict = verdict_of(BAD_SERVER, carry_out(engine, tmp_path, BAD_SERVER), tmp_path)
+    assert verdict.outcome is Outcome.FAILED
+
+
+def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:
+    def short_lived(life: Life) -> int:
+        life.listening.set()
+        life.terminated.wait(0.1)
+        return 3
+
+    engine = FakeEngine(good=only_as(Role.CLIENT, hang), bad=only_as(Role.SERVER, short_lived))
+    evidence = carry_out(engine, tmp_path, BAD_SERVER)
+    assert (evidence.server, evidence.client) == (Exit(3), Exit(137, killed=True))
+    assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_EXITED
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_an_image_without_entry_point(role: Role, tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint, bad=endpoint)
+    engine.unstartable = {"bad"}
+    run = BAD_CLIENT if role is Role.CLIENT else BAD_SERVER
+    evidence = carry_out(engine, tmp_path, run)
+    assert not evidence.fault
+    assert evidence.notes == (f'{role}: cannot be started: exec: "/run_endpoint.sh": no such file or directory',)
+    assert verdict_of(run, evidence, tmp_path).outcome is Outcome.FAILED
+
+
+def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    def stubborn(life: Life) -> int:
+        life.listening.set()
+        return 0 if life.ended.wait(20) else 1
+
+    evidence = carry_out(server_that(stubborn), tmp_path, BAD_SERVER)
+    assert evidence.server == Exit(137, killed=True)
+    assert verdict_of(BAD_SERVER, evidence, tmp_path).outcome is Outcome.SUCCEEDED
+
+
+# ---- our own faults -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", ["before it is ready", "during the transfer"])
+def test_a_simulator_that_dies(after: str, tmp_path: Path) -> None:
+    def die(life: Life) -> int:
+        if life.command:
+            return simulate(life)
+        if after == "during the transfer":
+            life.say('{"event": "running"}')
+            life.terminated.wait(0.1)
+        life.say("terminate called after throwing")
+        return 134
+
+    evidence = carry_out(FakeEngine(simulator=die, good=only_as(Role.CLIENT, hang)), tmp_path)
+    assert evidence.fault_code == ErrorCode.SIMULATOR_FAILED
+    assert "terminate called after throwing" in evidence.fault
+    assert "134" in evidence.fault
+
+
+def test_a_simulator_without_report(tmp_path: Path) -> None:
+    def silent(life: Life) -> int:
+        status = simulate(life)
+        life.files.pop("logs/link.json", None)
+        return status
+
+    evidence = carry_out(FakeEngine(simulator=silent, good=endpoint), tmp_path)
+    assert evidence.fault_code == ErrorCode.SIMULATOR_FAILED
+    assert "no report" in evidence.fault
+
+
+@pytest.mark.parametrize("verb", ["put", "get"])
+def test_an_engine_that_refuses_is_our_fault(verb: str, tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    engine.refused = {verb}
+    evidence = carry_out(engine, tmp_path)
+    assert evidence.fault_code == ErrorCode.DAEMON_FAULT
+    assert f"{verb} was refused" in evidence.fault
+    assert all(life.name.endswith("holder") for life in engine.lives.values())
+
+
+def test_an_image_that_has_gone(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        around = surroundings(daemon, testbed, engine)
+        del engine.programs["good"]
+        evidence = transfer(run_of(), around, tmp_path)
+    assert evidence.fault_code == ErrorCode.IMAGE_MISSING
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> Iterator[None]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "unpack", full)
+    evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
+    assert evidence.fault_code == ErrorCode.DISK_FULL
+
+
+def test_logs_beyond_the_limit_are_cut_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENDPOINT_LIMITS", Limits(total=100))
+    evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
+    assert not evidence.fault
+    assert [note for note in evidence.notes if note.startswith("server: logs cut")]
+
+
+# ---- interruption ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [Role.SERVER, Role.CLIENT])
+def test_an_interrupted_run_is_given_up_and_removed(where: Role, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def interrupt(life: Life) -> int:
+        stop.set()
+        return hang(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(where, interrupt))
+    with pytest.raises(Interrupted):
+        carry_out(engine, tmp_path, BAD_CLIENT if where is Role.CLIENT else BAD_SERVER, stop)
+    assert engine.lives == {}
+
+
+# ---- files and words ------------------------------------------------------------------------
+
+
+def test_files_are_kept_if_wanted(tmp_path: Path) -> None:
+    evidence = carry_out(FakeEngine(good=endpoint), tmp_path, keep_files=True)
+    assert {path.name for path in (tmp_path / "www").iterdir()} == {file.name for file in evidence.offered}
+    for path in (tmp_path / "downloads").iterdir():
+        assert path.read_bytes() == (tmp_path / "www" / path.name).read_bytes()
+
+
+def test_output_does_nothing_to_a_terminal() -> None:
+    hostile = b"a\x1b[2Jb\x1b]0;title\x07c\x1bPd\r\n\x9b31m\x00\xff"
+    assert plain(hostile) == "abcd\n�31m��"
+    assert "\x1b" not in plain(b"\x1b\x1b[\x1b]0;never ended")
+
+
+def test_carry_packets_is_what_the_simulator_does_by_default() -> None:
+    assert carry_packets(Life(FakeEngine(), "", "", (), {"WAITFORSERVER": "server:443"}, {}, None, {})) == 3

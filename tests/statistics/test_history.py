@@ -1,0 +1,88 @@
+"""Long-term view: classes that can all occur, steps that are steps, marks where images changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop import reports
+from interop.model import ImageFacts, ResultSet
+from interop.statistics.history import Class, classify, ordered, pair_courses, server_courses, steps
+from interop.statistics.samples import GOODPUT, Fate
+from tests.results_builder import SAT, result_set, runs
+
+FATES = {"✓": Fate.SUCCEEDED, "x": Fate.FAILED, "T": Fate.TIMEOUT, "·": Fate.NOT_RUN, "!": Fate.ERROR}
+
+
+@pytest.mark.parametrize(
+    ("course", "kind"),
+    [
+        ("✓✓✓✓", Class.ALWAYS_OK),
+        ("✓·✓!", Class.ALWAYS_OK),
+        ("xxTx", Class.ALWAYS_FAILED),
+        ("xx✓✓", Class.GOT_FIXED),
+        ("✓✓✓xT", Class.GOT_BROKEN),
+        ("x✓✓·✓", Class.GOT_FIXED),
+        ("✓✓✓x", Class.FLAKY),
+        ("✓x✓✓", Class.FLAKY),
+        ("··!", Class.UNKNOWN),
+        ("", Class.UNKNOWN),
+    ],
+)
+def test_classes(course: str, kind: Class) -> None:
+    assert classify([FATES[sign] for sign in course]) is kind
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    rng = np.random.default_rng(1)
+    values = [*rng.normal(10, 0.5, 12), None, *rng.normal(7, 0.5, 10)]
+    [step] = steps(values)
+    assert step.at == 13
+    assert (step.before, step.after) == pytest.approx((10, 7), abs=0.4)
+
+
+def test_two_steps() -> None:
+    rng = np.random.default_rng(2)
+    found = steps([*rng.normal(10, 0.3, 10), *rng.normal(5, 0.3, 10), *rng.normal(8, 0.3, 10)])
+    assert [step.at for step in found] == [10, 20]
+
+
+@pytest.mark.parametrize("values", [[5.0] * 30, [], [1.0, 9.0], [None] * 8, [5.0, 5.0, 9.0, 9.0]])
+def test_no_step_where_there_is_none(values: list[float | None]) -> None:
+    assert steps(values) == ()
+
+
+def test_noise_has_few_steps() -> None:
+    rng = np.random.default_rng(4)
+    assert sum(bool(steps(list(rng.normal(10, 1, 20)))) for _ in range(100)) <= 4
+
+
+def campaigns() -> tuple[ResultSet, ...]:
+    """Ten of them, the newest first; from the sixth on the server's image is another one, and slower."""
+    made = []
+    for day in range(10, 0, -1):
+        rate = (10e6 if day < 6 else 6e6) + day * 1e4
+        image = ImageFacts("picoquic", "sha256:old" if day < 6 else "sha256:new")
+        results = result_set(runs(rate, rate), images={"picoquic": image}, repetitions=2)
+        made.append(replace(results, manifest=replace(results.manifest, started=f"2026-11-{day:02}T06:00:00Z")))
+    return tuple(made)
+
+
+def test_courses_are_in_order_with_marks_and_steps() -> None:
+    [course] = pair_courses(ordered(campaigns()), "sat", GOODPUT)
+    assert course.name == ("picoquic", "quiche")
+    assert course.kind is Class.ALWAYS_OK
+    assert course.marks == (5,)
+    assert [step.at for step in course.steps] == [5]
+    [server] = server_courses(ordered(campaigns()), "SAT", GOODPUT)
+    assert (server.name, server.means) == (("server", "picoquic"), course.means)
+
+
+def test_table_of_the_long_term() -> None:
+    sheet = reports.history(campaigns(), [SAT])
+    row = ("SAT", "picoquic", "quiche", "always ok", "✓" * 10, 6.1e6, "2026-11-06: 10.03 Mbit/s → 6.08 Mbit/s",
+           "2026-11-06")  # fmt: skip
+    assert sheet.rows == ((*row[:2], "all", *row[3:]), row)
+    assert sheet.notes == ("Pairs: 1 always ok.",)

@@ -1,0 +1,91 @@
+"""Shares of variance: those that were put in come out, with intervals that hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interop.model import Outcome
+from interop.statistics.samples import Sample
+from interop.statistics.variance import Decomposition, decompose
+
+
+def made(
+    seed: int, spread: tuple[float, float, float, float], servers: int = 8, clients: int = 8, repetitions: int = 5
+) -> list[Sample]:
+    """A design with standard deviations of server, client, interaction and repetition."""
+    rng = np.random.default_rng(seed)
+    by_server, by_client = rng.normal(0, spread[0], servers), rng.normal(0, spread[1], clients)
+    both = rng.normal(0, spread[2], (servers, clients))
+    return [
+        Sample(
+            f"s{s}",
+            f"c{c}",
+            "sat",
+            tuple(10 + by_server[s] + by_client[c] + both[s, c] + rng.normal(0, spread[3], repetitions)),
+            (Outcome.SUCCEEDED,) * repetitions,
+        )
+        for s in range(servers)
+        for c in range(clients)
+    ]
+
+
+def shares(found: Decomposition | None) -> dict[str, float]:
+    assert found is not None
+    return {part.source: part.share for part in found.shares}
+
+
+def test_a_server_that_decides_all_has_all() -> None:
+    found = shares(decompose(made(1, (1, 0, 0, 0))))
+    assert found == pytest.approx({"server": 1, "client": 0, "interaction": 0, "repetition": 0}, abs=1e-9)
+
+
+def test_repetitions_that_differ_are_nobodys() -> None:
+    found = shares(decompose(made(2, (0, 0, 0, 1))))
+    assert found["repetition"] > 0.9
+
+
+def test_a_server_is_not_given_what_the_pair_does() -> None:
+    found = [shares(decompose(made(seed, (0, 0, 2, 0.5))))["server"] for seed in range(30)]
+    assert np.mean(found) < 0.07
+
+
+def test_shares_add_up_and_are_about_what_was_put_in() -> None:
+    found = [shares(decompose(made(seed, (2, 1, 1, 1)))) for seed in range(30)]
+    assert all(sum(each.values()) == pytest.approx(1) for each in found)
+    mean = {source: np.mean([each[source] for each in found]) for source in found[0]}
+    assert mean == pytest.approx(
+        {"server": 4 / 7, "client": 1 / 7, "interaction": 1 / 7, "repetition": 1 / 7}, abs=0.06
+    )
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    held = 0
+    for seed in range(60):
+        found = decompose(made(seed, (2, 1, 1, 1)))
+        assert found is not None
+        server = found.shares[0]
+        held += server.low <= 4 / 7 <= server.high
+    assert held >= 54
+
+
+def test_missing_pairs_are_told_and_do_not_turn_the_answer_over() -> None:
+    many = made(3, (2, 0.2, 0.2, 0.2))
+    holes = [sample for number, sample in enumerate(many) if number % 5]
+    found = decompose(holes)
+    assert found is not None
+    assert (found.pairs, found.empty) == (51, 13)
+    assert shares(found)["server"] > 0.85
+
+
+@pytest.mark.parametrize(("servers", "clients"), [(1, 5), (5, 1), (1, 1)])
+def test_one_server_or_client_cannot_be_told_apart(servers: int, clients: int) -> None:
+    assert decompose(made(1, (1, 1, 1, 1), servers, clients)) is None
+
+
+def test_equal_numbers_have_no_variance() -> None:
+    assert decompose(made(1, (0, 0, 0, 0))) is None
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert decompose(made(1, (2, 1, 1, 1))) == decompose(made(1, (2, 1, 1, 1)))

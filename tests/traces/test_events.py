@@ -1,0 +1,82 @@
+"""Series of real transfers over links played in memory: what was lost and when is known exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop.emulation import EmulatedLink
+from interop.model import Protocol
+from interop.traces.events import Ends, series
+from interop.traces.reading import Reading, read_run, states
+from tests.simulated import Link, transfer
+
+DELAY = 0.05
+
+
+def read(directory: Path, link: Link) -> Reading:
+    known = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
+    return read_run(directory, Protocol.HQ, known, states(directory, Protocol.HQ))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Link]:
+    """300 kB with losses; the server's clock is 0.25 s ahead."""
+    link = Link(delay=DELAY, loss=0.03)
+    directory = tmp_path_factory.mktemp("run")
+    transfer([300_000], link, seed=5).write(directory, offset=0.25)
+    return read(directory, link), link
+
+
+def test_losses_are_those_of_the_link(run: tuple[Reading, Link]) -> None:
+    found, link = run[0].series(), run[1]
+    assert link.lost[1] > 2
+    assert int(found.forward.lost.sum()) == pytest.approx(link.lost[1], abs=1)  # the last may be under way at the end
+    assert len(found.forward) == link.sent[1]
+    assert (found.forward.lost <= np.isnan(found.forward.arrived)).all()
+
+
+def test_clocks_and_delays(run: tuple[Reading, Link]) -> None:
+    found = run[0].series()
+    assert found.clock.offset == pytest.approx(0.25, abs=0.001)
+    assert found.clock.uncertainty < 0.001
+    assert float(np.nanmin(found.forward.delay)) == pytest.approx(DELAY, abs=0.001)
+    assert float(found.rtt.value.min()) == pytest.approx(2 * DELAY, abs=0.002)
+    assert float(found.back.sent.min()) == 0
+
+
+def test_data(run: tuple[Reading, Link]) -> None:
+    found = run[0].series()
+    assert int(found.sent.new.sum()) == int(found.arrived.new.sum()) == 300_000
+    assert found.sent.retransmission.sum() > 0
+    assert (found.in_flight.value >= 0).all()
+    assert (
+        found.requests.sent[0] < found.requests.arrived[0] < found.requests.first_byte[0] < found.requests.last_byte[0]
+    )
+
+
+def test_packet_numbers_that_do_not_begin_at_0(run: tuple[Reading, Link]) -> None:
+    ends = run[0].ends
+    assert isinstance(ends, Ends)
+    far = 3_000_000_000
+    server, ranges = ends.server, ends.server.ack_ranges
+    back = ~server.from_server[np.repeat(server.acks.packet, server.acks.ranges)]
+    moved = replace(
+        server,
+        number=np.where(server.from_server & (server.number >= 0), server.number + far, server.number),
+        ack_ranges=replace(ranges, smallest=ranges.smallest + far * back, largest=ranges.largest + far * back),
+    )
+    found, usual = series(replace(ends, server=moved), Protocol.HQ), series(ends, Protocol.HQ)
+    np.testing.assert_allclose(found.rtt.value, usual.rtt.value)
+    np.testing.assert_allclose(found.in_flight.value, usual.in_flight.value)
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.05])
+def test_the_loss_of_a_link_is_recovered(tmp_path: Path, loss: float) -> None:
+    link = Link(delay=DELAY, loss=loss)
+    transfer([1_000_000], link, seed=3).write(tmp_path)
+    ends = read(tmp_path, link).ends
+    assert ends.forward.loss == pytest.approx(link.lost[1] / link.sent[1], abs=0.002)

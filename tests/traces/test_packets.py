@@ -1,0 +1,220 @@
+"""Every kind of packet is found and decrypted, whichever of them share a datagram, and in whatever order they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop.traces import trace
+from interop.traces.columns import Form, Frame, Message, Trace
+from interop.traces.network import UDP, Segment
+from interop.traces.packets import Dissector
+from tests.quic_builder import ACK, PING, Connection, stream_frame, varint
+from tests.simulated import Link, Simulated, transfer
+
+
+def dissected(
+    payloads: Sequence[tuple[bool, bytes]], key_log: str = "", paths: Sequence[str] = (), ecn: int = 0
+) -> Trace:
+    """The columns of datagrams, a second apart, each on its path or on the first."""
+    dissector = Dissector(trace.secrets(key_log.splitlines()))
+    for number, (from_server, payload) in enumerate(payloads):
+        path = paths[number] if number < len(paths) else "a:1 b:443"
+        dissector.add(
+            10**18 + number * 10**9, number + 1, Segment(from_server, path, ecn, UDP, b"", payload, len(payload))
+        )
+    return dissector.trace()
+
+
+def greeting(made: Connection) -> list[tuple[bool, bytes]]:
+    return [(False, made.client_hello()), (True, made.server_hello())]
+
+
+# ---- made by hand ---------------------------------------------------------------------------
+
+
+def test_offset_and_length_follow_the_bits_of_each_type() -> None:
+    made = Connection()
+    frames = [
+        stream_frame(0, b"12345"),
+        stream_frame(4, b"123456", 100),
+        stream_frame(8, b"1234567", 3000, length=False),
+    ]
+    found = dissected([*greeting(made), (True, made.one_rtt(7, *frames, from_server=True))], made.key_log)
+    assert found.number.tolist() == [0, 0, 7]
+    assert found.frames.packet.tolist() == [2, 2, 2]
+    assert found.frames.stream.tolist() == [0, 4, 8]
+    assert found.frames.offset.tolist() == [0, 100, 3000]
+    assert found.frames.length.tolist() == [5, 6, 7]
+
+
+def test_coalesced_packets_have_rows_of_their_own() -> None:
+    made = Connection()
+    second = made.handshake(1, PING, from_server=True)
+    third = made.one_rtt(2, ACK, stream_frame(0, b"x"), from_server=True)
+    payload = made.server_hello() + second + third
+    found = dissected([(False, made.client_hello()), (True, payload)], made.key_log, ecn=2)
+    assert found.form.tolist() == [Form.INITIAL, Form.INITIAL, Form.HANDSHAKE, Form.ONE_RTT]
+    assert found.decrypted.all()
+    assert found.frame.tolist() == [1, 2, 2, 2]
+    assert found.size.tolist()[1:] == [len(payload), 0, 0]
+    assert found.length.tolist()[1:] == [len(payload) - len(second) - len(third), len(second), len(third)]
+    assert set(found.ecn.tolist()) == {2}
+    assert found.eliciting.tolist() == [True, True, True, True]
+    assert found.frames.packet.tolist() == [3]
+
+
+def test_padding_behind_the_last_packet_is_no_packet() -> None:
+    made = Connection()
+    assert len(dissected([(False, made.client_hello()), (True, made.server_hello() + bytes(300))])) == 2
+
+
+def test_acknowledgements_and_signals() -> None:
+    made = Connection()
+    acks = bytes([0x03]) + varint(100) + varint(5) + varint(1) + varint(10) + varint(3) + varint(2)
+    acks += varint(7) + varint(0) + varint(1)
+    close = b"\x1c" + varint(0x128) + varint(0x06) + varint(5) + b"hands"
+    frames = [
+        acks, b"\x10" + varint(5000), b"\x11" + varint(4) + varint(900), b"\x04" + varint(4) + varint(7) + varint(1),
+        b"\x1a" + b"12345678", b"\x18" + varint(3) + varint(1) + b"\x04wxyz" + bytes(16), b"\x07\x02ab",
+        b"\x1d" + varint(9) + varint(0), b"\x30abc",
+    ]  # fmt: skip
+    payload = [
+        (True, made.one_rtt(0, *frames, from_server=True)),
+        (True, made.one_rtt(1, close, from_server=True)),
+        (True, made.one_rtt(2, PING, b"\x40\x99", PING, from_server=True)),
+    ]
+    found = dissected([*greeting(made), *payload], made.key_log)
+    said = found.signals
+    assert [(each.largest[0], each.delay[0], each.ect0[0], each.ect1[0], each.ce[0]) for each in [found.acks]] == [
+        (100, 5, 7, 0, 1)
+    ]
+    assert (found.ack_ranges.smallest.tolist(), found.ack_ranges.largest.tolist()) == ([90, 83], [100, 85])
+    rows = zip(*(column.tolist() for column in (said.kind, said.first, said.second)), strict=True)
+    assert list(rows) == [
+        (Frame.MAX_DATA, 5000, 0), (Frame.MAX_STREAM_DATA, 4, 900), (Frame.RESET_STREAM, 4, 7),
+        (Frame.PATH_CHALLENGE, 0, 0), (Frame.NEW_CONNECTION_ID, 3, 1), (Frame.NEW_TOKEN, 0, 0),
+        (Frame.CLOSE_APPLICATION, 9, 0), (Frame.DATAGRAM, 3, 0), (Frame.CLOSE, 0x128, 6), (Frame.PING, 0, 0),
+        (0x99, 0, 0),
+    ]  # fmt: skip
+    texts = [found.texts[index] for index in said.text]
+    assert texts[3:6] == ["3132333435363738", "7778797a", "6162"]
+    assert texts[8] == "hands"
+
+
+def test_version_negotiation_and_retry() -> None:
+    made = Connection()
+    ids = b"\x08client-1" + b"\x08original"
+    negotiation = b"\x80" + bytes(4) + ids + b"\x00\x00\x00\x01"
+    found = dissected([(False, made.client_hello()), (True, made.retry(b"retry-id")), (True, negotiation)])
+    assert found.form.tolist() == [Form.INITIAL, Form.RETRY, Form.VERSION_NEGOTIATION]
+    assert [found.tokens[index] for index in found.token] == ["", b"token".hex(), "00000001"]
+    assert found.number.tolist() == [0, -1, -1]
+    assert [found.connection_ids[index] for index in found.scid[1:]] == [b"retry-id".hex(), b"original".hex()]
+
+
+def test_a_connection_is_followed_to_another_path_by_its_id() -> None:
+    made, other = Connection(), Connection(b"other-id", b"client-2", b"server-2", b"R" * 32)
+    payloads = [
+        *greeting(made), *greeting(other),
+        (False, made.one_rtt(1, PING, from_server=False)),
+        (False, other.one_rtt(1, PING, from_server=False)),
+    ]  # fmt: skip
+    paths = ["a:1 b:443", "a:1 b:443", "a:2 b:443", "a:2 b:443", "a:3 b:443", "a:3 b:443"]
+    found = dissected(payloads, made.key_log + other.key_log, paths)
+    assert found.decrypted.all()
+    assert found.connection.tolist() == [0, 0, 1, 1, 0, 1]
+    assert [found.connection_ids[index] for index in found.dcid[4:]] == [b"server-1".hex(), b"server-2".hex()]
+
+
+def test_a_packet_whose_server_hello_comes_late_is_decrypted_too() -> None:
+    made = Connection()
+    hello, answer = greeting(made)
+    early = (True, made.one_rtt(3, stream_frame(0, b"early"), from_server=True))
+    found = dissected([hello, early, answer], made.key_log)
+    assert found.number.tolist() == [0, 3, 0]
+    assert found.frames.packet.tolist() == [1]
+
+
+def test_wrong_keys_and_none() -> None:
+    made = Connection()
+    packet = (True, made.one_rtt(1, PING, from_server=True))
+    for key_log in ("", Connection(random=b"?" * 32).key_log, made.key_log.replace("53" * 32, "54" * 32)):
+        found = dissected([*greeting(made), packet], key_log)
+        assert found.decrypted.tolist() == [True, True, False]
+        assert found.number.tolist() == [0, 0, -1]
+
+
+def test_what_is_no_quic_is_taken_without_complaint() -> None:
+    made = Connection()
+    whole = made.client_hello()
+    garbage = [
+        b"\x00",
+        b"\xff",
+        b"\xc0\x00\x00\x00\x01",
+        b"\xc0\x00\x00\x00\x01\xff" + bytes(30),
+        whole[:20],
+        whole[:600],
+    ]
+    found = dissected([(False, each) for each in garbage])
+    assert not found.decrypted.any()
+    assert found.size.tolist() == [len(each) for each in garbage]
+
+
+# ---- real aioquic ---------------------------------------------------------------------------
+
+
+def columns(made: Simulated, tmp_path: Path) -> tuple[Trace, Trace]:
+    made.write(tmp_path)
+    keys = trace.key_lines(tmp_path / "server/keys.log")
+    return tuple(trace.read(tmp_path / f"sim/trace_node_{side}.pcap", keys) for side in ("left", "right"))  # type: ignore[return-value]
+
+
+def test_all_of_a_real_transfer_is_decrypted(tmp_path: Path) -> None:
+    link = Link(loss=0.05, delay=0.03)
+    client, server = columns(transfer([30_000, 5_000], link), tmp_path)
+    assert client.decrypted.all()
+    assert server.decrypted.all()
+    assert int(server.from_server.sum()) >= link.sent[1]
+    [facts] = client.connections
+    assert (facts.alpn, facts.server_name, facts.resumed) == ("hq-interop", "server4", False)
+    assert facts.cipher in facts.offered
+    assert facts.client_parameters["active_connection_id_limit"] == 8
+    assert "original_destination_connection_id" in facts.server_parameters
+    kinds = client.messages.kind[client.from_server[client.messages.packet]].tolist()
+    assert {Message.SERVER_HELLO, Message.ENCRYPTED_EXTENSIONS, Message.CERTIFICATE, Message.FINISHED} <= set(kinds)
+
+
+@pytest.mark.parametrize("cipher", [0x1301, 0x1302, 0x1303])
+def test_every_cipher_suite(tmp_path: Path, cipher: int) -> None:
+    client, _ = columns(transfer([5_000], cipher_suites=[cipher]), tmp_path)
+    assert client.decrypted.all()
+    assert client.connections[0].cipher == cipher
+
+
+def test_key_updates(tmp_path: Path) -> None:
+    client, server = columns(transfer([400_000], Link(delay=0.03), midway=lambda c: c.request_key_update()), tmp_path)
+    for found in (client, server):
+        assert found.decrypted.all()
+        for side in (False, True):
+            mine = (found.from_server == side) & (found.form == Form.ONE_RTT)
+            assert set(found.key_phase[mine].tolist()) == {0, 1}
+            assert found.generation[mine].max() == 1
+
+
+def test_version_2(tmp_path: Path) -> None:
+    versions = [0x6B3343CF, 1]
+    client, _ = columns(transfer([5_000], supported_versions=versions, original_version=0x6B3343CF), tmp_path)
+    assert client.decrypted.all()
+    assert set(client.version.tolist()) == {0x6B3343CF, -1}
+
+
+def test_a_change_of_connection_id(tmp_path: Path) -> None:
+    client, _ = columns(transfer([100_000], Link(delay=0.03), midway=lambda c: c.change_connection_id()), tmp_path)
+    assert client.decrypted.all()
+    mine = ~client.from_server & (client.form == Form.ONE_RTT)
+    assert len(np.unique(client.dcid[mine])) > 1
+    assert Frame.RETIRE_CONNECTION_ID in client.signals.kind

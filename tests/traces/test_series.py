@@ -1,0 +1,114 @@
+"""Series come back from their file as they were, and rates are those of pencil and paper."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop.model import Protocol
+from interop.traces import series as module
+from interop.traces.series import (
+    Clock,
+    Packets,
+    Requests,
+    Samples,
+    Series,
+    SeriesError,
+    StreamData,
+    load,
+    save,
+    window_rate,
+)
+from tests.series_builder import Transfer, series
+
+
+def same(one: Series, other: Series) -> None:
+    assert (one.protocol, one.clock) == (other.protocol, other.clock)
+    for name in module.TABLES:
+        for column in fields(module.TABLES[name]):  # type: ignore[arg-type]
+            first, second = (getattr(getattr(each, name), column.name) for each in (one, other))
+            assert first.dtype == second.dtype, f"{name}.{column.name}"
+            np.testing.assert_allclose(first, second, atol=0.5e-6, err_msg=f"{name}.{column.name}")
+
+
+@pytest.mark.parametrize("transfer", [Transfer(), Transfer(lost=[3, 7], protocol=Protocol.TCP)])
+def test_what_is_saved_is_loaded(tmp_path: Path, transfer: Transfer) -> None:
+    made = series(transfer)
+    assert save(made, tmp_path) == tmp_path / "series.parquet"
+    loaded = load(tmp_path)
+    assert loaded is not None
+    same(made, loaded)
+    assert [path.name for path in tmp_path.iterdir()] == ["series.parquet"]
+
+
+def test_series_without_events(tmp_path: Path) -> None:
+    data, packets, samples = StreamData.of(), Packets.of(), Samples.of()
+    empty = Series(
+        Protocol.HQ, Clock(0.0, float("inf")), data, data, packets, packets, samples, samples, samples, Requests.of()
+    )
+    save(empty, tmp_path)
+    loaded = load(tmp_path)
+    assert loaded is not None
+    same(empty, loaded)
+    assert len(loaded.sent) == 0
+
+
+def test_no_file_and_files_that_cannot_be_used(tmp_path: Path) -> None:
+    assert load(tmp_path) is None
+    path = save(series(), tmp_path)
+    whole = path.read_bytes()
+    for damaged in (b"", b"PAR1", whole[: len(whole) // 2], bytes(100) + whole[100:]):
+        path.write_bytes(damaged)
+        with pytest.raises(SeriesError, match="analyse the run again"):
+            load(tmp_path)
+
+
+def test_a_file_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "VERSION", 0)
+    save(series(), tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(SeriesError, match="version 0, not 1"):
+        load(tmp_path)
+
+
+def test_a_10_mib_run_takes_little_space(tmp_path: Path) -> None:
+    path = save(series(Transfer(size=10 * 2**20, rate=1.7e7, lost=range(5, 9000, 100))), tmp_path)
+    assert path.stat().st_size < 400_000
+
+
+def test_columns_of_one_length() -> None:
+    assert Samples.of(time=[1, 2], value=[3, 4]).value.dtype == np.float64
+    with pytest.raises(ValueError, match="Samples needs time, value"):
+        Samples.of(time=[1])
+    with pytest.raises(ValueError, match="Samples needs"):
+        Samples.of(time=[1], value=[1], valeu=[1])
+
+
+def test_retransmissions_are_told_by_their_bytes() -> None:
+    made = StreamData.of(
+        time=range(5), stream=[0] * 5, offset=[0, 0, 90, 50, 200], length=[100, 100, 110, 60, 0],
+        number=range(5), new=[100, 0, 100, 0, 0],
+    )  # fmt: skip
+    assert made.retransmission.tolist() == [False, True, False, True, False]
+
+
+def test_rate_in_a_sliding_window() -> None:
+    times, sizes = np.array([0.05, 1.0, 0.5, np.nan]), np.array([100, 400, 200, 9999])
+    rate = window_rate(times, sizes, window=0.5, step=0.5, until=1.6)
+    assert rate.time.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert rate.value.tolist() == [0, 8 * 300 / 0.5, 8 * 400 / 0.5, 0, 0]
+    assert window_rate(times, sizes, window=2, step=1).value.tolist() == [0, 8 * 700 / 2]
+    assert window_rate(times[:0], sizes[:0]).value.tolist() == [0]
+
+
+def test_the_builder_is_consistent() -> None:
+    made = series(Transfer(size=10_500, lost=[2, 10]))
+    assert int(made.arrived.new.sum()) == int(made.sent.new.sum()) == 10_500
+    assert made.forward.lost.sum() == 2
+    assert np.isnan(made.forward.arrived).tolist() == made.forward.lost.tolist()
+    assert made.sent.retransmission.sum() == 2
+    assert made.in_flight.value[-1] == 0
+    assert np.nanmax(made.forward.delay) == pytest.approx(0.3)

@@ -1,0 +1,38 @@
+"""Ranges of bytes are counted once, in whatever order and overlap they come."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interop.traces.streams import ByteRanges, arrived_bytes, new_bytes, response_frames
+from tests.quic_builder import Row, columns
+
+RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=20)
+
+
+@given(RANGES)
+def test_byte_ranges_are_a_set(ranges: list[tuple[int, int]]) -> None:
+    have, seen = ByteRanges(), set[int]()
+    for start, length in ranges:
+        piece = set(range(start, start + length))
+        assert have.add(start, start + length) == len(piece - seen)
+        seen |= piece
+    assert have.size == len(seen)
+    assert all(end < start for end, start in zip(have.ends, have.starts[1:], strict=False))
+
+
+def test_new_bytes_per_stream_and_direction() -> None:
+    trace = columns(
+        Row(0, False, frames=[(0, 0, 10)]),
+        Row(1, True, frames=[(0, 0, 100), (4, 0, 100)]),
+        Row(2, True, frames=[(0, 50, 100)]),
+        Row(3, True, frames=[(0, 0, 150), (3, 0, 5)]),
+    )
+    assert new_bytes(trace).tolist() == [10, 100, 100, 50, 0, 5]
+    assert response_frames(trace).tolist() == [False, True, True, True, True, False]
+
+
+def test_arrived_bytes_with_a_hole_and_an_empty_stream() -> None:
+    trace = columns(Row(0, True, frames=[(0, 0, 10), (0, 20, 10), (4, 0, 0)]))
+    assert arrived_bytes(trace) == {0: (20, 30), 4: (0, 0)}

@@ -1,0 +1,102 @@
+"""TCP segments become columns, and columns the same series and numbers as those of QUIC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop.analysis import metrics
+from interop.emulation import EmulatedLink
+from interop.errors import HarnessFault
+from interop.model import Protocol
+from interop.traces.reading import CLIENT_TRACE, SERVER_TRACE, Reading, read_run, states
+from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
+from interop.traces.tcp_events import TcpEnds
+from tests.tcp_traces import Tcp, pcap, transfer
+
+LINK = EmulatedLink("simple-p2p", 0.1, 0.1, 20e6, 20e6, 25, 25)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    client, server = transfer()
+    (tmp_path / "sim").mkdir()
+    (tmp_path / CLIENT_TRACE).write_bytes(pcap(client))
+    (tmp_path / SERVER_TRACE).write_bytes(pcap(server))
+    return tmp_path
+
+
+def reading(directory: Path) -> Reading:
+    return read_run(directory, Protocol.TCP, LINK, states(directory, Protocol.TCP))
+
+
+def test_columns(directory: Path) -> None:
+    found = read_tcp(directory / SERVER_TRACE)
+    mine = found.from_server
+    assert found.offset[mine].tolist() == [-1, 0, 1500, 2500, 3500, 4500, 5500, 2500]
+    assert found.length[mine].tolist() == [0, 1500, *[1000] * 6]
+    assert found.acknowledged[~mine].tolist() == [-1, 0, 1500, 2500, 2500, 2500, 2500, 6500]
+    assert (found.flags[0] & SYN, set(found.connection.tolist())) == (SYN, {0})
+    assert list(zip(found.sacks.start.tolist(), found.sacks.end.tolist(), strict=True)) == [
+        (3500, 4500), (3500, 5500), (3500, 6500),
+    ]  # fmt: skip
+    assert first_seen(found)[mine].tolist() == [0, 1500, 1000, 1000, 1000, 1000, 1000, 0]
+
+
+def test_sequence_numbers_that_wrap(tmp_path: Path) -> None:
+    path = tmp_path / "t.pcap"
+    path.write_bytes(pcap([Tcp(n / 10, False, 200 * n, 200) for n in range(5)]))
+    assert read_tcp(path).offset.tolist() == [0, 200, 400, 600, 800]
+
+
+def test_series(directory: Path) -> None:
+    series = reading(directory).series()
+    assert series.protocol is Protocol.TCP
+    assert series.clock.offset == pytest.approx(0, abs=1e-9)
+    assert series.sent.offset.tolist() == [0, 1500, 2500, 3500, 4500, 5500, 2500]
+    assert series.sent.retransmission.tolist() == [False] * 6 + [True]
+    assert series.arrived.new.sum() == 6500
+    assert series.forward.lost.tolist() == [False] * 3 + [True] + [False] * 4
+    assert np.nanmax(series.forward.delay) == pytest.approx(0.1)
+    assert series.requests.sent.tolist() == pytest.approx([0.4])
+    assert series.requests.arrived.tolist() == pytest.approx([0.5])
+    assert series.requests.first_byte.tolist() == pytest.approx([0.6])
+    assert series.requests.last_byte.tolist() == pytest.approx([0.85])
+    assert series.rtt.value.tolist() == pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2])  # none of what was sent twice
+    assert series.in_flight.value.tolist()[-1] == 0
+    assert series.in_flight.value.max() == 5 * 1020
+
+
+def test_goodput_by_the_rule_of_quic(directory: Path) -> None:
+    ends = reading(directory).ends
+    assert isinstance(ends, TcpEnds)
+    assert finished_handshake(ends.client) == pytest.approx(0.4)
+    assert metrics.tcp_handshake_time(ends.client) == pytest.approx(0.4)
+    assert metrics.tcp_goodput(ends.client, 5000) == pytest.approx(8 * 5000 / 0.25)
+    assert metrics.tcp_goodput(ends.client, 0) is None
+
+
+def test_loss_is_matched_behind_address_translation(directory: Path) -> None:
+    ends = reading(directory).ends
+    assert (ends.forward.loss, ends.back.loss) == (1 / 8, 0)
+    assert (ends.forward.strangers, ends.back.strangers) == (0, 0)
+
+
+def test_no_handshake_and_no_segment(tmp_path: Path) -> None:
+    path = tmp_path / "t.pcap"
+    path.write_bytes(pcap([Tcp(0, False, -1, flags=SYN)]))
+    alone = read_tcp(path)
+    assert finished_handshake(alone) is None
+    assert metrics.tcp_goodput(alone, 1) is None
+    assert metrics.tcp_handshake_time(alone) is None
+    path.write_bytes(pcap([]))
+    assert len(read_tcp(path)) == 0
+
+
+def test_a_trace_that_is_not_whole(directory: Path) -> None:
+    path = directory / CLIENT_TRACE
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(HarnessFault, match="could not be read"):
+        read_tcp(path)
