@@ -6,8 +6,14 @@ use std::io::BufWriter;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Component, Path};
 
+#[cfg(feature = "datagrams")]
+mod datagrams;
+mod exchanges;
 #[cfg(feature = "tokio")]
 mod streams;
+#[cfg(feature = "datagrams")]
+pub use datagrams::{Paced, Retry, Sender, Socket};
+pub use exchanges::Streams;
 #[cfg(feature = "tokio")]
 pub use streams::{all, answer, run_until_terminated, store};
 
@@ -66,6 +72,15 @@ impl Task {
 
     pub fn is(&self, test: &str) -> bool {
         self.test == test
+    }
+
+    /// Fetches batch after batch; what a connection leaves is for the next one in the tests that resume it.
+    pub fn fetch<S>(&self, mut fetch: impl FnMut(&Batch, Option<S>) -> Outcome<Option<S>>) -> Outcome {
+        let mut session = None;
+        for batch in &self.batches {
+            session = fetch(batch, session)?.filter(|_| self.resumes());
+        }
+        Ok(())
     }
 
     /// Whether the second connection uses what the first one got.
