@@ -22,14 +22,20 @@ LAYERS = (
     "traces.frames traces.keyring traces.passage",
     "traces.rows",
     # one concern each
-    "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
-    "execution.inputs execution.lock traces.packets traces.pcap",
+    (
+        "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
+        "execution.inputs execution.lock traces.packets traces.pcap"
+    ),
     "traces.qlog quantities recipes schema.document traces.streams variants",
-    "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
-    "links.simulator plan execution.reaper",
+    (
+        "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
+        "links.simulator plan execution.reaper"
+    ),
     "traces.tcp traces.trace",  # verbs
-    "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
-    "analysis.session_checks",
+    (
+        "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
+        "analysis.session_checks"
+    ),
     "analysis.path_checks",
     "analysis.network_checks",
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
