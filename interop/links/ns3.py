@@ -157,14 +157,17 @@ MEMLOCK = 64 * MIB
 
 
 def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
-    """Try once what some daemons refuse, so that no run has to; simulators of ``testbeds`` share the budget."""
+    """Try once what some daemons refuse, so that no run has to.
+
+    The simulators of ``testbeds`` share the budget: on average each gets a part, in a burst as much as one alone.
+    """
 
     def works(command: tuple[str, ...], **options: Any) -> bool:
         return _works(daemon, ContainerSpec(_name(daemon, "probe"), image, command, **options))
 
     chrt, nice = ("chrt", "--fifo", "1", "true"), ("SYS_NICE",)
     whole = Realtime()
-    budget = Realtime(whole.runtime // testbeds, whole.period)
+    budget = Realtime(whole.runtime, whole.period * testbeds)
     with_budget = works(chrt, capabilities=nice, realtime=budget)
     return Abilities(
         # without real-time groups (cgroup v2, or a kernel without them) the capability alone is enough
