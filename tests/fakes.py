@@ -494,7 +494,7 @@ def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Meas
     verdict = (
         checks.harness(evidence)
         or checks.endpoint_ends(evidence, run.test_case)
-        or checks.simulator(evidence.simulator)
+        or checks.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
         or checks.transfer(evidence, run.test_case)
         or checks.files(evidence.offered, evidence.downloaded)
     )

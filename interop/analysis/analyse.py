@@ -102,7 +102,7 @@ def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None
     verdict = checks.transfer(evidence, test_case) or checks.files(evidence.offered, evidence.downloaded)
     if verdict is None and test_case.functional and evidence.simulator is not None:
         return None
-    return checks.simulator(evidence.simulator) or verdict
+    return checks.simulator(evidence.simulator, test_case.link.round_trip_delay) or verdict
 
 
 def _structure(found: States, evidence: Evidence) -> Verdict | None:
@@ -124,7 +124,8 @@ def _functional(run: Run, evidence: Evidence, reading: Reading) -> Verdict:
         return Verdict(Outcome.SUCCEEDED)
     seen = Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))
     verdict = judge(seen)
-    return (verdict and (checks.simulator(evidence.simulator) or verdict)) or Verdict(Outcome.SUCCEEDED)
+    lag = checks.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
+    return (verdict and (lag or verdict)) or Verdict(Outcome.SUCCEEDED)
 
 
 def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:

@@ -17,8 +17,9 @@ from interop.units import byte_size, percent, seconds
 
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
-LAG_LIMIT = 0.010
-"""Seconds that the simulator may fall behind the wall clock before the delays of its link are no longer believed."""
+LAG_LIMIT, LAG_SHARE = 0.010, 0.05
+"""The simulator may fall behind the wall clock by so many seconds, or by that share of the link's round trip if this is
+more, before the delays of its link are no longer believed."""
 STARVED = 0.95
 """Share of the CPU time of the machine that may be in use beside neighbours before a run is no longer believed."""
 
@@ -84,8 +85,8 @@ def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     return None
 
 
-def simulator(report: SimulatorReport | None) -> Verdict | None:
-    """Whether the link was what it was meant to be."""
+def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | None:
+    """Whether the link was what it was meant to be; ``round_trip``: its propagation delay both ways, seconds."""
     if report is None:
         return our_error(
             ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so nobody knows what the link was like."
@@ -93,8 +94,9 @@ def simulator(report: SimulatorReport | None) -> Verdict | None:
     if report.receive_overflows:
         reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
         return our_error(ErrorCode.SIMULATOR_LAG, reason)
-    if report.lag_max > LAG_LIMIT:
-        reason = f"The simulator fell {seconds(report.lag_max)} behind the clock; {seconds(LAG_LIMIT)} are allowed."
+    limit = max(LAG_LIMIT, LAG_SHARE * round_trip)
+    if report.lag_max > limit:
+        reason = f"The simulator fell {seconds(report.lag_max)} behind the clock; {seconds(limit)} are allowed."
         return our_error(ErrorCode.SIMULATOR_LAG, reason)
     return None
 

@@ -14,6 +14,7 @@ from interop.model import (
     Evidence,
     Exit,
     File,
+    HostFacts,
     LinkCounters,
     Outcome,
     SimulatorReport,
@@ -44,7 +45,7 @@ def test_a_run_without_fault_passes() -> None:
     assert checks.harness(DONE) is None
     assert checks.endpoint_ends(DONE, CASE) is None
     assert checks.transfer(DONE, CASE) is None
-    assert checks.simulator(REPORT) is None
+    assert checks.simulator(REPORT, 0.03) is None
 
 
 def test_our_own_faults() -> None:
@@ -98,12 +99,24 @@ def test_transfers_that_did_not_end_well(changes: dict[str, object], outcome: st
 
 
 def test_a_simulator_that_lagged() -> None:
-    assert is_fault(checks.simulator(None), Outcome.ERROR, ErrorCode.SIMULATOR_FAILED, "no report")
-    lag = checks.simulator(replace(REPORT, lag_max=0.0125))
+    assert is_fault(checks.simulator(None, 0.03), Outcome.ERROR, ErrorCode.SIMULATOR_FAILED, "no report")
+    lag = checks.simulator(replace(REPORT, lag_max=0.0125), 0.03)
     assert is_fault(lag, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "fell 12.5 ms behind the clock; 10.0 ms are allowed")
-    assert checks.simulator(replace(REPORT, lag_max=checks.LAG_LIMIT)) is None
-    overflow = checks.simulator(replace(REPORT, receive_overflows=3))
+    assert checks.simulator(replace(REPORT, lag_max=checks.LAG_LIMIT), 0.03) is None
+    assert checks.simulator(replace(REPORT, lag_max=0.030), 0.6) is None
+    lag = checks.simulator(replace(REPORT, lag_max=0.031), 0.6)
+    assert is_fault(lag, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "fell 31.0 ms behind the clock; 30.0 ms are allowed")
+    overflow = checks.simulator(replace(REPORT, receive_overflows=3), 0.03)
     assert is_fault(overflow, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "did not read 3 frames")
+
+
+def test_a_busy_machine_is_no_fault_of_the_server() -> None:
+    host = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99)
+    late = replace(DONE, timed_out=Deadline.READY, client=None, server=Exit(None, killed=True), host=host)
+    verdict = checks.endpoint_ends(late, CASE)
+    assert is_fault(verdict, Outcome.ERROR, ErrorCode.HOST_STARVED, "while 99 % of the CPU time was in use")
+    calm = replace(late, host=replace(host, cpu_busy=0.5))
+    assert is_fault(checks.endpoint_ends(calm, CASE), Outcome.FAILED, ErrorCode.SERVER_NOT_READY, "not ready")
 
 
 # ---- files ----------------------------------------------------------------------------------
