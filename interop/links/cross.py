@@ -19,8 +19,8 @@ from interop.model import CrossTraffic, ErrorCode, Role
 TABLE = CROSS_PORT
 """Of the flow's routes."""
 ROUTE = (
-    f"ip rule add pref 100 ipproto tcp dport {CROSS_PORT} lookup {TABLE} && "
-    f"ip rule add pref 100 ipproto tcp sport {CROSS_PORT} lookup {TABLE} && "
+    f"ip rule add pref 100 ipproto 6 dport {CROSS_PORT} lookup {TABLE} && "
+    f"ip rule add pref 100 ipproto 6 sport {CROSS_PORT} lookup {TABLE} && "
     f'ip route replace default via "$0" dev eth0 onlink table {TABLE} && exec "$@"'
 )
 """Shell words that send the packets of the flow, and no others, to the simulator; ``$0`` is its address."""

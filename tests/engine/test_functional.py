@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.model import Outcome
+from interop.model import ErrorCode, Outcome
 from interop.store import load
 from tests.engine.test_command import call
 
@@ -21,9 +21,14 @@ def test_the_quick_ones_pass_by_the_rfcs(image_ids: Mapping[str, str], tmp_path:
     directory = tmp_path / "r"
     status, out, err = call("run", "-s", BOTH, "-c", BOTH, "-t", *QUICK, "-l", directory, "--images", "local")
     results = load(directory).result_set.results
-    found = {(each.server, each.client, each.test_case): each.verdict.reason for each in results}
+    found = {(each.server, each.client, each.test_case): each for each in results}
     assert len(results) == 4 * len(QUICK)
-    assert {key: reason for key, reason in found.items() if reason} == {}
+    lagged = {key for key, result in found.items() if result.verdict.code is ErrorCode.SIMULATOR_LAG}
+    assert {
+        key: result.verdict.reason for key, result in found.items() if result.verdict.reason and key not in lagged
+    } == {}
+    if lagged:
+        pytest.skip(f"this machine was too busy to emulate the link of {len(lagged)} runs; all others passed")
     assert status == 0, err
     assert "20/20" in out
 
