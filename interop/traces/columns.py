@@ -43,7 +43,10 @@ class Form(IntEnum):
 
 
 class Frame(IntEnum):
-    """Types of QUIC frames that ``Signals`` hold (RFC 9000, section 19; RFC 9221; draft-ietf-quic-ack-frequency)."""
+    """Types of QUIC frames that ``Signals`` hold.
+
+    RFC 9000, section 19; RFC 9221; draft-ietf-quic-reliable-stream-reset, -ack-frequency; draft-huitema-quic-ts.
+    """
 
     PING = 0x01
     RESET_STREAM = 0x04
@@ -65,9 +68,11 @@ class Frame(IntEnum):
     CLOSE_APPLICATION = 0x1D
     HANDSHAKE_DONE = 0x1E
     IMMEDIATE_ACK = 0x1F
+    RESET_STREAM_AT = 0x24
     DATAGRAM = 0x30
     DATAGRAM_SIZED = 0x31
     ACK_FREQUENCY = 0xAF
+    TIME_STAMP = 0x02F5
 
 
 class Message(IntEnum):

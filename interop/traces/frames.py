@@ -29,10 +29,11 @@ NUMBERS = {
     Frame.MAX_DATA: 1, Frame.MAX_STREAMS_BIDI: 1, Frame.MAX_STREAMS_UNI: 1, Frame.DATA_BLOCKED: 1,
     Frame.STREAMS_BLOCKED_BIDI: 1, Frame.STREAMS_BLOCKED_UNI: 1, Frame.RETIRE_CONNECTION_ID: 1,
     Frame.MAX_STREAM_DATA: 2, Frame.STREAM_DATA_BLOCKED: 2, Frame.STOP_SENDING: 2, Frame.RESET_STREAM: 3,
+    Frame.RESET_STREAM_AT: 4, Frame.TIME_STAMP: 1,
 }  # fmt: skip
 """How many numbers the frames have that consist of nothing else."""
 PATH_DATA, RESET_TOKEN = 8, 16
-QUIET = frozenset({Frame.CLOSE, Frame.CLOSE_APPLICATION})
+QUIET = frozenset({Frame.CLOSE, Frame.CLOSE_APPLICATION, Frame.TIME_STAMP})
 """Frames other than ACK and PADDING that ask for no acknowledgement."""
 TEXT_LIMIT = 1024
 """Bytes of a phrase or token that are kept."""

@@ -85,7 +85,8 @@ def test_acknowledgements_and_signals() -> None:
     payload = [
         (True, made.one_rtt(0, *frames, from_server=True)),
         (True, made.one_rtt(1, close, from_server=True)),
-        (True, made.one_rtt(2, PING, b"\x40\x99", PING, from_server=True)),
+        (True, made.one_rtt(2, b"\x42\xf5" + varint(151105), b"\x24" + bytes([4, 0, 9, 5]), from_server=True)),
+        (True, made.one_rtt(3, PING, b"\x40\x99", PING, from_server=True)),
     ]
     found = dissected([*greeting(made), *payload], made.key_log)
     said = found.signals
@@ -97,8 +98,8 @@ def test_acknowledgements_and_signals() -> None:
     assert list(rows) == [
         (Frame.MAX_DATA, 5000, 0), (Frame.MAX_STREAM_DATA, 4, 900), (Frame.RESET_STREAM, 4, 7),
         (Frame.PATH_CHALLENGE, 0, 0), (Frame.NEW_CONNECTION_ID, 3, 1), (Frame.NEW_TOKEN, 0, 0),
-        (Frame.CLOSE_APPLICATION, 9, 0), (Frame.DATAGRAM, 3, 0), (Frame.CLOSE, 0x128, 6), (Frame.PING, 0, 0),
-        (0x99, 0, 0),
+        (Frame.CLOSE_APPLICATION, 9, 0), (Frame.DATAGRAM, 3, 0), (Frame.CLOSE, 0x128, 6),
+        (Frame.TIME_STAMP, 151105, 0), (Frame.RESET_STREAM_AT, 4, 0), (Frame.PING, 0, 0), (0x99, 0, 0),
     ]  # fmt: skip
     texts = [found.texts[index] for index in said.text]
     assert texts[3:6] == ["3132333435363738", "7778797a", "6162"]
