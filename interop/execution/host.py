@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from interop.execution.load import Meter
 from interop.model import HostFacts
 
+LOWEST = 19
+"""Nice value of work that can wait (setpriority(2))."""
 PRESSURE = Path("/proc/pressure/cpu")
 """Pressure stall information (Linux 4.20 and later, where it is switched on)."""
 
@@ -38,6 +42,24 @@ def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
         )
 
     return facts
+
+
+@contextmanager
+def yielding() -> Iterator[None]:
+    """Let all others go first: what this thread does in the block must not disturb runs that are under way.
+
+    Does nothing without the right to take the old priority again (root has it).
+    """
+    thread = threading.get_native_id()
+    before = os.getpriority(os.PRIO_PROCESS, thread)
+    allowed = os.geteuid() == 0
+    try:
+        if allowed:
+            os.setpriority(os.PRIO_PROCESS, thread, LOWEST)
+        yield
+    finally:
+        if allowed:
+            os.setpriority(os.PRIO_PROCESS, thread, before)
 
 
 def _cpu_wait() -> float | None:

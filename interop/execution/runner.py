@@ -153,7 +153,8 @@ class Runner:
         try:
             evidence = self._evidence(run, directory, neighbours)
             begin = time.monotonic()
-            verdict, measurement = self._judge(run, evidence, directory)
+            with host.yielding():
+                verdict, measurement = self._judge(run, evidence, directory)
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
             raise

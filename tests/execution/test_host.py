@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,11 @@ def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytes
     facts = host.watch(INFO, Meter())
     pressure.write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=6000000\nfull avg10=0.00 total=0\n")
     assert facts().cpu_pressure == pytest.approx(0.25)
+
+
+def test_work_that_can_wait_yields_and_the_thread_is_as_before() -> None:
+    thread = threading.get_native_id()
+    before = os.getpriority(os.PRIO_PROCESS, thread)
+    with host.yielding():
+        assert os.getpriority(os.PRIO_PROCESS, thread) == (host.LOWEST if os.geteuid() == 0 else before)
+    assert os.getpriority(os.PRIO_PROCESS, thread) == before
