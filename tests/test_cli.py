@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,7 @@ def test_resume_goes_on_where_it_was_stopped(checkout: Checkout) -> None:
 def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)  # a signal may take another thread's way
 
     monkeypatch.setattr(measure_module, "_images", interrupt)
     status, _, err = checkout(*GOOD)
