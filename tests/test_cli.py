@@ -232,7 +232,11 @@ def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pyte
         time.sleep(5)  # a signal may take another thread's way
 
     monkeypatch.setattr(measure_module, "_images", interrupt)
-    status, _, err = checkout(*GOOD)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        status, _, err = checkout(*GOOD)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert status == 130
     assert "stopped" in err
 
