@@ -1,7 +1,7 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
-IN_CI = quic-go or aioquic or picoquic
+IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
 .PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare gallery
 
