@@ -31,8 +31,8 @@ from interop.store import Journal, given_campaign_directory, load, new_campaign_
 from interop.traces.trace import tshark_version
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MOST_TESTBEDS = 6
-"""That share a machine when it is to find out itself: a sixth of the real-time budget is what a simulator needs."""
+AUTO_TESTBEDS = 6
+"""Most that share a machine which is to find out itself how many fit."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _fault_of(
         finished += 1
         done(result, finished)
 
-    testbeds = settings.testbeds or MOST_TESTBEDS
+    testbeds = settings.testbeds or AUTO_TESTBEDS
     meter = Meter()
     conditions = Conditions(
         daemon=ours.daemon,

@@ -118,14 +118,14 @@ class Campaign:
         """Hand out ``work`` in order, to each testbed when it is free; raises what the first of them raised."""
         source, taking = iter(work), threading.Lock()
 
+        def take() -> T | None:
+            with taking:
+                return next(source, None)
+
         def labour(runner: Runner) -> None:
             try:
-                while True:
-                    with taking:
-                        item = next(source)
+                while (item := take()) is not None:
                     act(runner, item)
-            except StopIteration:
-                return
             except BaseException:
                 self._conditions.stop.set()
                 raise
