@@ -30,5 +30,5 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One message and exit status 2."""
         wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
-        hints = "".join(did_you_mean(first or second, self.known) for first, second in wrong)
+        hints = "".join(did_you_mean(first or second, self.known - {first}) for first, second in wrong)
         self.exit(USAGE, f"{self.prog}: {printable(message)}.{hints} See {self.prog} --help.\n")

@@ -423,6 +423,7 @@ def test_a_closed_pipe_is_no_fault() -> None:
         (["pln"], "Did you mean plan?"),
         (["run", "--repetitons", "1"], "Did you mean --repetitions?"),
         (["show", "--markdwn"], "Did you mean --markdown?"),
+        (["run", "-o", "x"], "unrecognized arguments: -o x. See"),
     ],
 )
 def test_a_mistyped_option_or_command_gets_the_nearest_one(

@@ -92,9 +92,9 @@ def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> t
 
 
 def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """A link that was not what it was meant to be excuses a client that failed, but not one that crashed.
+    """A disturbed run excuses a client that failed, but not one that crashed.
 
-    No number can come of such a link, but a functional test may be passed on it nevertheless.
+    No number can come of it, but a functional test may be passed nevertheless.
     """
     verdict = checks.harness(evidence) or checks.endpoint_ends(evidence, test_case)
     if verdict is not None:
@@ -102,7 +102,12 @@ def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None
     verdict = checks.transfer(evidence, test_case) or checks.files(evidence.offered, evidence.downloaded)
     if verdict is None and test_case.functional and evidence.simulator is not None:
         return None
-    return checks.simulator(evidence.simulator, test_case.link.round_trip_delay) or verdict
+    return _disturbance(evidence, test_case) or verdict
+
+
+def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether neighbours took the CPU from a run, or its link fell behind the clock."""
+    return checks.starved(evidence) or checks.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
 def _structure(found: States, evidence: Evidence) -> Verdict | None:
@@ -119,13 +124,12 @@ def _structure(found: States, evidence: Evidence) -> Verdict | None:
 
 
 def _functional(run: Run, evidence: Evidence, reading: Reading) -> Verdict:
-    """What both traces of a functional test say; a link that fell behind the clock excuses what is wrong."""
+    """What both traces of a functional test say; a disturbance excuses what is wrong."""
     if isinstance(reading.ends, TcpEnds):
         return Verdict(Outcome.SUCCEEDED)
     seen = Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))
     verdict = judge(seen)
-    lag = checks.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
-    return (verdict and (lag or verdict)) or Verdict(Outcome.SUCCEEDED)
+    return (verdict and (_disturbance(evidence, run.test_case) or verdict)) or Verdict(Outcome.SUCCEEDED)
 
 
 def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:

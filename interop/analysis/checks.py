@@ -45,15 +45,20 @@ def harness(evidence: Evidence) -> Verdict | None:
         if code is ErrorCode.ARTEFACT_LIMIT:  # what an endpoint leaves is its own doing
             return failed(code, evidence.fault)
         return our_error(code, evidence.fault or "The run broke off without saying why.")
-    host = evidence.host
-    if host is not None and host.neighbours and (host.cpu_busy or 0.0) > STARVED:
-        reason = f"With {host.neighbours} other runs beside, {percent(host.cpu_busy or 0)} of the CPU time was in use."
-        return our_error(ErrorCode.HOST_STARVED, reason)
     if evidence.timed_out in (Deadline.CREATE, Deadline.COLLECT, Deadline.REMOVE):
         spent = evidence.phases.get(evidence.timed_out.value)
         after = f" within {seconds(spent)}" if spent is not None else " in time"
         return our_error(ErrorCode.DAEMON_FAULT, f'The phase "{evidence.timed_out}" did not end{after}.')
     return None
+
+
+def starved(evidence: Evidence) -> Verdict | None:
+    """Whether neighbours may have taken the CPU from the run."""
+    host = evidence.host
+    if host is None or not host.neighbours or (host.cpu_busy or 0.0) <= STARVED:
+        return None
+    reason = f"With {host.neighbours} other runs beside, {percent(host.cpu_busy or 0)} of the CPU time was in use."
+    return our_error(ErrorCode.HOST_STARVED, reason)
 
 
 def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:

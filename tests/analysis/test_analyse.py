@@ -21,6 +21,7 @@ from interop.model import (
     Evidence,
     Exit,
     File,
+    HostFacts,
     Implementation,
     Measurement,
     Outcome,
@@ -316,6 +317,17 @@ def test_a_link_behind_the_clock_excuses_a_functional_test_that_failed_and_spoil
     assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, client=Exit(1)).code is ErrorCode.SIMULATOR_LAG
     assert functional(directory, Check.HANDSHAKE, simulator=None).code is ErrorCode.SIMULATOR_FAILED
     assert code(directory, simulator=LAGGED) is ErrorCode.SIMULATOR_LAG
+
+
+def test_neighbours_that_took_the_cpu_excuse_a_run_that_failed_and_no_number_comes_of_it(directory: Path) -> None:
+    busy = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, neighbours=3)
+    assert functional(directory, Check.HANDSHAKE, host=busy).outcome is Outcome.SUCCEEDED
+    assert functional(directory, Check.RETRY, host=busy).code is ErrorCode.HOST_STARVED
+    assert code(directory, host=busy) is ErrorCode.HOST_STARVED
+    assert code(directory, host=busy, client=Exit(1)) is ErrorCode.HOST_STARVED
+    assert code(directory, host=busy, client=Exit(127)) is ErrorCode.UNSUPPORTED
+    assert code(directory, host=busy, client=Exit(139)) is ErrorCode.CRASHED
+    assert code(directory, host=replace(busy, neighbours=0)) is ErrorCode.NONE
 
 
 # ---- TCP ------------------------------------------------------------------------------------
