@@ -21,19 +21,22 @@ QIR_SE_CODES = {
     "UNSUPPORTED_TEST_CASE",
     "UNKNOWN_ERROR",
     "TIMEOUT",
+    "TOO_MANY_VERSIONS",
     "WRONG_VERSION",
     "EXTRA_DOWNLOADED_FILES",
     "MISSING_DOWNLOADED_FILES",
     "DOWNLOADED_FILE_SIZE_MISSMATCH",
     "DOWNLOADED_FILE_CONTENT_MISSMATCH",
     "HANDSHAKE_AMOUNT_MISSMATCH",
-    "BROKEN_PCAP",
+    "NO_DCID",
     "NO_MATCHING_SCID",
+    "UNEXPECTED_RETRY",
     "TOO_LESS_CLIENT_HELLOS",
     "STREAM_LIMIT_TOO_HIGH",
+    "RETRY_PACKET_WITHOUT_RETRY_TOKEN",
     "NO_RETRY_PACKET",
-    "NO_RETRY_PACKET_WITH_RETRY_TOKEN",
     "PACKET_NUMBER_RESETTED",
+    "NO_RETRY_PACKET_WITH_RETRY_TOKEN",
     "CERT_MESSAGE_IN_SECOND_HANDSHAKE",
     "NO_CERT_MESSAGE_IN_FIRST_HANDSHAKE",
     "NO_0RTT_DATA",
@@ -45,10 +48,11 @@ QIR_SE_CODES = {
     "MISSING_PATH_CHALLENGE_FRAME",
     "TOO_FEW_PATH_CHALLENGE_FRAMES",
     "MISSING_PATH_RESPONSE",
-    "REUSING_OLD_DCID",
-    "UNEXPECTED_RETRY",
     "IPV4_PACKETS_IN_TRACE",
+    "REUSING_OLD_DCID",
+    "BROKEN_PCAP",
 }
+"""Of its 40 codes, all but the seven of which docs/functional.md says where they have gone."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,7 @@ def test_pairs_that_never_ran_or_are_not_compliant_are_left_out() -> None:
 
 def test_all_error_codes_are_translated() -> None:
     assert set(ERROR_CODES) == set(ErrorCode)
-    assert {code for code in ERROR_CODES.values() if code} <= QIR_SE_CODES
+    assert {code for code in ERROR_CODES.values() if code} == QIR_SE_CODES
     assert [code for code, word in ERROR_CODES.items() if word is None] == [ErrorCode.NONE]
 
 

@@ -190,7 +190,8 @@ def version(trace: Trace, expected: int = 1) -> Verdict | None:
     if set(found) == {expected}:
         return None
     versions = ", ".join(f"0x{number:08x}" for number in sorted(found)) or "none"
-    return failed(ErrorCode.WRONG_VERSION, f"The server's QUIC version was {versions} instead of 0x{expected:08x}.")
+    code = ErrorCode.SEVERAL_VERSIONS if len(found) > 1 else ErrorCode.WRONG_VERSION
+    return failed(code, f"The server's QUIC version was {versions} instead of 0x{expected:08x}.")
 
 
 def coverage(client: Trace, sizes: Iterable[int]) -> Verdict | None:

@@ -37,7 +37,7 @@ def version_negotiation(client: Trace, *, upstream: bool = False) -> Verdict | N
         f"Version Negotiation ({frames_of(client, answers)}) does not return the connection ids of the client's first "
         f"packet ({frames_of(client, ours[:1])})."
     )
-    return failed(ErrorCode.VERSION_NEGOTIATION, reason)
+    return failed(ErrorCode.CONNECTION_IDS, reason)
 
 
 def version_2(client: Trace, server: Trace) -> Verdict | None:
@@ -86,7 +86,7 @@ def retry(client: Trace, *, upstream: bool = False) -> Verdict | None:
         return failed(ErrorCode.RETRY_MISSING, "The server sent no Retry.")
     if not client.token[retries].all():
         reason = f"A Retry has no token ({frames_of(client, retries[client.token[retries] == 0])})."
-        return failed(ErrorCode.RETRY_TOKEN, reason)
+        return failed(ErrorCode.RETRY_WITHOUT_TOKEN, reason)
     initials = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
     before = initials[client.token[initials] == 0] if upstream else initials[initials < retries[0]]
     wanted = client.token[initials] != 0 if upstream else np.isin(client.token[initials], client.token[retries])
@@ -100,7 +100,7 @@ def retry(client: Trace, *, upstream: bool = False) -> Verdict | None:
         return failed(ErrorCode.PACKET_NUMBER_RESET, reason)
     if not upstream and client.dcid[back[0]] not in client.scid[retries]:
         reason = f"The Initial with the token ({frames_of(client, back[:1])}) is not sent to the Retry's connection id."
-        return failed(ErrorCode.RETRY_TOKEN, reason)
+        return failed(ErrorCode.RETRY_CONNECTION_ID, reason)
     return None
 
 

@@ -28,10 +28,10 @@ def negotiation(scid: str, dcid: str) -> Row:
 def test_version_negotiation() -> None:
     assert checks.version_negotiation(columns(UNHEARD, negotiation("s", "c"))) is None
     wrong = columns(UNHEARD, negotiation("s", "x"))
-    assert fails(checks.version_negotiation(wrong), ErrorCode.VERSION_NEGOTIATION, "Negotiation (frame 2) does not")
+    assert fails(checks.version_negotiation(wrong), ErrorCode.CONNECTION_IDS, "Negotiation (frame 2) does not")
     assert checks.version_negotiation(wrong, upstream=True) is None
     other = checks.version_negotiation(columns(UNHEARD, negotiation("x", "c")), upstream=True)
-    assert fails(other, ErrorCode.VERSION_NEGOTIATION, "first packet (frame 1)")
+    assert fails(other, ErrorCode.CONNECTION_IDS, "first packet (frame 1)")
     none = checks.version_negotiation(columns(UNHEARD))
     assert fails(none, ErrorCode.VERSION_NEGOTIATION, "1 long headers of the client and no Version Negotiation")
 
@@ -89,7 +89,7 @@ def test_a_retry_that_fails(upstream: bool) -> None:
     none = checks.retry(columns(asking(0), asking(1, "t")), upstream=upstream)
     assert fails(none, ErrorCode.RETRY_MISSING, "sent no Retry")
     empty = checks.retry(columns(asking(0), retry(""), asking(1)), upstream=upstream)
-    assert fails(empty, ErrorCode.RETRY_TOKEN, "A Retry has no token (frame 2)")
+    assert fails(empty, ErrorCode.RETRY_WITHOUT_TOKEN, "A Retry has no token (frame 2)")
     ignored = checks.retry(columns(asking(0), retry(), asking(1)), upstream=upstream)
     assert fails(ignored, ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frame 2)")
     other = checks.retry(columns(asking(0), retry(), asking(1, "u", "new")), upstream=upstream)
@@ -100,7 +100,9 @@ def test_a_retry_that_fails(upstream: bool) -> None:
 
 def test_the_initial_after_a_retry_goes_to_its_connection_id() -> None:
     elsewhere = columns(asking(0), retry(), asking(1, "t"))
-    assert fails(checks.retry(elsewhere), ErrorCode.RETRY_TOKEN, "(frame 3) is not sent to the Retry's connection id")
+    assert fails(
+        checks.retry(elsewhere), ErrorCode.RETRY_CONNECTION_ID, "(frame 3) is not sent to the Retry's connection id"
+    )
     assert checks.retry(elsewhere, upstream=True) is None
 
 
