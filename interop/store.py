@@ -36,6 +36,8 @@ from interop.schema.document import (
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
 LATEST = "latest"
+OUTPUT = "output.txt"
+"""Of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
 
 
 def _now() -> str:

@@ -39,7 +39,7 @@ LAYERS = (
     "analysis.path_checks",
     "analysis.network_checks",
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
-    "analysis.causes export foreign traces.reading execution.transfer",
+    "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
     "execution.resume execution.runner",
     "analysis.analyse execution.campaign doctor tables",  # phases

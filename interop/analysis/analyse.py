@@ -12,6 +12,7 @@ from interop.analysis import checks, metrics
 from interop.analysis.causes import Scene, explain, explain_tcp
 from interop.analysis.facts import facts
 from interop.analysis.functional import Observation, judge
+from interop.analysis.last_words import quote
 from interop.errors import HarnessFault
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Run, TestCase, Verdict
 from interop.traces.events import Ends
@@ -46,6 +47,8 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     has the measured loss, but no goodput.
     """
     verdict = _evidence_verdict(evidence, run.test_case)
+    if verdict is not None:
+        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory))
     if verdict is not None and verdict.outcome in (Outcome.ERROR, Outcome.UNSUPPORTED):
         return verdict, None
     try:

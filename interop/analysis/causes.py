@@ -40,7 +40,7 @@ BLOCKED_SHARE = 0.5
 SLOW_SHARE = 0.25
 """Share of the link's rate below which loss and a small window, not the link, are the bottleneck."""
 END_MARGIN = 0.5
-"""Seconds before the end of a trace in which endpoints close because we end them."""
+"""Seconds before the end of a trace, or of the transfer, from which on endpoints close because we end them."""
 MANY = 5
 """Packet numbers that a sentence names."""
 
@@ -133,7 +133,8 @@ def _closed(scene: Scene) -> Told | None:
     client = scene.ends.client
     starts = scene.start, _server_start(scene)
     for trace, start in zip((client, scene.ends.server), starts, strict=True):
-        row = first_close(trace, start + scene.end - END_MARGIN if scene.by_us else float("inf"))
+        ended = min(scene.end, scene.duration or scene.end) - END_MARGIN
+        row = first_close(trace, start + ended if scene.by_us else float("inf"))
         if row is None:
             continue
         packet = int(trace.signals.packet[row])

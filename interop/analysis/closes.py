@@ -45,14 +45,14 @@ def is_error(kind: int, code: int) -> bool:
 def first_close(trace: Trace, before: float) -> int | None:
     """The row in ``signals`` of the first CONNECTION_CLOSE, one with an error if there is one; None if there is none.
 
-    Those of the client must have come before ``before``, seconds of the trace.
+    Those that came after ``before``, seconds of the trace, count only if they are the server's and tell of an error.
     """
     signals = trace.signals
     closes = np.isin(signals.kind, (Frame.CLOSE, Frame.CLOSE_APPLICATION))
     early = trace.time[signals.packet] < before
     rows = np.flatnonzero(closes & (trace.from_server[signals.packet] | early)).tolist()
     errors = [row for row in rows if is_error(int(signals.kind[row]), int(signals.first[row]))]
-    return next(iter(errors + rows), None)
+    return next(iter(errors + [row for row in rows if early[row]]), None)
 
 
 def close_sentence(trace: Trace, row: int, start: float) -> str:

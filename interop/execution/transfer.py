@@ -22,6 +22,7 @@ from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, St
 from interop.execution.inputs import Inputs, make_inputs
 from interop.links import RunningLink, Testbed
 from interop.model import Deadline, ErrorCode, Evidence, Exit, Implementation, Role, Run
+from interop.store import OUTPUT
 from interop.units import MIB
 
 READY_TIMEOUT = 30.0
@@ -317,7 +318,7 @@ def _collect_logs(endpoints: dict[Role, Container], directory: Path, record: _Re
             notes = (f"logs cut: {fault.reason}",)
         record.notes += [f"{role}: {note}" for note in notes]
         text += [f"{role:6} | {line}" for line in plain(container.output()).splitlines()]
-    (directory / "output.txt").write_text("\n".join(text) + "\n", encoding="utf-8")
+    (directory / OUTPUT).write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
 def _keep_files(client: Container, inputs: Inputs, directory: Path, record: _Record) -> None:

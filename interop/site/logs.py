@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
+from interop.store import OUTPUT
 from interop.tables import printable, without_escapes
 
 KIB = 1024
-OUTPUT = "output.txt"
 _SUFFIXES = (".log", ".txt", ".err", ".out")
 _SECRET = "keys.log"
 _MOST_FILES = 12

@@ -108,6 +108,8 @@ def test_a_close_that_we_caused_or_that_came_when_all_was_there_is_no_cause() ->
     bye = client(3.0, signals=[(Frame.CLOSE_APPLICATION, 0, 0, "")])
     assert explain(scene(*START, *response(10), bye))[0] is Cause.ALL_ARRIVED
     assert explain(scene(*START, *response(3), bye))[0] is Cause.SERVER_STOPPED
+    late = server(3.2, signals=[(Frame.CLOSE, 0, 0, "")])
+    assert explain(scene(*START, *response(3), bye, late, duration=3.1))[0] is Cause.SERVER_STOPPED
     assert explain(scene(*START, *response(3), bye, by_us=False))[0] is Cause.CLOSED_BY_CLIENT
 
 
