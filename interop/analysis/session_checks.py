@@ -184,10 +184,11 @@ def zero_rtt_upstream(client: Trace) -> Verdict | None:
 
 
 def key_update(client: Trace, server: Trace, *, upstream: bool = False) -> Verdict | None:
-    """Whether the client updated the keys once it might, and the server followed (RFC 9001, sections 6.1 and 6.2).
+    """Whether one side updated the keys once it might, and the other followed (RFC 9001, sections 6.1 and 6.2).
 
-    It might when the handshake was confirmed: by HANDSHAKE_DONE, or an acknowledgement in a 1-RTT packet (section
-    4.1.2). Upstream looks for key phase 1 from both sides.
+    It might when the handshake was confirmed (section 4.1.2): the client by HANDSHAKE_DONE, or an acknowledgement in a
+    1-RTT packet; the server when it could send HANDSHAKE_DONE. Which of them begins does not matter. Upstream looks for
+    key phase 1 from both sides.
     """
     for trace, from_server, side in ((client, False, "client"), (server, True, "server")):
         if not _updated(trace, from_server=from_server).any():
@@ -199,15 +200,17 @@ def key_update(client: Trace, server: Trace, *, upstream: bool = False) -> Verdi
     if upstream:
         return None
     mine, theirs = (_rows(_updated(client, from_server=side)) for side in (False, True))
-    if len(theirs) and theirs[0] < mine[0]:
-        reason = f"The server, not the client, updated the keys first ({frames_of(client, theirs[:1])})."
-        return failed(ErrorCode.KEY_UPDATE_ORDER, reason)
-    done = client.signals.packet[client.signals.kind == Frame.HANDSHAKE_DONE]
-    acks = client.acks.packet[client.form[client.acks.packet] == Form.ONE_RTT]
-    confirmations = np.concatenate([each[client.from_server[each]] for each in (done, acks)])
-    if len(confirmations) and confirmations.min() < mine[0]:
+    by_server = bool(len(theirs) and theirs[0] < mine[0])
+    trace, side = (server, "server") if by_server else (client, "client")
+    first = _rows(_updated(trace, from_server=by_server))[:1]
+    confirmations = trace.signals.packet[trace.signals.kind == Frame.HANDSHAKE_DONE]
+    if not by_server:
+        acks = trace.acks.packet[trace.form[trace.acks.packet] == Form.ONE_RTT]
+        confirmations = np.concatenate([confirmations, acks])
+    confirmations = confirmations[trace.from_server[confirmations]]
+    if len(confirmations) and confirmations.min() < first[0] + by_server:
         return None
-    reason = f"The client updated the keys ({frames_of(client, mine[:1])}) before the handshake was confirmed."
+    reason = f"The {side} updated the keys ({frames_of(trace, first)}) before the handshake was confirmed."
     return failed(ErrorCode.KEY_UPDATE_ORDER, reason)
 
 
