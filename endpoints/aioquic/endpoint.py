@@ -24,6 +24,7 @@ from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite, SessionTicket
 
 TEST, IS_CLIENT = os.environ.get("TESTCASE", ""), os.environ.get("ROLE") == "client"
+UNKNOWN = [0x1A2A3A4A] * (IS_CLIENT and TEST == "versionnegotiation")
 H3, TICKETS = TEST == "http3", TEST in ("resumption", "zerortt")
 
 
@@ -101,13 +102,13 @@ async def run_client(configuration: QuicConfiguration, urls: list[str]) -> None:
     batches = [[url] for url in urls] if TEST == "multiconnect" else [urls[:1], urls[1:]] if TICKETS else [urls]
     tickets: asyncio.Queue[SessionTicket] = asyncio.Queue()
     for number, batch in enumerate(batches):
-        configuration.server_name, port = urlsplit(batch[0]).hostname, urlsplit(batch[0]).port or 443
-        own = {"create_protocol": Endpoint, "session_ticket_handler": tickets.put_nowait}
-        own["wait_connected"] = TEST != "zerortt" or number == 0
-        async with connect(configuration.server_name, port, configuration=configuration, **own) as client:
+        server, own = urlsplit(batch[0]), {"configuration": configuration, "create_protocol": Endpoint}
+        own |= {"session_ticket_handler": tickets.put_nowait, "wait_connected": TEST != "zerortt" or number == 0}
+        async with connect(server.hostname, server.port or 443, **own) as client:
             if TEST == "keyupdate":
                 client.request_key_update()
-            await client.fetch(batch)
+            if TEST != "versionnegotiation":
+                await client.fetch(batch)
             if TICKETS and number == 0:
                 configuration.session_ticket = await asyncio.wait_for(tickets.get(), timeout=10)
 
@@ -116,9 +117,8 @@ async def run_server(configuration: QuicConfiguration) -> None:
     configuration.load_cert_chain("/certs/cert.pem", "/certs/priv.key")
     tickets: dict[bytes, SessionTicket] = {}
     own = {"configuration": configuration, "create_protocol": Endpoint, "retry": TEST == "retry"}
-    own["session_ticket_fetcher"] = lambda label: tickets.pop(label, None)
     own["session_ticket_handler"] = (lambda ticket: tickets.update({ticket.ticket: ticket})) if TICKETS else None
-    await serve("::", 443, **own)
+    await serve("::", 443, session_ticket_fetcher=lambda label: tickets.pop(label, None), **own)
     await asyncio.get_running_loop().create_future()
 
 
@@ -133,8 +133,8 @@ async def main() -> None:
         cafile="/certs/ca.pem" if IS_CLIENT else None,
         cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256] if TEST == "chacha20" else None,
         congestion_control_algorithm=options.congestion_control,
-        original_version=QuicProtocolVersion.VERSION_1,  # Version 2 is offered in its own test only.
-        supported_versions=[QuicProtocolVersion.VERSION_2] * (TEST == "v2") + [QuicProtocolVersion.VERSION_1],
+        original_version=(*UNKNOWN, QuicProtocolVersion.VERSION_1)[0],  # Version 2 is offered in its own test only.
+        supported_versions=[*UNKNOWN, *[QuicProtocolVersion.VERSION_2] * (TEST == "v2"), QuicProtocolVersion.VERSION_1],
         secrets_log_file=Path(secrets).open("a") if secrets else None,  # noqa: SIM115
         quic_logger=Qlog() if os.environ.get("QLOGDIR") else None,
     )
