@@ -185,8 +185,10 @@ def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:
 
 
 def version(trace: Trace, expected: int = 1) -> Verdict | None:
-    """Whether all Initials from the server are of one QUIC version."""
-    found = Counter(trace.version[trace.from_server & (trace.form == Form.INITIAL)].tolist())
+    """Whether all Initials from the server are of one QUIC version; those that the link has corrupted do not count."""
+    initials = trace.from_server & (trace.form == Form.INITIAL)
+    whole = initials & trace.decrypted
+    found = Counter(trace.version[whole if whole.any() else initials].tolist())
     if set(found) == {expected}:
         return None
     versions = ", ".join(f"0x{number:08x}" for number in sorted(found)) or "none"

@@ -72,7 +72,7 @@ class Connection:
 
     def _guesses(self, form: Form, version: int, secrets: Secrets, from_server: bool) -> Iterator[Keys]:
         """Cipher suite and version may not be known yet, but there are few of them."""
-        secret = secrets.get(LABELS[form, from_server])
+        secret = secrets.get(LABELS.get((form, from_server), ""))
         if secret is None:
             return
         ciphers = ciphers_for(secret)

@@ -172,6 +172,8 @@ def test_handshake_count() -> None:
 
 def test_version() -> None:
     assert checks.version(columns(initial(True, "s", "c"), initial(False, "c", "s", version=5))) is None
+    corrupted = initial(True, "s", "c", version=0x68, decrypted=False)
+    assert checks.version(columns(initial(True, "s", "c"), corrupted)) is None
     other = checks.version(columns(initial(True, "s", "c"), initial(True, "s", "c", version=0x6B3343CF)))
     assert is_fault(other, Outcome.FAILED, ErrorCode.SEVERAL_VERSIONS, "0x00000001, 0x6b3343cf instead of 0x00000001")
     assert is_fault(checks.version(columns()), Outcome.FAILED, ErrorCode.WRONG_VERSION, "was none")

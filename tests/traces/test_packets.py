@@ -72,6 +72,15 @@ def test_padding_behind_the_last_packet_is_no_packet() -> None:
     assert len(dissected([(False, made.client_hello()), (True, made.server_hello() + bytes(300))])) == 2
 
 
+def test_a_packet_of_the_server_that_corruption_made_0_rtt_stays_closed() -> None:
+    made = Connection()
+    packet = made.handshake(1, PING, from_server=True)
+    corrupted = bytes([packet[0] ^ 0x30]) + packet[1:]
+    found = dissected([*greeting(made), (True, corrupted)], made.key_log)
+    assert found.form.tolist() == [Form.INITIAL, Form.INITIAL, Form.ZERO_RTT]
+    assert found.decrypted.tolist() == [True, True, False]
+
+
 def test_acknowledgements_and_signals() -> None:
     made = Connection()
     acks = bytes([0x03]) + varint(100) + varint(5) + varint(1) + varint(10) + varint(3) + varint(2)
