@@ -23,6 +23,7 @@ from interop import (
     functional_table,
     inventory,
     options,
+    packets_command,
     pictures,
     plan,
     results_command,
@@ -119,6 +120,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     site_command.add_options(command("site", _site, "make a static website of campaigns"), root)
     analyse = command("analyse", _analyse, "judge stored traces again and write their series; needs no Docker")
     analyse.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    packets_command.add_options(command("packets", _packets, "show packets that a reason names, field by field"))
     images = command("images", _images, "list, build, pull or check images")
     images.add_argument(
         "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
@@ -263,6 +265,11 @@ def _analyse(given: argparse.Namespace, _root: Path) -> int:
     from interop.analysis import reanalysis
 
     print(reanalysis.carry_out(given.directories))
+    return SUCCESS
+
+
+def _packets(given: argparse.Namespace, _root: Path) -> int:
+    print(packets_command.carry_out(given))
     return SUCCESS
 
 

@@ -28,7 +28,6 @@ from interop.model import ImageFacts, Implementation, Manifest, Outcome, Role, R
 from interop.plan import Selection
 from interop.schema.document import Record
 from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
-from interop.traces.trace import tshark_version
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AUTO_TESTBEDS = 6
@@ -139,7 +138,6 @@ class _Ours:
 @contextmanager
 def _ours(settings: Settings, say: Callable[[str], None]) -> Iterator[_Ours]:
     """A daemon without leftovers, locked and watched over by a reaper."""
-    tshark_version()
     campaign_id = secrets.token_hex(4)
     daemon = Daemon(settings.url, campaign_id)
     with exclusive(daemon.id, f"campaign {campaign_id}"), watched_over(settings.url, campaign_id):

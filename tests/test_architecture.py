@@ -31,7 +31,7 @@ LAYERS = (
         "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
         "links.simulator plan execution.reaper"
     ),
-    "traces.tcp traces.trace",  # verbs
+    "traces.tcp traces.trace traces.tshark",  # verbs
     (
         "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
         "analysis.session_checks"
@@ -52,7 +52,7 @@ LAYERS = (
     "site.cell_pages site.report_pages",
     "site.publish",
     "results_command",
-    "images_command site_command",
+    "images_command packets_command site_command",
     "cli",
 )
 # A library -> the only module of the core that imports it.
@@ -63,9 +63,9 @@ ONLY_IMPORTER = {
     "prettytable": "tables",
     "termcolor": "tables",
     "pyarrow": "traces.series",
-    "pyshark": "traces.trace",
+    "pyshark": "traces.tshark",
 }
-TSHARK_CALLER = "traces.trace"
+TSHARK_CALLER = "traces.tshark"
 SPEAKER = "cli"  # the only module that prints and exits
 NEVER = ("plots", "testcases", "tests", "run", "matplotlib", "seaborn")  # what the core does not know
 PLOTTED = {
@@ -236,13 +236,13 @@ DOC = '"""A module."""\n'
         ("execution.campaign", "import docker.errors", "only execution.daemon imports docker"),
         ("cli", "from prettytable import PrettyTable", "only tables imports prettytable"),
         ("cli", "from termcolor import colored", "only tables imports termcolor"),
-        ("analysis.analyse", "import pyshark", "only traces.trace imports pyshark"),
+        ("analysis.analyse", "import pyshark", "only traces.tshark imports pyshark"),
         (
             "analysis.analyse",
             "import subprocess\nsubprocess.run(['tshark', '-r', 'x'])",
-            "only traces.trace calls tshark",
+            "only traces.tshark calls tshark",
         ),
-        ("doctor", "import shutil\nshutil.which('tshark')", "only traces.trace calls tshark"),
+        ("doctor", "import shutil\nshutil.which('tshark')", "only traces.tshark calls tshark"),
         ("site.pages", "from plots import table", "knows nothing of plots"),
         ("cli", "import testcases.functional", "knows nothing of testcases"),
         ("execution.campaign", "print('hello')", "only cli prints and exits"),
@@ -266,7 +266,7 @@ def test_checker_catches_a_missing_docstring() -> None:
         ("plan", "from interop.model import Run\nfrom interop.names import quoted\nimport re"),
         ("links.ns3", "from interop.links import Testbed\nfrom ..execution.daemon import Daemon"),
         ("documents", "import yaml"),
-        ("doctor", "from interop.traces.trace import tshark_version\nFinding('tshark')"),
+        ("doctor", "from interop.traces.tshark import tshark_version\nFinding('tshark')"),
         ("cli", "import sys\nprint(1)\nsys.exit(0)"),
     ],
 )

@@ -1,73 +1,27 @@
-"""Reads a trace in one pass into columns, with the secrets of its key logs; asks tshark where columns do not suffice.
-
-The only caller of tshark and importer of pyshark; tshark 4.0 and 4.4 are to be had in Debian 12 and 13.
-"""
+"""Reads a trace in one pass into columns, with the secrets of its key logs."""
 
 from __future__ import annotations
 
 import os
 import re
-import resource
-import shutil
-import signal
-import subprocess
-import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from threading import Timer
-from typing import IO, Any
 
-from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet
-
-from interop.errors import HarnessFault, MachineError
+from interop.errors import HarnessFault
 from interop.model import ErrorCode
-from interop.traces.columns import QUIC_PORT, Trace
+from interop.traces.columns import Trace
 from interop.traces.network import UDP, segment
 from interop.traces.packets import Dissector
 from interop.traces.records import BrokenError, records
 
-TIMEOUT = 120.0
-"""Seconds that tshark may take for one trace."""
-MEMORY_LIMIT = 2 * 1024**3
-"""Address space of tshark, bytes."""
-ANSWER_LIMIT = 64 * 1024 * 1024
-"""Bytes of tshark's answer that ``deep_look`` reads."""
 KEY_LOG_LIMIT = 4 * 1024 * 1024
 """Bytes of each key log that are read."""
 READ_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """Neither follows a link nor waits for the other end of a pipe."""
 KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} (?:[0-9a-fA-F]{64}|[0-9a-fA-F]{96})")
 """A line of a key log (draft-ietf-tls-keylogfile)."""
-
-SETTINGS = ("-d", f"udp.port=={QUIC_PORT},quic", "--disable-protocol", "http3")
-"""QUIC on the server's port, whatever the first packet looks like; HTTP/3 costs time and is not looked at."""
-
-
-# ---- tshark ---------------------------------------------------------------------------------
-
-
-def tshark_path() -> str:
-    """Where tshark is; raises MachineError with the remedy if there is none."""
-    found = shutil.which("tshark")
-    if found is None:
-        raise MachineError("tshark is not installed, so no trace can be read: apt-get install tshark")
-    return found
-
-
-def tshark_version() -> str:
-    """``4.0.17``; raises MachineError if there is no tshark or it does not answer."""
-    try:
-        answer = subprocess.run(
-            [tshark_path(), "--version"], capture_output=True, text=True, timeout=30, check=False, errors="replace"
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MachineError(f"tshark does not tell its version: {error}") from error
-    found = re.search(r"TShark.*?(\d+\.\d+\.\d+)", answer.stdout)
-    if found is None:
-        raise MachineError(f"tshark does not tell its version; it ended with status {answer.returncode}.")
-    return found[1]
 
 
 def key_lines(*key_logs: Path) -> tuple[str, ...]:
@@ -86,75 +40,6 @@ def key_lines(*key_logs: Path) -> tuple[str, ...]:
     return tuple(line.decode("ascii") for line in lines)
 
 
-def _fault(path: Path, reason: str) -> HarnessFault:
-    return HarnessFault(ErrorCode.ANALYSIS_FAILED, f"{path.name} could not be read: {reason}")
-
-
-@contextmanager
-def _workplace(keys: Iterable[str]) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A key log and an environment in which no personal setting changes what tshark does."""
-    with tempfile.TemporaryDirectory(prefix="trace-") as name:
-        key_log = Path(name, "keys.log")
-        key_log.write_text("".join(f"{line}\n" for line in keys), encoding="ascii")
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": name, "LC_ALL": "C", "TZ": "UTC"}
-        yield key_log, environment | {"WIRESHARK_CONFIG_DIR": name, "XDG_CONFIG_HOME": name}
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process group, which cannot have been given to others before it was waited for."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextmanager
-def _output(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]) -> Iterator[IO[bytes]]:
-    """What tshark writes, while it comes; raises HarnessFault on any sign that it is not all."""
-    expired: list[bool] = []
-    with _workplace(keys) as (key_log, environment), tempfile.TemporaryFile() as errors:
-        source = ["-n", "-r", str(path.absolute()), "-o", f"tls.keylog_file:{key_log}"]
-        command = [tshark_path(), *source, *SETTINGS, *form]
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-            env=environment, start_new_session=True, bufsize=1 << 18,
-        )  # fmt: skip
-
-        def expire() -> None:
-            if process.returncode is None:
-                expired.append(True)
-                _kill(process)
-
-        timer = Timer(timeout, expire)
-        timer.start()
-        try:
-            with suppress(ProcessLookupError):
-                resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-            assert process.stdout is not None
-            yield process.stdout
-            process.stdout.close()
-            status = process.wait()
-        finally:
-            timer.cancel()
-            if process.returncode is None:
-                _kill(process)
-                process.wait()
-        _judge(path, status, bool(expired), timeout, errors)
-
-
-def _judge(path: Path, status: int, expired: bool, timeout: float, errors: IO[bytes]) -> None:
-    if expired:
-        raise _fault(path, f"tshark had not finished after {timeout:g} s.")
-    if status:
-        errors.seek(0)
-        said = errors.read(4000).decode("utf-8", "replace").strip().splitlines()
-        own = [line for line in said if line.startswith("tshark:")] or said[-1:] or ["it said nothing."]
-        last = "".join(c for c in own[0] if c.isprintable())[:200].rstrip(".") + "."
-        ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        raise _fault(path, f"tshark {ended}: {last}")
-
-
-# ---- reading --------------------------------------------------------------------------------
-
-
 def read(path: Path, keys: Iterable[str] = ()) -> Trace:
     """All QUIC packets of a trace, decrypted with the lines of a key log as far as they fit.
 
@@ -167,7 +52,8 @@ def read(path: Path, keys: Iterable[str] = ()) -> Trace:
             if found is not None and found.protocol == UDP:
                 dissector.add(record.time, number, found)
     except BrokenError as broken:
-        raise _fault(path, broken.reason) from broken
+        reason = f"{path.name} could not be read: {broken.reason}"
+        raise HarnessFault(ErrorCode.ANALYSIS_FAILED, reason) from broken
     return dissector.trace()
 
 
@@ -178,34 +64,3 @@ def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, bytes]]:
         label, random, secret = line.split()
         found[bytes.fromhex(random)][label] = bytes.fromhex(secret)
     return dict(found)
-
-
-def deep_look(
-    path: Path, keys: Iterable[str], frames: Sequence[int], timeout: float = TIMEOUT
-) -> dict[int, dict[str, tuple[str, ...]]]:
-    """Every QUIC field of a few captured frames (``Trace.frame``), by frame number and field name.
-
-    For what the columns do not hold. tshark is run by us, since pyshark's own way to run it hides errors and leaves
-    processes behind (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
-    Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, MachineError if there is no tshark.
-    """
-    chosen = ", ".join(map(str, frames))
-    if not chosen:
-        return {}
-    try:
-        with _output(path, keys, timeout, ["-T", "pdml", "-Y", f"frame.number in {{{chosen}}}"]) as stream:
-            pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
-        packets = [packet_from_xml_packet(piece) for piece in pieces]
-        return {int(packet.number): _quic_fields(packet) for packet in packets}
-    except (ValueError, SyntaxError, LookupError, OSError) as error:
-        raise _fault(path, f"tshark's output makes no sense: {error}.") from error
-
-
-def _quic_fields(packet: Any) -> dict[str, tuple[str, ...]]:
-    """All values of the QUIC layers of pyshark's packet."""
-    values: defaultdict[str, list[str]] = defaultdict(list)
-    for layer in packet.layers:
-        if layer.layer_name == "quic":
-            for name, container in layer._all_fields.items():
-                values[name].extend(str(one.show) for one in container.all_fields)
-    return {name: tuple(found) for name, found in values.items()}
