@@ -23,6 +23,8 @@ _PAGES = (
     ("Method", "method"),
     ("Data", "data"),
 )
+_MOST_NAMED = 8
+"""Test cases that a list of campaigns names."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Listed:
     started: Any
     share: str
     """Of the runs that succeeded."""
+    tests: str
+    """Abbreviations of its test cases, ``23 tests`` if there are many."""
+    size: str
+    """``6 × 6``: servers and clients."""
 
 
 class Put(NamedTuple):
@@ -90,7 +96,11 @@ def listed(campaign: Campaign) -> Listed:
     """A campaign as lists show it."""
     done = len(campaign.results.results)
     share = percent(campaign.count(Outcome.SUCCEEDED) / done) if done else "nothing"
-    return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share)
+    manifest = campaign.results.manifest
+    short = [case.abbreviation for case in manifest.test_cases]
+    tests = " ".join(short) if len(short) <= _MOST_NAMED else f"{len(short)} test cases"
+    size = f"{len(manifest.servers)} × {len(manifest.clients)}"
+    return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share, tests, size)
 
 
 def write(site: Site, campaign: Campaign, *, newest: bool) -> None:
@@ -109,6 +119,7 @@ def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
     manifest = campaign.results.manifest
     values: dict[str, Any] = {
         "campaigns": [listed(each) for each in site.campaigns[:60]],
+        "listing": listed(campaign),
         "matrices": [overview.matrix(campaign, case) for case in shown],
         "tests": overview.tests(campaign),
         "further": [
@@ -120,6 +131,8 @@ def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
             for each in further
         ],
         "about": overview.about(campaign),
+        "legend": overview.legend(campaign),
+        "hosts": _hosts(campaign),
         "servers": manifest.servers,
         "done": len(campaign.results.results),
         "left": campaign.seconds_left(),

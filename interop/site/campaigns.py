@@ -57,6 +57,11 @@ class Campaign:
         """UTC; None while it runs, or after it was cut short."""
         return moment(self.results.finished or "")
 
+    @property
+    def took(self) -> float:
+        """Seconds from beginning to end, 0 if either is not known."""
+        return (self.finished - self.started).total_seconds() if self.finished and self.started else 0.0
+
     def count(self, outcome: Outcome) -> int:
         """How many runs ended so."""
         return sum(result.verdict.outcome is outcome for result in self.results.results)

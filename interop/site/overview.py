@@ -6,11 +6,12 @@ matrix of the tests on the start page.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from interop.model import TestCase
+from interop.model import Outcome, TestCase
 from interop.schema.summary import Cell, figures
 from interop.site import address
 from interop.site.campaigns import Campaign
@@ -64,7 +65,10 @@ class Tests:
     """Clients by servers, all test cases of a pair in one cell."""
 
     cases: tuple[TestCase, ...]
-    rows: tuple[Any, ...]
+    rows: tuple[TestRow, ...]
+    totals: tuple[str, ...]
+    """``12 of 14`` per server: tests that succeeded, of those that say something."""
+    total: str
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class TestRow:
 
     client: str
     cells: tuple[TestPlace, ...]
+    total: str
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def _place(campaign: Campaign, server: str, client: str, case: TestCase, cell: C
 
 def _mean(cells: Iterable[Cell | None]) -> str:
     spread = figures([cell.efficiency.mean for cell in cells if cell is not None and cell.efficiency is not None])
-    return percent(spread.mean) if spread else ""
+    return percent(spread.mean) if spread else "–"
 
 
 def tests(campaign: Campaign) -> Tests | None:
@@ -128,22 +133,55 @@ def tests(campaign: Campaign) -> Tests | None:
     if not cases:
         return None
     manifest = campaign.results.manifest
-    rows = tuple(
-        TestRow(client, tuple(_test_place(campaign, server, client, cases) for server in manifest.servers))
+    grid = [
+        [[campaign.cells.get((server, client, case.name)) for case in cases] for server in manifest.servers]
         for client in manifest.clients
+    ]
+    rows = tuple(
+        TestRow(
+            client,
+            tuple(
+                _test_place(campaign, server, client, cases, cells)
+                for server, cells in zip(manifest.servers, row, strict=True)
+            ),
+            _share(row),
+        )
+        for client, row in zip(manifest.clients, grid, strict=True)
     )
-    return Tests(cases, rows)
+    totals = tuple(_share(column) for column in zip(*grid, strict=True))
+    return Tests(cases, rows, totals, _share(cells for row in grid for cells in row))
 
 
-def _test_place(campaign: Campaign, server: str, client: str, cases: Sequence[TestCase]) -> TestPlace:
+def _share(pairs: Iterable[Sequence[Cell | None]]) -> str:
+    told = [
+        cell for cells in pairs for cell in cells if cell is not None and cell.succeeded + cell.failed + cell.timeout
+    ]
+    good = sum(state(cell).key == Outcome.SUCCEEDED for cell in told)
+    return f"{good} of {len(told)}" if told else "–"
+
+
+def _test_place(
+    campaign: Campaign, server: str, client: str, cases: Sequence[TestCase], cells: Sequence[Cell | None]
+) -> TestPlace:
     groups: dict[str, list[str]] = {}
-    for case in cases:
-        cell = campaign.cells.get((server, client, case.name))
+    for case, cell in zip(cases, cells, strict=True):
         groups.setdefault(state(cell).key if cell else MISSING, []).append(case.abbreviation)
     if groups.keys() == {MISSING}:
         return TestPlace("", ())
     ordered = tuple(Group(BY_KEY[each.key], " ".join(groups[each.key])) for each in STATES if each.key in groups)
     return TestPlace(f"{address.pair(campaign.results.manifest, server, client)}/index.html", ordered)
+
+
+def legend(campaign: Campaign) -> list[tuple[State, int]]:
+    """Each state and how many cells of the campaign are in it; a cell is a pair in one test case."""
+    manifest = campaign.results.manifest
+    counts = Counter(
+        state(cell).key if (cell := campaign.cells.get((server, client, case.name))) else MISSING
+        for server in manifest.servers
+        for client in manifest.clients
+        for case in manifest.test_cases
+    )
+    return [(each, counts[each.key]) for each in STATES]
 
 
 def about(campaign: Campaign) -> dict[str, Any]:

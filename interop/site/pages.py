@@ -46,6 +46,7 @@ class Renderer:
             mbit=goodput,
             percent=percent,
             seconds=seconds,
+            duration=duration,
             metric=number,
             link=link_in_words,
             glyph=glyph,
@@ -86,6 +87,14 @@ def glyph(outcome: Outcome | str) -> State:
 def day(moment: datetime | None) -> str:
     """``2026-11-21 06:00 UTC``; a dash for none."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "–"
+
+
+def duration(time: float) -> str:
+    """``754.0`` s -> ``"13 min"``, ``7300.0`` s -> ``"2 h 2 min"``; a dash for nothing."""
+    if time < 100:
+        return f"{time:.0f} s" if time > 0 else "–"
+    hours, minutes = divmod(round(time / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def web_address(text: str) -> str:

@@ -63,6 +63,14 @@ def start(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=PROGRAM, args=OPTIONS)
 
 
+def choose(page: Page, name: str) -> None:
+    """Open the filter that has the choice ``name``, and click it."""
+    menu = page.locator("#filters details", has=page.locator(f"button[value={name}]")).first
+    if menu.get_attribute("open") is None:
+        menu.locator("summary").click()
+    menu.locator(f"button[value={name}]").click()
+
+
 @contextmanager
 def watched(
     browser: Browser, width: int = 1280, scheme: Literal["light", "dark"] = "light", *, ratio: float = 1

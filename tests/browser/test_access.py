@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.chromium import Site, Watched, watched
+from tests.browser.chromium import Site, Watched, choose, watched
 
 pytestmark = pytest.mark.browser
 
@@ -66,7 +66,7 @@ def test_pages_work_from_a_file(browser: Browser, site: Site) -> None:
     page = context.new_page()
     page.goto((site.directory / "index.html").as_uri())
     assert page.evaluate("getComputedStyle(document.querySelector('.matrix td')).textAlign") == "center"
-    page.click("#filters button[value=quiche]")
+    choose(page, "quiche")
     assert "client=quiche" in page.url
     page.click(".matrix td:not(.off) a >> visible=true")
     assert re.search(r"/p/.*/index\.html$", page.url)

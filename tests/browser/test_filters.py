@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.chromium import Site, Watched, watched
+from tests.browser.chromium import Site, Watched, choose, watched
 
 pytestmark = pytest.mark.browser
 
@@ -81,20 +81,32 @@ def test_what_is_shown_is_what_was_asked_for(start: Watched, site: Site, query: 
 
 def test_show_all_and_copy(start: Watched) -> None:
     page = start.page
-    page.click("#filters button[value=timeout]")
+    choose(page, "timeout")
     assert page.evaluate(STATE)["shown"] == 1
     page.click("#all")
     assert page.evaluate(STATE)["shown"] == 6
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.click("#filters button[value=failed]")
+    choose(page, "failed")
     page.click("#copy")
     expect(page.locator("#told")).to_contain_text("clipboard")
     assert page.evaluate("navigator.clipboard.readText()") == page.url
 
 
+def test_a_menu_tells_what_is_chosen_and_closes(start: Watched) -> None:
+    page = start.page
+    choose(page, "timeout")
+    menu = page.locator("#filters details", has=page.locator("button[value=timeout]"))
+    expect(menu.locator("summary")).to_have_text("Outcome: timeout")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    menu.locator("summary").click()
+    page.click("h1")
+    expect(menu).not_to_have_attribute("open", "")
+
+
 def test_another_campaign_keeps_the_filters(start: Watched) -> None:
     page = start.page
-    page.click("#filters button[value=sat]")
+    choose(page, "sat")
     page.select_option("#campaigns", index=1)
     page.wait_for_url("**/runs/2026-11-20*/**")
     assert "test=sat" in page.url

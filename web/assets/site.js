@@ -58,7 +58,7 @@
     test: table.closest("section").dataset.test, rows: [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1)),
   }));
   const tests = document.querySelector("table.tests");
-  const pairs = tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1).map((cell) => ({
+  const pairs = tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1).map((cell) => ({
     link: cell.firstElementChild,
     groups: [...cell.querySelectorAll("i")].map((group) => [group.className, group.textContent.split(" ").slice(1)]),
   }))) : [];
@@ -70,7 +70,7 @@
   const controls = [...new Set(Object.values(about.cc))].sort();
   const GROUPS = [
     ["client", "Client", clients], ["server", "Server", servers], ["test", "Test case", cases],
-    ["outcome", "Outcome", Object.keys(about.states)], ["cc", "Congestion control of the server", controls],
+    ["outcome", "Outcome", Object.keys(about.states)], ["cc", "Congestion control", controls],
   ];
 
   // ---- state <-> address ----
@@ -92,7 +92,6 @@
   const sheet = new CSSStyleSheet();
   const pointed = new CSSStyleSheet();
   document.adoptedStyleSheets = [sheet, pointed];
-  const told = byId("told");
   const abbreviated = Object.fromEntries(Object.entries(about.tests).map(([short, name]) => [name, short]));
 
   const apply = (state) => {
@@ -135,8 +134,15 @@
     for (const button of filters.querySelectorAll("button[data-key]")) {
       button.setAttribute("aria-pressed", String(state[button.dataset.key].includes(button.value)));
     }
+    for (const [key, title, summary] of menus) {
+      const some = state[key].slice(0, 2).map((name) => (key === "outcome" ? about.states[name][1] : name)).join(", ");
+      summary.textContent = some ? `${title}: ${some}${state[key].length > 2 ? ` + ${state[key].length - 2}` : ""}` : title;
+      summary.classList.toggle("set", Boolean(some));
+    }
     if (search !== document.activeElement || search.value.trim() !== state.q) search.value = state.q;
-    told.textContent = write(state).includes("?") ? `${count} cells match.` : "";
+    const filtered = write(state).includes("?");
+    told.textContent = filtered ? `${count} ${count === 1 ? "cell matches" : "cells match"}` : "";
+    all.hidden = !filtered;
   };
 
   // ---- controls ----
@@ -148,22 +154,33 @@
     history[instead ? "replaceState" : "pushState"](null, "", write(state));
     apply(state);
   };
+  const menus = [];
   for (const [key, title, known] of GROUPS) {
     if (known.length < 2) continue;
-    const row = make("div", "", { role: "group", "aria-label": title });
-    const group = make("span", "", { class: "choices" });
-    row.append(make("span", title, { class: "name" }), group);
+    const menu = make("details", "", { name: "filter" });
+    const summary = make("summary", title);
+    const choices = make("div", "", { class: "choices", role: "group", "aria-label": title });
     for (const name of known) {
       const text = key === "outcome" ? `${about.states[name][0]} ${about.states[name][1]}` : name;
       const button = make("button", text, { type: "button", "aria-pressed": "false", "data-key": key });
       button.value = name;
-      group.append(button);
+      choices.append(button);
     }
-    filters.append(row);
+    menu.append(summary, choices);
+    menus.push([key, title, summary]);
+    filters.append(menu);
   }
-  const last = make("div", "");
-  last.append(make("span", "Text", { class: "name" }), search, make("button", "Show all", { type: "button", id: "all" }));
-  filters.append(last);
+  const all = make("button", "Show all", { type: "button", id: "all" });
+  const told = make("span", "", { id: "told", role: "status" });
+  const copy = make("button", "Copy link to this view", { type: "button", id: "copy" });
+  all.hidden = true;
+  filters.append(search, all, told, copy);
+  const close = () => { for (const menu of filters.querySelectorAll("details[open]")) menu.open = false; };
+  addEventListener("click", ({ target }) => { if (!target.closest("#filters details")) close(); });
+  filters.addEventListener("keydown", ({ key, target }) => {
+    const menu = key === "Escape" && target.closest("details[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
   filters.addEventListener("click", ({ target }) => {
     if (target.id === "all") change({ q: "", client: [], server: [], test: [], outcome: [], cc: [] });
     if (!target.dataset.key) return;
@@ -181,14 +198,10 @@
   });
   addEventListener("popstate", () => { state = read(); apply(state); });
   filters.hidden = false;
-  filters.open = innerWidth > 640 || Boolean(location.search);
-
-  const copy = byId("copy");
-  copy.hidden = false;
   copy.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(location.href);
-      told.textContent = "The link is in the clipboard.";
+      told.textContent = "The link is in the clipboard";
     } catch (refused) {
       told.textContent = `The clipboard cannot be used here; the link: ${location.href}`;
     }
