@@ -32,6 +32,8 @@ from interop.store import Journal, given_campaign_directory, load, new_campaign_
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AUTO_TESTBEDS = 6
 """Most that share a machine which is to find out itself how many fit."""
+SERVED_RATE = 80e6
+"""Bit/s of links side by side that the real-time budget of one CPU serves."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def _fault_of(
         finished += 1
         done(result, finished)
 
-    testbeds = settings.testbeds or AUTO_TESTBEDS
+    testbeds = settings.testbeds or fitting_testbeds(rest.runs)
     meter = Meter()
     conditions = Conditions(
         daemon=ours.daemon,
@@ -207,6 +209,16 @@ def _fault_of(
     except (MachineError, HarnessFault) as error:
         return str(error)
     return ""
+
+
+def fitting_testbeds(runs: Sequence[Run]) -> int:
+    """How many testbeds may stand side by side so that the simulator of each has the time for its link.
+
+    Simulators share the real-time budget of one CPU (where the kernel has real-time groups), of which a link of
+    20 Mbit/s was measured to need a fifth.
+    """
+    fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
+    return max(1, min(AUTO_TESTBEDS, int(SERVED_RATE / fastest)))
 
 
 def _roles(plan: Sequence[Run], known: Collection[tuple[str, Role]]) -> dict[str, tuple[Implementation, set[Role]]]:

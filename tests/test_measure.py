@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from interop.errors import InputError, MachineError
 from interop.execution.daemon import ContainerSpec
 from interop.images import Policy
 from interop.measure import Finished, Settings, measure
-from interop.model import Outcome, Role, RunResult
+from interop.model import Outcome, Role, Run, RunResult
 from interop.plan import Selection, make_plan
 from tests.fakes import CASE, FakeEngine, connect, end_with, endpoint, implementation, install, judge, only_as
 
@@ -116,3 +117,13 @@ def test_paths_are_shown_as_seen_from_here() -> None:
         os.chdir(ROOT)
         assert module._shown(ROOT / "results") == Path("results")
         assert module._shown(Path("/elsewhere")) == Path("/elsewhere")
+
+
+@pytest.mark.parametrize(("rate", "testbeds"), [(2e6, 6), (10e6, 6), (20e6, 4), (50e6, 1), (250e6, 1)])
+def test_fewer_fast_links_stand_side_by_side(rate: float, testbeds: int) -> None:
+    link = replace(CASE.link, forward_rate=rate)
+    one = implementation("good")
+    slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
+    assert module.fitting_testbeds([fast]) == testbeds
+    assert module.fitting_testbeds([fast, slow]) == min(testbeds, module.fitting_testbeds([slow]))
+    assert module.fitting_testbeds([]) == 1

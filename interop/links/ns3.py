@@ -159,7 +159,7 @@ MEMLOCK = 64 * MIB
 def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
     """Try once what some daemons refuse, so that no run has to.
 
-    The simulators of ``testbeds`` share the budget: on average each gets a part, in a burst as much as one alone.
+    The simulators of ``testbeds`` share the budget; a short period keeps the wait short of one that needs more.
     """
 
     def works(command: tuple[str, ...], **options: Any) -> bool:
@@ -167,7 +167,7 @@ def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
 
     chrt, nice = ("chrt", "--fifo", "1", "true"), ("SYS_NICE",)
     whole = Realtime()
-    budget = Realtime(whole.runtime, whole.period * testbeds)
+    budget = Realtime(whole.runtime // testbeds, whole.period)
     with_budget = works(chrt, capabilities=nice, realtime=budget)
     return Abilities(
         # without real-time groups (cgroup v2, or a kernel without them) the capability alone is enough
