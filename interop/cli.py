@@ -9,11 +9,11 @@ import argparse
 import io
 import logging
 import os
-import secrets
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from interop import (
     tables,
 )
 from interop.errors import HarnessFault, InputError, UserError
-from interop.model import Outcome, ResultSet, Rules, Run, RunResult
+from interop.model import Outcome, ResultSet, Run, RunResult
 from interop.names import printable
 from interop.parser import Parser
 from interop.progress import Progress
@@ -39,7 +39,9 @@ from interop.progress import Progress
 if TYPE_CHECKING:
     from interop.measure import Finished
 
-SUCCESS, FAILURE, MACHINE = 0, 1, 3
+SUCCESS, FAILURE, MACHINE, EARLY = 0, 1, 3, 4
+TELLING = 3
+"""Campaigns that are asked how long runs take."""
 EXAMPLES = """\
 examples:
   run.py -s quic-go -c aioquic -t sat        one server, one client, one link (options: run.py run --help)
@@ -50,7 +52,8 @@ examples:
 """
 STATUSES = """\
 exit status: 0 all runs succeeded or are unsupported; 1 some failed; 2 wrong option or file, nothing was started;
-3 the machine lacks something, or a run ended by a fault of ours; 75 another campaign is under way; 128+n signal n"""
+3 the machine lacks something, or a run ended by a fault of ours; 4 time was up before all runs were made;
+75 another campaign is under way; 128+n signal n"""
 
 
 def main(root: Path, arguments: Sequence[str] | None = None, draw: pictures.Draw | None = None) -> int:
@@ -106,7 +109,10 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     options.add_selection(run)
     options.add_execution(run)
     options.add_resume(command("resume", _resume, "continue a campaign exactly as it began"))
-    options.add_selection(command("plan", _plan, "show what would be run, in order, and touch nothing"))
+    plans = command("plan", _plan, "show what would be run, in order, how long it takes, and touch nothing")
+    options.add_selection(plans)
+    options.add_schedule(plans)
+    plans.add_argument("--resume", type=Path, metavar="DIR", help="show what is left of that campaign instead")
     listing = command("list", _list, "show what can be named: test cases, implementations")
     listing.add_argument("what", nargs="?", choices=("tests", "implementations"), help="one of them only")
     show = command("show", _show, "show the matrices of a campaign again")
@@ -134,33 +140,10 @@ def _parser(root: Path) -> argparse.ArgumentParser:
 # ---- commands -------------------------------------------------------------------------------
 
 
-def _select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
-    selection = plan.choose(
-        inventory.load_implementations(root / "implementations.json"),
-        inventory.load_known_test_cases(root / "testcases"),
-        inventory.load_test_cases,
-        servers=given.server,
-        clients=given.client,
-        tests=given.test,
-        images=given.replace,
-    )
-    seed = secrets.randbelow(2**31) if given.seed is None else given.seed
-    runs = plan.make_plan(
-        selection.servers,
-        selection.clients,
-        selection.test_cases,
-        repetitions=given.repetitions,
-        timeout=given.timeout,
-        rules=Rules.UPSTREAM if given.strict_upstream else Rules.STANDARD,
-        seed=seed,
-    )
-    return selection, runs, seed
-
-
 def _run(given: argparse.Namespace, root: Path) -> int:
-    from interop import images, measure
+    from interop import images, measure, planning
 
-    selection, runs, seed = _select(given, root)
+    selection, runs, seed = planning.select(given, root)
     if given.json:
         _check_target(given.json)
     settings = measure.Settings(
@@ -175,10 +158,14 @@ def _run(given: argparse.Namespace, root: Path) -> int:
         qlog=not given.no_qlog,
         keep_files=given.save_files,
         testbeds=given.parallel,
+        shuffle=given.shuffle,
+        shard=given.shard or "",
+        limits=options.limits(given, os.environ),
+        past=_past(root),
     )
     if lost := plan.left_out(selection.servers, selection.clients):
         _say(lost)
-    return _conclude(measure.measure(selection, runs, settings, _say, _telling(runs)), given)
+    return _conclude(measure.measure(selection, runs, settings, _say, _telling(runs, settings.past)), given)
 
 
 def _resume(given: argparse.Namespace, root: Path) -> int:
@@ -187,14 +174,24 @@ def _resume(given: argparse.Namespace, root: Path) -> int:
     if given.json:
         _check_target(given.json)
     local = images.Policy.LOCAL
-    settings = measure.Settings(_daemon_url(), root, root / "results", None, local, 0, (), testbeds=given.parallel)
+    limits, past = options.limits(given, os.environ), _past(root)
+    settings = measure.Settings(
+        _daemon_url(), root, root / "results", None, local, 0, (), testbeds=given.parallel, limits=limits, past=past
+    )
     retry = [Outcome(word) for word in given.retry]
-    return _conclude(measure.resume(given.directory, retry, settings, _say, _telling), given)
+    return _conclude(measure.resume(given.directory, retry, settings, _say, partial(_telling, past=past)), given)
 
 
-def _telling(runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+def _past(root: Path) -> tuple[ResultSet, ...]:
+    """Campaigns that tell how long runs take."""
+    from interop import store
+
+    return store.newest(root / "results", TELLING)
+
+
+def _telling(runs: Sequence[Run], past: Sequence[ResultSet] = ()) -> Callable[[RunResult, int], None]:
     """What tells of each result of ``runs``."""
-    progress = Progress(runs)
+    progress = Progress(runs, past)
     return lambda result, finished: _say(progress.line(result, finished))
 
 
@@ -213,14 +210,21 @@ def _conclude(finished: Finished, given: argparse.Namespace) -> int:
     if finished.fault:
         _say(f"{finished.fault}\n{have}; {more}")
         return MACHINE
+    if finished.early:
+        _say(f"{finished.early}\n{have}; {more}")
+        return EARLY
     return _status(results)
 
 
 def _plan(given: argparse.Namespace, root: Path) -> int:
-    selection, runs, _ = _select(given, root)
+    from interop import outlook, planning
+
+    runs, lost = planning.planned(given, root)
     print(tables.plan(runs))
-    if lost := plan.left_out(selection.servers, selection.clients):
+    if lost:
         print(lost)
+    limits = options.limits(given, os.environ)
+    print(outlook.tell(outlook.Request(_daemon_url(), root, limits, _past(root), given.parallel), runs))
     return SUCCESS
 
 

@@ -87,6 +87,8 @@ ERROR_CODES: Mapping[ErrorCode, str | None] = {
     ErrorCode.PATH_RESPONSE_MISSING: "MISSING_PATH_RESPONSE",
     ErrorCode.CONNECTION_ID_REUSED: "REUSING_OLD_DCID",
     ErrorCode.IPV4_USED: "IPV4_PACKETS_IN_TRACE",
+    ErrorCode.BREAKER: "UNKNOWN_ERROR",
+    ErrorCode.BUDGET: "UNKNOWN_ERROR",
     ErrorCode.TRACE_EMPTY: "BROKEN_PCAP",
     ErrorCode.TRACE_TRUNCATED: "BROKEN_PCAP",
     ErrorCode.TRACE_CORRUPT: "BROKEN_PCAP",
@@ -196,7 +198,7 @@ def _cells(result_set: ResultSet) -> _Cells:
     manifest = result_set.manifest
     groups: dict[tuple[str, str, str], dict[int, RunResult]] = {}
     for result in result_set.results:
-        if result.verdict.code is not ErrorCode.NOT_COMPLIANT:
+        if result.verdict.code is not ErrorCode.NOT_COMPLIANT and result.verdict.outcome is not Outcome.SKIPPED:
             groups.setdefault((result.client, result.server, result.test_case), {})[result.repetition] = result
     return [
         [

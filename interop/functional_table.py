@@ -8,6 +8,7 @@ from interop.model import Outcome, ResultSet, Rules, RunResult
 from interop.tables import Text, draw, printable
 
 MARKS = {
+    Outcome.SKIPPED: Text("»"),
     Outcome.ERROR: Text("!", "magenta"),
     Outcome.UNSUPPORTED: Text("–"),
     Outcome.FAILED: Text("×", "red"),
@@ -15,7 +16,7 @@ MARKS = {
     Outcome.SUCCEEDED: Text("✓", "green"),
 }
 LEGEND = (
-    "✓ passed, × failed, T timeout, – unsupported by one of the two, ! error of ours, · not run.",
+    "✓ passed, × failed, T timeout, – unsupported by one of the two, ! error of ours, » skipped, · not run.",
     "2/3: passed in 2 of 3 repetitions.",
     "passed: of the runs that say something about the pair, without those that one of the two does not support.",
 )
@@ -62,7 +63,7 @@ def _mark(results: Sequence[RunResult]) -> Text:
 def _passed(results: Iterable[RunResult]) -> str:
     """``15/17``; empty if nothing says anything about the pair."""
     outcomes = [result.verdict.outcome for result in results]
-    telling = [each for each in outcomes if each not in (Outcome.UNSUPPORTED, Outcome.ERROR)]
+    telling = [each for each in outcomes if each not in (Outcome.UNSUPPORTED, Outcome.ERROR, Outcome.SKIPPED)]
     return f"{telling.count(Outcome.SUCCEEDED)}/{len(telling)}" if telling else ""
 
 

@@ -84,7 +84,8 @@ def checkup(findings: Iterable[Finding]) -> str:
 
 def _functional(results: Sequence[RunResult]) -> str:
     """``5/6 × v2``: how many of those that say something about it passed, and which did not."""
-    telling = [each for each in results if outcome_of(each) not in (Outcome.UNSUPPORTED, Outcome.ERROR)]
+    silent = (Outcome.UNSUPPORTED, Outcome.ERROR, Outcome.SKIPPED)
+    telling = [each for each in results if outcome_of(each) not in silent]
     failed = [each.test_case for each in telling if outcome_of(each) is not Outcome.SUCCEEDED]
     passed = f"{len(telling) - len(failed)}/{len(telling)}" if telling else ""
     return " × ".join([passed, ", ".join(failed)]) if failed else passed

@@ -9,12 +9,13 @@ import signal
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from interop import __version__, images
 from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault, MachineError
+from interop.estimate import Durations
 from interop.execution.campaign import Campaign
 from interop.execution.daemon import Daemon
 from interop.execution.load import Meter
@@ -23,8 +24,9 @@ from interop.execution.reaper import watched_over
 from interop.execution.resume import Rest, pinned_images, rest_of
 from interop.execution.runner import Conditions
 from interop.execution.transfer import Interrupted
+from interop.limits import Limits
 from interop.links.ns3 import Ns3Backend
-from interop.model import ImageFacts, Implementation, Manifest, Outcome, Role, Run, RunResult
+from interop.model import ImageFacts, Implementation, Manifest, Outcome, ResultSet, Role, Run, RunResult
 from interop.plan import Selection
 from interop.schema.document import Record
 from interop.store import Journal, given_campaign_directory, load, new_campaign_directory, write_result_json
@@ -56,6 +58,13 @@ class Settings:
     keep_files: bool = False
     testbeds: int | None = 1
     """Most runs at the same time; None for as many as the machine has time for."""
+    shuffle: bool = False
+    """The plan is in random order."""
+    shard: str = ""
+    """Which part of a plan it is, ``2/4``; empty if it is the whole."""
+    limits: Limits = field(default_factory=Limits)
+    past: tuple[ResultSet, ...] = ()
+    """Campaigns that tell how long runs take."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,8 @@ class Finished:
     """The signal that ended it early."""
     fault: str = ""
     """Why it could not go on, if so."""
+    early: str = ""
+    """Why runs are left although it could, if so: time is up."""
 
 
 def measure(
@@ -158,14 +169,15 @@ def _carry_out(
     done: Callable[[RunResult, int], None],
 ) -> Finished:
     """Carry out what is left, and write result.json."""
-    fault = _fault_of(rest, ours, settings, facts, journal, say, done)
-    if not fault and not ours.caught:
+    fault, early = _left_by(rest, ours, settings, facts, journal, say, done)
+    if not fault and not early and not ours.caught:
         journal.finish()
     write_result_json(journal.directory, journal.record().result_set)
-    return Finished(journal.directory, load(journal.directory), ours.caught[0] if ours.caught else None, fault)
+    caught = ours.caught[0] if ours.caught else None
+    return Finished(journal.directory, load(journal.directory), caught, fault, early)
 
 
-def _fault_of(
+def _left_by(
     rest: Rest,
     ours: _Ours,
     settings: Settings,
@@ -173,8 +185,8 @@ def _fault_of(
     journal: Journal,
     say: Callable[[str], None],
     done: Callable[[RunResult, int], None],
-) -> str:
-    """Why the rest could not be carried out to its end; empty if it was, or if a signal ended it."""
+) -> tuple[str, str]:
+    """Why the rest could not be carried out to its end: by a fault, and because time was up; empty if it was not so."""
     finished = 0
 
     def count(result: RunResult) -> None:
@@ -203,12 +215,13 @@ def _fault_of(
             offenders = {who for who, compliant in known.items() if not compliant}
             if settings.check_compliance:
                 offenders |= campaign.check_compliance(_roles(rest.runs, known))
-            campaign.carry_out(rest.runs, offenders, rest.tried)
+            durations = Durations(settings.past)
+            early = campaign.carry_out(rest.runs, offenders, rest.tried, limits=settings.limits, durations=durations)
     except Interrupted:
-        return ""
+        return "", ""
     except (MachineError, HarnessFault) as error:
-        return str(error)
-    return ""
+        return str(error), ""
+    return "", early
 
 
 def fitting_testbeds(runs: Sequence[Run]) -> int:
@@ -271,7 +284,8 @@ def _manifest(
         test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
         images=dict(facts),
         planned_runs=len(plan),
-        options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files")},
+        options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files", "shuffle")},
+        shard=settings.shard,
     )
 
 

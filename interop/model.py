@@ -278,7 +278,10 @@ class Manifest:
     """By implementation name, and ``simulator``."""
     planned_runs: int
     options: dict[str, bool] = field(default_factory=dict)
-    """``check_compliance``, ``qlog``, ``keep_files``: how the campaign was asked to run, for whoever continues it."""
+    """``check_compliance``, ``qlog``, ``keep_files``, ``shuffle``: how the campaign was asked to run, for whoever
+    continues it."""
+    shard: str = ""
+    """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
 
 
 @dataclass(frozen=True)

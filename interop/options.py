@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
+from interop import hours, order, quantities
+from interop.errors import InputError
+from interop.limits import Limits
 from interop.model import Outcome
+from interop.names import quoted
+
+T = TypeVar("T")
 
 MOST_TESTBEDS = 32
 """Beyond this the real-time budget of a simulator is too short to be of use."""
@@ -27,7 +36,18 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict-upstream", action="store_true", help="judge functional tests by the QUIC Interop Runner's own rules"
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="of the links' losses; drawn and recorded if not given")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="of the links' losses and of --shuffle; drawn and recorded if not given"
+    )
+    parser.add_argument(
+        "--shuffle", action="store_true", help="pairs and test cases in random order, repetition by repetition"
+    )
+    parser.add_argument(
+        "--shard",
+        type=_worded(_shard),
+        metavar="I/N",
+        help="only the I-th of N parts of the plan, the same for the same --seed; see merge",
+    )
 
 
 def add_execution(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +70,49 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        choices=[Outcome.FAILED.value, Outcome.TIMEOUT.value, Outcome.UNSUPPORTED.value, Outcome.ERROR.value],
+        choices=[
+            each.value
+            for each in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)
+        ],
         help="make runs that ended so again, too; those that ended by a fault of ours always are",
     )
     _add_common(parser)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
-    parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
+def add_schedule(parser: argparse.ArgumentParser) -> None:
+    """When runs may begin, and how many side by side."""
+    parser.add_argument(
+        "--deadline", metavar="TIME", help="begin no run that is not likely to end before, 06:00 or 2026-11-22T06:00"
+    )
+    parser.add_argument(
+        "--max-runtime",
+        type=_worded(quantities.within(quantities.duration, "1 s", "8760 h")),
+        metavar="DURATION",
+        help='begin no run that is not likely to end in this time, "5 h"',
+    )
+    parser.add_argument(
+        "--pause",
+        type=_worded(hours.window),
+        action="append",
+        default=[],
+        metavar="HOURS",
+        help="begin no run in these hours of the day, 18:00-23:00; may be given several times",
+    )
+    parser.add_argument(
+        "--time-zone", type=_worded(hours.zone), metavar="NAME", help="of the times above; default: this machine's"
+    )
+    parser.add_argument(
+        "--breaker",
+        type=_worded(quantities.within(quantities.count, "1", "1000")),
+        metavar="N",
+        help="skip what is left of an implementation after N of its runs in a row timed out or ended by a fault",
+    )
+    parser.add_argument(
+        "--budget",
+        type=_worded(quantities.within(quantities.duration, "1 s", "8760 h")),
+        metavar="DURATION",
+        help="skip what is left of an implementation when its runs have taken this long together",
+    )
     parser.add_argument(
         "--parallel",
         type=_testbeds,
@@ -66,6 +120,48 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="N|auto",
         help="runs at the same time, each in a testbed of its own; auto: as many as the CPUs have time for",
     )
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
+    parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
+    add_schedule(parser)
+
+
+def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:
+    """What the options of :func:`add_schedule` allow; raises InputError with what is wrong with them together."""
+    now = datetime.now(UTC)
+    here = given.time_zone or hours.zone_of(environment.get("TZ"))
+    moment, problems = None, []
+    if given.deadline is not None:
+        try:
+            moment = hours.deadline(given.deadline, here, now)
+        except ValueError as fault:
+            problems.append(f"--deadline {quoted(given.deadline)} {fault}")
+    closed = hours.Hours(here, tuple(given.pause)) if given.pause else None
+    if closed is not None and closed.opening(now) is None:
+        problems.append("--pause leaves no time of the day in which a run may begin.")
+    if problems:
+        raise InputError(*problems)
+    return Limits(closed, moment, given.max_runtime, given.breaker, given.budget)
+
+
+def _worded(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A type for argparse, of a parser whose faults are worded to stand behind the text."""
+
+    def parse_word(word: str) -> T:
+        try:
+            return parse(word)
+        except ValueError as fault:
+            message = f"{quoted(word)} {str(fault).removesuffix('.')}"
+            raise argparse.ArgumentTypeError(message) from fault
+
+    return parse_word
+
+
+def _shard(word: str) -> str:
+    order.shard(word)
+    return word
 
 
 def _testbeds(word: str) -> int | None:

@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from interop import tables
-from interop.model import Outcome, Run, RunResult
-from interop.units import mbit_per_s, percent, seconds
+from interop.estimate import Durations, Span
+from interop.model import Outcome, ResultSet, Run, RunResult
+from interop.units import mbit_per_s, percent
 
 
 class Progress:
     """What is known of the speed of a campaign."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        """``runs``: all that are to be made."""
-        self._left = Counter(run.test_case.name for run in runs)
+    def __init__(self, runs: Sequence[Run], past: Iterable[ResultSet] = ()) -> None:
+        """``runs``: all that are to be made; ``past``: campaigns that tell how long such runs take."""
+        self._left = {_key(run.server.name, run.client.name, run.test_case.name, run.repetition): run for run in runs}
         self._total = len(runs)
-        self._spent: dict[str, list[float]] = {}
+        self._durations = Durations(past)
+        self._spent = 0.0
         self._begin = time.monotonic()
 
     def line(self, result: RunResult, finished: int) -> str:
         """What to say of a result when ``finished`` runs are."""
-        self._left[result.test_case] -= 1
-        self._spent.setdefault(result.test_case, []).append(sum(result.evidence.phases.values()))
+        run = self._left.pop(_key(result.server, result.client, result.test_case, result.repetition), None)
+        if run is not None:
+            self._durations.learn(run.test_case, result)
+        self._spent += sum(result.evidence.phases.values())
         name = f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
         return f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}"
 
     def _rest(self) -> str:
-        """How long the rest takes if it goes on like this, side by side or one after another.
+        """How long the rest takes if it goes on like this, side by side or one after another."""
+        if not self._left:
+            return ""
+        total = self._durations.total(list(self._left.values()))
+        pace = min((time.monotonic() - self._begin) / self._spent, 1.0) if self._spent else 1.0
+        return f"  about {Span(total.low * pace, total.high * pace)} left"
 
-        Test cases not yet met are taken for like the slowest one so far.
-        """
-        means = {name: sum(spent) / len(spent) for name, spent in self._spent.items()}
-        slowest = max(means.values())
-        left = sum(count * means.get(name, slowest) for name, count in self._left.items())
-        spent = sum(map(sum, self._spent.values()))
-        pace = min((time.monotonic() - self._begin) / spent, 1.0) if spent else 1.0
-        return f"  about {seconds(left * pace)} left" if left else ""
+
+def _key(server: str, client: str, test_case: str, repetition: int) -> tuple[str, str, str, int]:
+    return server, client, test_case, repetition
 
 
 def _in_words(result: RunResult) -> str:

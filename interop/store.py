@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from interop.errors import HarnessFault, InputError, LockedError, MachineError
+from interop.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from interop.model import Compliance, ErrorCode, Manifest, ResultSet, RunResult
 from interop.schema.document import (
     ComplianceLine,
@@ -302,6 +302,17 @@ def _relative(word: str) -> str:
 
 
 # ---- reading --------------------------------------------------------------------------------
+
+
+def newest(root: Path, most: int) -> tuple[ResultSet, ...]:
+    """The newest campaigns below ``root`` that can be read, by the names of their directories; the newest first."""
+    found = list[ResultSet]()
+    places = [each for each in root.iterdir() if not each.is_symlink()] if root.is_dir() else []
+    for place in sorted(places, key=lambda each: each.name, reverse=True):
+        if len(found) < most and (place / JOURNAL).is_file():
+            with suppress(UserError):
+                found.append(load(place).result_set)
+    return tuple(found)
 
 
 def load(place: Path) -> Record:

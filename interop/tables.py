@@ -159,14 +159,21 @@ def _column_width(column: Sequence[Text]) -> int:
 def _cell_text(cell: Cell | None) -> Text:
     if cell is None:
         return Text("·")
-    marks = {"T": cell.timeout, "×": cell.failed, "–": cell.unsupported, "!": cell.error, "·": cell.not_run}
+    marks = {
+        "T": cell.timeout,
+        "×": cell.failed,
+        "–": cell.unsupported,
+        "!": cell.error,
+        "»": cell.skipped,
+        "·": cell.not_run,
+    }
     counts = {mark: count for mark, count in marks.items() if count}
     if not counts:
         return Text(_marked(_goodput(cell), cell), "green")
     if cell.succeeded == 0 and len(counts) == 1:
         (mark,) = counts
         return Text(_marked(mark, cell), {"T": "red", "×": "red", "!": "magenta"}.get(mark))
-    total = max(cell.planned, cell.n + cell.error)
+    total = max(cell.planned, cell.n + cell.error + cell.skipped)
     told = ", ".join([f"{cell.succeeded}/{total}", *(f"{count} {mark}" for mark, count in counts.items())])
     return Text(_marked(f"{_goodput(cell)}  ({told})" if cell.succeeded else f"({told})", cell), "yellow")
 
@@ -198,7 +205,7 @@ def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, 
         f"n = {n} repetition{'s' if n > 1 else ''} per pair. "
         "Mean ± standard deviation of the goodput in Mbit/s and mean efficiency "
         f"(share of {rate}), of the repetitions that succeeded.\n"
-        "T timeout, × failed, – unsupported, ! error of ours, · not run. "
+        "T timeout, × failed, – unsupported, ! error of ours, » skipped, · not run. "
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
         "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
     )

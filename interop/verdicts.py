@@ -15,6 +15,8 @@ class Outcome(StrEnum):
     UNSUPPORTED = "unsupported"
     ERROR = "error"
     """Our fault; it says nothing about the pair."""
+    SKIPPED = "skipped"
+    """Not run, because the campaign was told to spend no more time on it; it says nothing about the pair."""
 
 
 class ErrorCode(StrEnum):
@@ -66,6 +68,9 @@ class ErrorCode(StrEnum):
     PATH_RESPONSE_MISSING = "path-response-missing"
     CONNECTION_ID_REUSED = "connection-id-reused"
     IPV4_USED = "ipv4-used"
+    # not run
+    BREAKER = "breaker"
+    BUDGET = "budget"
     # ours
     TRACE_EMPTY = "trace-empty"
     TRACE_TRUNCATED = "trace-truncated"

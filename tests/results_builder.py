@@ -49,6 +49,7 @@ USUAL_CODE = {
     Outcome.TIMEOUT: ErrorCode.TIMEOUT,
     Outcome.UNSUPPORTED: ErrorCode.UNSUPPORTED,
     Outcome.ERROR: ErrorCode.DAEMON_FAULT,
+    Outcome.SKIPPED: ErrorCode.BUDGET,
 }
 
 

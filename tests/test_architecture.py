@@ -16,8 +16,9 @@ LAYERS = (
     "errors model units",  # nouns
     "pictures",
     "traces.columns execution.load names traces.records statistics.samples schema.summary",  # nouns of one subject each
-    "statistics.significance",  # statistics
-    "statistics.comparison statistics.history options statistics.overview parser statistics.variance",
+    "estimate hours order statistics.significance",
+    "limits",
+    "statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace
     "traces.frames traces.keyring traces.passage",
     "traces.rows",
@@ -29,7 +30,7 @@ LAYERS = (
     "traces.qlog quantities recipes schema.document traces.streams variants",
     (
         "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
-        "links.simulator plan execution.reaper"
+        "links.simulator options plan execution.reaper"
     ),
     "traces.tcp traces.trace traces.tshark",  # verbs
     (
@@ -41,9 +42,10 @@ LAYERS = (
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
-    "execution.resume execution.runner",
+    "execution.agenda execution.resume execution.runner",
+    "planning",
     "analysis.analyse execution.campaign doctor tables",  # phases
-    "functional_table lists measure progress analysis.reanalysis sheets",
+    "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.swap",

@@ -440,3 +440,53 @@ def test_an_impossible_number_of_testbeds(word: str, capsys: pytest.CaptureFixtu
         cli.main(tmp_path, ["-s", "good", f"--parallel={word}"])
     assert end.value.code == 2
     assert f"{word} is neither auto nor a number from 1 to 32" in capsys.readouterr().err
+
+
+# ---- schedule -------------------------------------------------------------------------------
+
+
+def test_a_plan_shows_all_and_touches_nothing(checkout: Checkout) -> None:
+    words = ("--shuffle", "--seed", "5", "--deadline", "06:00", "--pause", "01:00-02:00", "--breaker", "3")
+    status, out, _ = checkout("plan", *GOOD, "--repetitions", "2", *words)
+    assert status == 0
+    assert "2 runs; their transfers take 10.0 s at most." in out
+    assert "image of" in out
+    assert "No run begins during 01:00-02:00" in out
+    assert "It takes " in out
+    assert "How much disk it needs" in out
+    assert checkout.engine.all_lives == []
+    assert checkout.engine.log == []
+    assert not (checkout.root / "results").exists()
+
+
+def test_a_plan_without_an_engine(checkout: Checkout) -> None:
+    checkout.engine.gone = True
+    status, out, _ = checkout("plan", *GOOD)
+    assert status == 0
+    assert "Which images are here is not known: No Docker daemon answers" in out
+
+
+def test_time_is_up_before_all_runs_are_made(checkout: Checkout) -> None:
+    def dawdle(life: Life) -> int:
+        time.sleep(1.1)
+        return endpoint(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, dawdle)
+    words = ("-s", "good", "-c", "bad", "-t", "tiny", "--repetitions", "2", "--shuffle", "--seed", "5")
+    status, _, err = checkout(*words, "--skip-compliance-check", "--max-runtime", "1 s")
+    assert status == 4
+    assert "No other run is likely to end within 1.0 s.\n1 of 2 runs are finished and kept" in err
+    status, out, _ = checkout("plan", "--resume", str(checkout.results.resolve()))
+    assert status == 0
+    assert "1 of 2 runs of" in out
+    assert checkout("resume", str(checkout.results.resolve()))[0] == 0
+    assert store.load(checkout.results).result_set.finished is not None
+
+
+def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
+    status, _, err = checkout(*GOOD, "--shard", "1/2")
+    assert status == 2
+    assert "--shard needs --seed N" in err
+    status, _, err = checkout(*GOOD, "--shard", "2/2", "--seed", "1")
+    assert status == 2
+    assert "too small for a part 2/2" in err

@@ -55,7 +55,7 @@ def mixed() -> ResultSet:
 LEGEND = """\
 n = 3 repetitions per pair. Mean ± standard deviation of the goodput in Mbit/s and mean efficiency \
 (share of 20.00 Mbit/s), of the repetitions that succeeded.
-T timeout, × failed, – unsupported, ! error of ours, · not run. \
+T timeout, × failed, – unsupported, ! error of ours, » skipped, · not run. \
 (2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.
 All servers, all clients: mean efficiency of the pairs that have one, each counted once."""
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from interop.errors import HarnessFault
+from interop.estimate import Durations
 from interop.execution.admission import Admission
+from interop.execution.agenda import Agenda
 from interop.execution.runner import Conditions, DisturbedError, Judge, Runner, result_of
 from interop.execution.transfer import Interrupted
+from interop.limits import Limits
 from interop.model import (
     Compliance,
     ErrorCode,
@@ -82,20 +85,33 @@ class Campaign:
         return offenders
 
     def carry_out(
-        self, plan: Iterable[Run], not_compliant: set[tuple[str, Role]], tried: Mapping[Run, int] | None = None
-    ) -> None:
+        self,
+        plan: Sequence[Run],
+        not_compliant: set[tuple[str, Role]],
+        tried: Mapping[Run, int] | None = None,
+        *,
+        limits: Limits = Limits(),  # noqa: B008 - a frozen value
+        durations: Durations | None = None,
+    ) -> str:
         """All runs, begun in this order, and at the end those again, alone, that neighbours have disturbed.
 
-        ``tried``: how many attempts of a run there have been, in a campaign that is continued.
+        ``tried``: how many attempts of a run there have been, in a campaign that is continued; ``durations``: what is
+        known from other campaigns. Returns why runs are left, if ``limits`` allow no more of them, else nothing.
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
         disturbed: list[tuple[Run, int]] = []
+        stop, testbeds = self._conditions.stop, len(self._runners)
+        agenda = Agenda(plan, limits, durations or Durations(), stop, self._tell, testbeds=testbeds)
         together = len(self._runners) > 1
 
         def carry_out(runner: Runner, run: Run) -> None:
             offenders = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
             if offenders := [offender for offender in offenders if offender in not_compliant]:
                 self._finish(_not_compliant(run, offenders))
+                return
+            if verdict := agenda.skips(run):
+                attempts = (tried or {}).get(run, 0) + 1
+                self._finish(result_of(run, attempts, verdict, Evidence(started="", seed=run.seed), None))
                 return
             with self._admission.turn(run) as turn:
                 try:
@@ -106,13 +122,16 @@ class Campaign:
                     self._admission.disturbed()
                     return
             self._admission.learn(result)
+            agenda.learn(run, result)
             self._finish(result)
 
-        self._side_by_side(plan, carry_out)
+        self._side_by_side(agenda, carry_out)
         if disturbed:
             self._tell(f"{len(disturbed)} runs that others may have disturbed are repeated, one after another")
         for run, attempt in disturbed:
-            self._finish(self._runners[0].carry_out(run, attempt))
+            if agenda.may_begin(run):
+                self._finish(self._runners[0].carry_out(run, attempt))
+        return agenda.ended
 
     def _side_by_side(self, work: Iterable[T], act: Callable[[Runner, T], None]) -> None:
         """Hand out ``work`` in order, to each testbed when it is free; raises what the first of them raised."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from interop.errors import InputError, MachineError
 from interop.model import ImageFacts, Manifest, Outcome, Run
+from interop.order import part_of, shuffled
 from interop.plan import make_plan
 from interop.schema.document import Record
 
@@ -25,14 +26,14 @@ def plan_of(manifest: Manifest) -> tuple[Run, ...]:
     """The plan with which a campaign began; InputError if this version of the program would make another one."""
     known = {implementation.name: implementation for implementation in manifest.implementations}
     servers, clients = ([known[name] for name in names] for names in (manifest.servers, manifest.clients))
-    plan = make_plan(servers, clients, manifest.test_cases, seed=manifest.seed)
+    plan = part_of(make_plan(servers, clients, manifest.test_cases, seed=manifest.seed), manifest.shard)
     if len(plan) != manifest.planned_runs:
         message = (
             f"The campaign was planned with {manifest.planned_runs} runs, and this version of the program makes "
             f"{len(plan)} of it. Continue it with version {manifest.tool_version}, or begin a new one."
         )
         raise InputError(message)
-    return plan
+    return shuffled(plan, manifest.seed) if manifest.options.get("shuffle") else plan
 
 
 def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:

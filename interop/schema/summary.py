@@ -33,7 +33,7 @@ class Cell:
     planned: int
     """Repetitions that the test case asks for."""
     n: int
-    """Repetitions that say something about the pair: all that have a result but ``error``."""
+    """Repetitions that say something about the pair: all that have a result but ``error`` and ``skipped``."""
     succeeded: int
     failed: int
     timeout: int
@@ -45,11 +45,13 @@ class Cell:
     efficiency: Figures | None
     """Share of the forward rate, 0..1."""
     protocol: Protocol = Protocol.HQ
+    skipped: int = 0
+    """Repetitions that were left out to save time."""
 
     @property
     def not_run(self) -> int:
         """Repetitions without a result."""
-        return max(0, self.planned - self.n - self.error)
+        return max(0, self.planned - self.n - self.error - self.skipped)
 
 
 def figures(numbers: Sequence[float]) -> Figures | None:
@@ -84,7 +86,7 @@ def _cell(results: list[RunResult], planned: int) -> Cell:
         client=results[0].client,
         test_case=results[0].test_case,
         planned=planned,
-        n=len(results) - outcomes[Outcome.ERROR],
+        n=len(results) - outcomes[Outcome.ERROR] - outcomes[Outcome.SKIPPED],
         succeeded=outcomes[Outcome.SUCCEEDED],
         failed=outcomes[Outcome.FAILED],
         timeout=outcomes[Outcome.TIMEOUT],
@@ -93,6 +95,7 @@ def _cell(results: list[RunResult], planned: int) -> Cell:
         goodput=figures(_of_successes(results, "goodput")),
         efficiency=figures(_of_successes(results, "efficiency")),
         protocol=results[0].protocol,
+        skipped=outcomes[Outcome.SKIPPED],
     )
 
 

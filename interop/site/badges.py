@@ -10,6 +10,8 @@ from interop.units import percent
 
 _COLOURS = ((0.99, "#1a7f37"), (0.8, "#7a6400"), (0.0, "#b3261e"))
 """From which share of successes on; white words on each have a contrast above 4.5."""
+SILENT = (Outcome.ERROR, Outcome.UNSUPPORTED, Outcome.SKIPPED)
+"""Outcomes that say nothing about an implementation."""
 _LETTER = 6.6
 """Mean width of a letter, in units of the picture."""
 
@@ -19,7 +21,7 @@ def badge(campaign: Campaign, name: str) -> dict[str, str | int]:
     results = [
         each
         for each in campaign.results.results
-        if name in (each.server, each.client) and each.verdict.outcome not in (Outcome.ERROR, Outcome.UNSUPPORTED)
+        if name in (each.server, each.client) and each.verdict.outcome not in SILENT
     ]
     good = sum(each.verdict.outcome is Outcome.SUCCEEDED for each in results)
     shares = [cell.efficiency.mean for key, cell in campaign.cells.items() if key[0] == name and cell.efficiency]

@@ -29,6 +29,7 @@ STATES: tuple[State, ...] = (
     State(Outcome.FAILED, "×", "failed"),
     State(Outcome.UNSUPPORTED, "–", "unsupported"),
     State(Outcome.ERROR, "!", "error of ours"),
+    State(Outcome.SKIPPED, "»", "skipped"),
     State(MISSING, "·", "not run"),
 )
 BY_KEY = {state.key: state for state in STATES}
@@ -86,6 +87,7 @@ def _counts(cell: Cell) -> dict[str, int]:
         Outcome.FAILED: cell.failed,
         Outcome.UNSUPPORTED: cell.unsupported,
         Outcome.ERROR: cell.error,
+        Outcome.SKIPPED: cell.skipped,
         MISSING: cell.not_run,
     }
     return {key: count for key, count in counts.items() if count}
@@ -96,7 +98,7 @@ def _note(cell: Cell, share: float | None) -> str:
     if cell.succeeded == 0 and len(counts) == 1:
         return ""
     if counts:
-        total = max(cell.planned, cell.n + cell.error)
+        total = max(cell.planned, cell.n + cell.error + cell.skipped)
         told = " ".join(f"{count}{BY_KEY[key].glyph}" for key, count in counts.items())
         return f"{cell.succeeded}/{total} {told}"
     return "" if share is None else percent(share)

@@ -11,6 +11,7 @@ from interop.site.campaigns import Campaign
 
 LEAST_PEERS = 3
 """Peers that a failure must have in common before it is laid at one endpoint's door."""
+NO_FAILURE = (Outcome.SUCCEEDED, Outcome.SKIPPED)
 Column = tuple[Outcome, str]
 
 
@@ -57,7 +58,7 @@ def _code(result: RunResult) -> str:
 
 
 def _unsuccessful(campaign: Campaign) -> list[RunResult]:
-    return [each for each in campaign.results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
+    return [each for each in campaign.results.results if each.verdict.outcome not in NO_FAILURE]
 
 
 def causes(campaign: Campaign) -> Causes:
@@ -78,7 +79,7 @@ def suspects(campaign: Campaign) -> list[Suspect]:
     """Endpoints that ended in the same way with every one of several peers: the peers are hardly to blame."""
     ended: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for result in campaign.results.results:
-        if result.verdict.outcome is not Outcome.ERROR:
+        if result.verdict.outcome not in (Outcome.ERROR, Outcome.SKIPPED):
             ended[result.server, "server", result.test_case][result.client].add(_code(result))
             ended[result.client, "client", result.test_case][result.server].add(_code(result))
     found = []
@@ -93,7 +94,7 @@ def cells(campaign: Campaign) -> list[Trouble]:
     """Every cell in which not all succeeded, with its most frequent cause."""
     found = []
     for key, results in campaign.runs.items():
-        bad = [each for each in results if each.verdict.outcome is not Outcome.SUCCEEDED]
+        bad = [each for each in results if each.verdict.outcome not in NO_FAILURE]
         if not bad:
             continue
         common = Counter(map(_code, bad)).most_common(1)[0][0]

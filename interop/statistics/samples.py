@@ -42,7 +42,7 @@ class Sample:
     values: tuple[float, ...]
     """The metric, in its SI unit, of the repetitions that succeeded and have it; in their order."""
     outcomes: tuple[Outcome, ...]
-    """Of all repetitions that have a result, in their order."""
+    """Of all repetitions that have a result and were not skipped, in their order."""
 
     @property
     def mean(self) -> float | None:
@@ -80,7 +80,7 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
     """Every pair of the campaign in ``test_case``: clients as in the manifest, for each its servers."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in result_set.results:
-        if result.test_case == test_case:
+        if result.test_case == test_case and result.verdict.outcome is not Outcome.SKIPPED:
             groups.setdefault((result.server, result.client), []).append(result)
     manifest = result_set.manifest
     return tuple(

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,10 @@ from interop import measure as module
 from interop.errors import InputError, MachineError
 from interop.execution.resume import plan_of
 from interop.images import Policy
+from interop.limits import Limits
 from interop.measure import Finished, Settings, measure, resume
 from interop.model import Outcome, Role, Run, RunResult
+from interop.order import part_of, shuffled
 from interop.plan import Selection, make_plan
 from interop.store import load
 from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
@@ -32,13 +35,16 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return engine
 
 
-def settings(directory: Path, **options: bool) -> Settings:
-    return Settings("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **options)
+def settings(directory: Path, **options: Any) -> Settings:
+    return replace(Settings("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",)), **options)
 
 
-def begin(directory: Path, *clients: str, **options: bool) -> Finished:
+def begin(directory: Path, *clients: str, **options: Any) -> Finished:
     selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
-    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    plan = part_of(
+        make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), options.get("shard", "")
+    )
+    plan = shuffled(plan, 3) if options.get("shuffle") else plan
     return measure(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
 
 
@@ -79,6 +85,33 @@ def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path)
     assert len(seeds) == 2
     qlogs = {life.environment["QLOGDIR"] for life in engine.all_lives if life.environment.get("ROLE") == "client"}
     assert qlogs == {""} | {life.environment["QLOGDIR"] for life in engine.all_lives if "compliance" in life.name}
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"shard": "2/2"}, {"shuffle": True, "shard": "1/2"}])
+def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: Path, options: dict[str, Any]) -> None:
+    """With no time at all nothing is made; what is left then is the plan, in its order."""
+    names = ("good", "bad", "odd", "even")
+    engine.programs |= dict.fromkeys(names, endpoint)
+    stopped = begin(tmp_path, *names, limits=Limits(most_seconds=0), **options)
+    assert stopped.early == "No other run is likely to end within 0.0 ms."
+    assert (stopped.record.result_set.finished, stopped.record.result_set.results) == (None, ())
+    plan = plan_of(stopped.record.result_set.manifest)
+    assert len(plan) == (4 if "shard" in options else 8)
+    finished, rest, done = go_on(stopped.directory)
+    assert tuple(rest) == plan
+    assert [(each.client, each.repetition) for each in done] == [(run.client.name, run.repetition) for run in plan]
+    assert finished.record.result_set.finished is not None
+
+
+def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
+    first = begin(tmp_path, "good", "bad", limits=Limits(budget=1e-6))
+    outcomes = [result.verdict.outcome for result in first.record.result_set.results]
+    assert outcomes == [Outcome.SUCCEEDED, Outcome.SKIPPED, Outcome.SKIPPED, Outcome.SKIPPED]
+    assert first.record.result_set.finished is not None
+    assert go_on(first.directory)[1] == []
+    engine.programs["bad"] = endpoint
+    results = go_on(first.directory, Outcome.SKIPPED)[0].record.result_set.results
+    assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 4
 
 
 def test_half_a_run_of_a_killed_campaign_is_no_evidence(engine: FakeEngine, tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""What a plan asks of a machine before it is carried out: time, disk, images; it only looks, and touches nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+
+from interop.errors import MachineError
+from interop.estimate import Durations, Span
+from interop.execution.daemon import Daemon
+from interop.limits import Limits
+from interop.model import ResultSet, Run
+from interop.stock import State, Stocked, stock_of, stock_of_simulator
+from interop.store import JOURNAL
+from interop.tables import draw
+from interop.units import byte_size
+
+SAMPLED = 60
+"""Directories of runs whose size is looked at."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Where a plan would be carried out, and how."""
+
+    url: str
+    """Of the Docker daemon."""
+    root: Path
+    """The checkout."""
+    limits: Limits
+    past: tuple[ResultSet, ...]
+    """Campaigns that tell how long runs take."""
+    testbeds: int | None
+    """None for as many as the machine has time for."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a campaign goes if every run takes as long as is thought."""
+
+    end: datetime
+    made: int
+    """Runs that begin before time is up."""
+
+
+def tell(request: Request, runs: Sequence[Run]) -> str:
+    """All of it, as text for a terminal."""
+    if not runs:
+        return "Nothing is left to do."
+    now, durations = datetime.now(UTC), Durations(request.past)
+    told = [
+        *in_time(runs, durations, request.limits, now, request.testbeds),
+        on_disk(len(runs), request.root / "results"),
+    ]
+    return "\n".join(["", images(request, runs), "", *told])
+
+
+def course(
+    runs: Sequence[Run], durations: Sequence[float], limits: Limits, begin: datetime, testbeds: int = 1
+) -> Course:
+    """Go through a plan: closed hours are waited for, and no run begins that would not end in time; pure.
+
+    ``durations``: seconds, one for each run. What side by side costs is not taken into account.
+    """
+    ends = [begin for _ in range(testbeds)]
+    made = 0
+    for _run, duration in zip(runs, durations, strict=True):
+        free = ends.index(min(ends))
+        start = ends[free] if limits.hours is None else limits.hours.opening(ends[free]) or ends[free]
+        end = start + timedelta(seconds=duration)
+        too_late = limits.deadline is not None and end > limits.deadline
+        if too_late or (limits.most_seconds is not None and (end - begin).total_seconds() > limits.most_seconds):
+            continue
+        ends[free] = end
+        made += 1
+    return Course(max(ends), made)
+
+
+def in_time(
+    runs: Sequence[Run], durations: Durations, limits: Limits, now: datetime, testbeds: int | None
+) -> Iterator[str]:
+    """When it may begin, how long it takes, when it ends, and what would be left; sentences."""
+    spans = [durations.of(run) for run in runs]
+    known = sum(durations.known(run) for run in runs)
+    told = "from earlier campaigns" if known == len(runs) else f"{known} of {len(runs)} runs are known"
+    side_by_side = testbeds or 1
+    total = Span(sum(span.low for span in spans) / side_by_side, sum(span.high for span in spans) / side_by_side)
+    note = "; one after another, for nobody knows yet how many fit" if testbeds is None else ""
+    yield f"It takes {total} ({told}{note})."
+    soon, late = (
+        course(runs, [getattr(span, bound) for span in spans], limits, now, side_by_side) for bound in Span._fields
+    )
+    zone = limits.hours.zone if limits.hours is not None else now.tzinfo
+    first, last = (each.end.astimezone(zone).strftime("%a %H:%M") for each in (soon, late))
+    if limits.hours is not None:
+        yield f"No run begins during {', '.join(map(str, limits.hours.closed))} ({limits.hours.zone.key})."
+    if limits.breaker is not None or limits.budget is not None:
+        yield "Runs of an implementation that stalls, or takes more than its budget, may be skipped."
+    fewest, most = sorted((soon.made, late.made))
+    if fewest < len(runs):
+        range_of = str(most) if fewest == most else f"{fewest} to {most}"
+        yield f"Time is up after {range_of} of {len(runs)} runs; `./run.py resume` makes the others."
+    yield f"If it began now, it would end between {first} and {last} ({zone})."
+
+
+def on_disk(runs: int, results: Path) -> str:
+    """How much room it takes, told by the runs of the newest campaign below ``results``; one sentence."""
+    place = results if results.is_dir() else results.parent
+    free = byte_size(shutil.disk_usage(place).free)
+    sizes = list(islice(_sizes(results), SAMPLED))
+    if not sizes:
+        return f"How much disk it needs is not known yet; {free} are free."
+    mean = sum(sizes) / len(sizes)
+    return f"It needs about {byte_size(mean * runs)} of disk, {byte_size(mean)} per run; {free} are free."
+
+
+def _sizes(results: Path) -> Iterator[int]:
+    """Bytes of the directories of runs, those of the newest campaign first."""
+    campaigns = sorted((each for each in results.glob("*") if not each.is_symlink()), reverse=True)
+    for campaign in campaigns:
+        if (campaign / JOURNAL).is_file():
+            for run in campaign.glob("*/*/*"):
+                if run.name.isdecimal():
+                    yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+
+
+def images(request: Request, runs: Sequence[Run]) -> str:
+    """What would be used, with digests where it is here already; nothing is made at the daemon."""
+    try:
+        daemon = Daemon(request.url, "plan")
+    except MachineError as error:
+        return f"Which images are here is not known: {str(error).splitlines()[0]}"
+    ends = dict.fromkeys(end for run in runs for end in (run.server, run.client))
+    stocked: list[Stocked] = [stock_of_simulator(daemon, request.root)]
+    stocked += [each for end in ends for each in stock_of(daemon, request.root, end)]
+    states = {State.OUTDATED: "outdated, is built again"}
+    rows = [
+        [
+            each.name,
+            each.source,
+            states.get(each.state, each.state),
+            each.image.id.removeprefix("sha256:")[:12] if each.image else "",
+            each.reference,
+        ]
+        for each in stocked
+    ]
+    return draw(["image of", "source", "state", "digest", "reference"], rows)

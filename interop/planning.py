@@ -1,0 +1,53 @@
+"""From the options of a command to a plan: what was named, in the order asked for, whole or in part."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop import inventory, order, plan, store
+from interop.errors import InputError
+from interop.execution import resume
+from interop.model import Rules, Run
+
+
+def select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
+    """What the options name, its runs, and the seed of the campaign; raises :class:`InputError`."""
+    selection = plan.choose(
+        inventory.load_implementations(root / "implementations.json"),
+        inventory.load_known_test_cases(root / "testcases"),
+        inventory.load_test_cases,
+        servers=given.server,
+        clients=given.client,
+        tests=given.test,
+        images=given.replace,
+    )
+    seed = secrets.randbelow(2**31) if given.seed is None else given.seed
+    runs = plan.make_plan(
+        selection.servers,
+        selection.clients,
+        selection.test_cases,
+        repetitions=given.repetitions,
+        timeout=given.timeout,
+        rules=Rules.UPSTREAM if given.strict_upstream else Rules.STANDARD,
+        seed=seed,
+    )
+    if given.shard and given.seed is None:
+        raise InputError("--shard needs --seed N, the same for all parts: they are parts of one plan.")
+    runs = order.part_of(runs, given.shard or "")
+    if not runs:
+        raise InputError(f"Nothing to run: the plan is too small for a part {given.shard}.")
+    return selection, order.shuffled(runs, seed) if given.shuffle else runs, seed
+
+
+def planned(given: argparse.Namespace, root: Path) -> tuple[Sequence[Run], str]:
+    """The runs that `plan` is to show, and what it does not show."""
+    if given.resume is None:
+        selection, runs, _ = select(given, root)
+        return runs, plan.left_out(selection.servers, selection.clients)
+    record = store.load(given.resume)
+    rest = resume.rest_of(record, ())
+    done = record.result_set.manifest.planned_runs - len(rest.runs)
+    return rest.runs, f"{done} of {record.result_set.manifest.planned_runs} runs of {given.resume} are made."
