@@ -42,6 +42,16 @@ class GilbertElliottLoss:
 Loss = UniformLoss | GilbertElliottLoss
 
 
+def loss_share(loss: Loss | None) -> float:
+    """Packets that are lost on average, 0..1."""
+    match loss:
+        case UniformLoss(rate=rate):
+            return rate
+        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start + end > 0:
+            return start / (start + end)
+    return 0.0
+
+
 class CorruptionMode(StrEnum):
     """What becomes of a packet that is hit."""
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from interop.emulation import loss_share
 from interop.errors import MachineError
 from interop.model import ResultSet, TestCase
+from interop.statistics.objectives import Objective
 
 FORMATS = ("svg", "png", "pdf", "pgf")
 
@@ -46,6 +48,8 @@ class Wish:
     """Draw several pairs and test cases into one figure over runs."""
     ideal: bool = True
     """Show what the link itself would allow."""
+    objectives: tuple[Objective, ...] = ()
+    """Instead of the SATCOM paper's."""
 
     def cases(self, results: ResultSet) -> tuple[TestCase, ...]:
         """The wanted test cases of a campaign, in its order."""
@@ -55,6 +59,11 @@ class Wish:
             for case in results.manifest.test_cases
             if not wanted or wanted & {case.name.casefold(), case.abbreviation.casefold()}
         )
+
+    def measured(self, results: ResultSet) -> tuple[TestCase, ...]:
+        """The wanted test cases that measure something; the kindest link first: least loss, then shortest delay."""
+        cases = (case for case in self.cases(results) if not case.functional)
+        return tuple(sorted(cases, key=lambda case: (loss_share(case.link.forward_loss), case.link.round_trip_delay)))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from interop.sheets import Column, Sheet, Unit
 from interop.statistics.comparison import BETTER, LEVEL, WORSE, Change, Comparison, geometric_mean_ratio
 from interop.statistics.history import Course, classes, ordered, pair_courses, server_courses
 from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
-from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, samples
+from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, samples, silent
 from interop.statistics.variance import decompose
 from interop.units import mbit_per_s, percent
 
@@ -36,7 +36,7 @@ def summary(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     )
     notes = [
         _SUMMARY_NOTE,
-        *(f"Left out in {row.test_case.abbreviation}: {_silent(row)}." for row in rows if row.left_out),
+        *(f"Left out in {row.test_case.abbreviation}: {silent(row.left_out)}." for row in rows if row.left_out),
     ]
     return Sheet("summary", "Goodput and efficiency per test case", columns, tuple(map(_summary_row, rows)), (*notes,))
 
@@ -54,11 +54,6 @@ def _summary_row(row: Scenario) -> tuple[float | int | str | None, ...]:
         row.timeouts, row.failures, row.share(row.timeouts), row.share(row.failures), row.pairs, row.repetitions,
         row.median, row.deviation,
     )  # fmt: skip
-
-
-def _silent(row: Scenario) -> str:
-    words = {Fate.ERROR: "lost to errors of ours"}
-    return "pairs " + ", ".join(f"{count} {words.get(fate, fate.value)}" for fate, count in row.left_out.items())
 
 
 def congestion(known: Sequence[Implementation]) -> Sheet:

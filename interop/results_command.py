@@ -9,14 +9,23 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from interop import quantities
 from interop.errors import InputError
 from interop.model import Implementation, ResultSet, TestCase
 from interop.names import did_you_mean, quoted
 from interop.pictures import FORMATS, Campaign, Wish
+from interop.statistics.objectives import Objective
 from interop.statistics.samples import find
 
-TABLES = ("summary", "pairs", "congestion", "implementations", "variance", "clusters", "history")
+if TYPE_CHECKING:
+    from interop.sheets import Sheet
+
+TABLES = (
+    "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "loss", "sweep",
+    "runs", "times", "objectives", "history",
+)  # fmt: skip
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 SUCCESS, WORSE_THAN_BEFORE = 0, 1
 
@@ -45,6 +54,8 @@ def _add_tables(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", nargs="+", choices=TABLES, metavar="TABLE", default=[],
                         help=f"some of {', '.join(TABLES)}; default: summary, or history")  # fmt: skip
     parser.add_argument("--format", choices=TEXT_FORMATS, default="text")
+    parser.add_argument("--pair", nargs="+", metavar="SERVER_CLIENT", default=[], help="pairs for table objectives")
+    _add_objectives(parser)
     parser.set_defaults(carry_out=tables)
 
 
@@ -59,6 +70,7 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--own-scale", action="store_true", help="each heatmap has a scale of its own")
     parser.add_argument("--overlay", action="store_true", help="all pairs and test cases in one figure over runs")
     parser.add_argument("--no-ideal", action="store_true", help="do not show what the link itself would allow")
+    _add_objectives(parser)
     parser.set_defaults(carry_out=plot)
 
 
@@ -68,6 +80,11 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=TEXT_FORMATS, default="text")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw the comparison into this directory, too")
     parser.set_defaults(carry_out=compare)
+
+
+def _add_objectives(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--objective", nargs="+", metavar="SIZE=TIME", default=[],
+                        help="what should have arrived how soon, 10MB=5s; default: as in the SATCOM paper")  # fmt: skip
 
 
 def _add_directories(parser: argparse.ArgumentParser) -> None:
@@ -129,11 +146,11 @@ def _cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:
 def tables(options: argparse.Namespace, known: Mapping[str, Implementation], width: int | None) -> Report:
     """The tables that were asked for, of each campaign."""
     from interop import reports
-    from interop.sheets import Sheet, render
+    from interop.sheets import render
 
     opened = _open(options, known)
     several = len(opened.campaigns) > 1
-    sheets = list[tuple[str, Sheet]]()
+    sheets = list[tuple[str, "Sheet"]]()
     for name in options.table or (["history"] if several else ["summary"]):
         if name == "history":
             results = [campaign.results for campaign in opened.campaigns]
@@ -141,17 +158,32 @@ def tables(options: argparse.Namespace, known: Mapping[str, Implementation], wid
             sheets.append(("", reports.history(results, list(cases.values()))))
             continue
         for campaign in opened.campaigns:
-            cases_here = _cases(campaign.results, options.test)
-            if name == "clusters":
-                sheets.append((campaign.label, reports.clusters(campaign.results, *_two(options.test))))
-            else:
-                sheets.append((campaign.label, reports.PER_CAMPAIGN[name](campaign.results, cases_here)))
+            sheets += [(campaign.label, sheet) for sheet in _sheets(name, campaign, options)]
     texts = [
         (f"{label}\n\n" if several and label and options.format == "text" else "")
         + render(sheet, options.format, width)
         for label, sheet in sheets
     ]
     return Report("\n\n".join(texts), opened.warnings)
+
+
+def _sheets(name: str, campaign: Campaign, options: argparse.Namespace) -> Sequence[Sheet]:
+    """The tables of this name of one campaign."""
+    from interop import reports, run_reports
+
+    results = campaign.results
+    cases = _cases(results, options.test)
+    if name == "clusters":
+        return [reports.clusters(results, *_two(options.test))]
+    if name == "groups":
+        if len(cases) == 1:
+            return run_reports.groups_of_runs(results, cases[0])
+        return run_reports.groups_of_pairs(results, *_two(options.test))
+    if name == "objectives":
+        wish = Wish((campaign,), Path(), test_cases=tuple(options.test), pairs=tuple(map(_pair, options.pair)),
+                    objectives=tuple(map(_objective, options.objective)))  # fmt: skip
+        return [run_reports.objectives_met(wish)]
+    return [(reports.PER_CAMPAIGN | run_reports.PER_CAMPAIGN)[name](results, cases)]
 
 
 def _two(tests: Sequence[str]) -> tuple[str, str]:
@@ -176,6 +208,7 @@ def plot(options: argparse.Namespace, known: Mapping[str, Implementation], _widt
         own_scale=options.own_scale,
         overlaid=options.overlay,
         ideal=not options.no_ideal,
+        objectives=tuple(map(_objective, options.objective)),
     )
     gallery = options.draw(wish)
     skipped = tuple(f"not drawn: {each}" for each in gallery.skipped)
@@ -189,6 +222,19 @@ def _pair(text: str) -> tuple[str, str]:
     if not (server and sign and client):
         raise InputError(f"{quoted(text)} is no pair. Write it SERVER_CLIENT, for example quic-go_aioquic.")
     return server, client
+
+
+def _objective(text: str) -> Objective:
+    size, sign, time = text.partition("=")
+    try:
+        if not sign:
+            raise ValueError("has no =.")
+        found = Objective(quantities.size(size), quantities.duration(time))
+        if found.size <= 0 or found.limit <= 0:
+            raise ValueError("must be more than 0 bytes in more than 0 s.")
+    except ValueError as error:
+        raise InputError(f"Objective {quoted(text)}: {error} Write it SIZE=TIME, for example 10MB=5s.") from error
+    return found
 
 
 def compare(options: argparse.Namespace, known: Mapping[str, Implementation], width: int | None) -> Report:

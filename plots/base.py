@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from interop.model import ResultSet, TestCase
+from interop.model import TestCase
 from interop.pictures import Campaign, Wish
-from interop.traces.columns import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +43,8 @@ class Drawing:
     size: tuple[float, float] = (WIDTH, 4.0)
     """Width and height, inches."""
     share_y: bool = False
+    widths: tuple[float, ...] = ()
+    """Of the columns of panels, to each other; all alike if empty."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,10 @@ def sentences(*parts: str) -> str:
     return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
 
 
-def measured(wish: Wish, results: ResultSet) -> tuple[TestCase, ...]:
-    """The wanted test cases that measure something."""
-    return tuple(case for case in wish.cases(results) if not case.functional)
-
-
 def each_case(wish: Wish) -> Iterator[tuple[Campaign, TestCase]]:
     """Every wanted test case of every campaign that measures something."""
     for campaign in wish.campaigns:
-        for case in measured(wish, campaign.results):
+        for case in wish.measured(campaign.results):
             yield campaign, case
 
 
@@ -97,15 +91,8 @@ def found(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
     return drawings
 
 
-def density(values: Sequence[float], low: float, high: float, bandwidth: float = 0.2) -> tuple[Floats, Floats]:
-    """Gaussian kernel density from the smallest to the largest value (nothing is drawn beyond them).
-
-    ``bandwidth`` in standard deviations, as in Fig. 5 of arXiv 2202.08228; at least a hundredth of low..high, so that
-    equal values can be seen. Returns positions and densities.
-    """
-    numbers = np.array(values, dtype=np.float64)
-    width = max(bandwidth * float(numbers.std()), (high - low) / 100, 1e-12)
-    places = np.linspace(numbers.min(), numbers.max(), 100) if numbers.min() < numbers.max() else numbers[:1]
-    kernels = np.exp(-0.5 * ((places[:, None] - numbers[None, :]) / width) ** 2)
-    heights: Floats = kernels.sum(axis=1) / (len(numbers) * width * np.sqrt(2 * np.pi))
-    return places, heights
+def told_of_failures(count: int, *, without: bool) -> str:
+    """What became of repetitions that failed, for captions."""
+    if not count:
+        return "none failed or timed out"
+    return f"the {count} that failed or timed out {'are left out' if without else 'count as 0'}"

@@ -9,7 +9,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples, with_zeros
 from interop.units import MBPS, PERCENT
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, found, sentences, stem, told_of_failures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     panels, notes, counts = [], list[str](), list[int]()
     for metric, label, unit in METRICS:
         columns: dict[str, list[object]] = {"case": [], "values": [], "rate": []}
-        for case in measured(wish, campaign.results):
+        for case in wish.measured(campaign.results):
             many = samples(campaign.results, case.name, metric)
             if not any(sample.values for sample in many):
                 continue
@@ -37,15 +37,14 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
             columns["rate"].append(case.link.forward_rate if metric == GOODPUT else None)
             if metric == GOODPUT:
                 counts.append(sum(sample.told - sample.succeeded for sample in many))
-                notes += [f"{case.abbreviation} without {lost}"] if (lost := left_out(many)) else []
+                notes += [f"Left out in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
         if columns["case"]:
             panels.append(Panel(columns, {"label": label, "unit": unit}))
     if not panels:
         return None
-    treated = "are left out" if wish.without_failed else "count as 0"
     caption = sentences(
-        f"All repetitions of all pairs; the {sum(counts)} that failed or timed out {treated}. Box: quartiles; line: "
-        "median; diamond: mean; whiskers: 5th and 95th percentile; dashed: rate of the link",
+        f"All repetitions of all pairs; {told_of_failures(sum(counts), without=wish.without_failed)}",
+        "Box: quartiles; line: median; diamond: mean; whiskers: 5th and 95th percentile; dashed: rate of the link",
         *notes,
     )
     title = "Goodput and efficiency per test case"

@@ -9,7 +9,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import EFFICIENCY, left_out, samples, with_zeros
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, one, sentences, stem, told_of_failures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     columns: dict[str, list[object]] = {"case": [], "efficiency": [], "n": [], "failed": []}
     notes = []
-    for case in measured(wish, campaign.results):
+    for case in wish.measured(campaign.results):
         many = samples(campaign.results, case.name, EFFICIENCY)
         values = [v for sample in many for v in (sample.values if wish.without_failed else with_zeros(sample))]
         failed = sum(sample.told - sample.succeeded for sample in many)
@@ -34,13 +34,12 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
         columns["efficiency"].append(sorted(values))
         columns["n"].append(len(values))
         columns["failed"].append(failed)
-        notes.append(f"{case.abbreviation} without {lost}" if (lost := left_out(many)) else "")
+        notes.append(f"Left out in {case.abbreviation}: {lost}" if (lost := left_out(many)) else "")
     if not columns["case"]:
         return None
     total = sum(int(str(count)) for count in columns["failed"])
-    treated = "are left out" if wish.without_failed else "count as 0 %"
     caption = sentences(
-        f"All repetitions of all pairs; the {total} that failed or timed out {treated}",
+        f"All repetitions of all pairs; {told_of_failures(total, without=wish.without_failed)}",
         *notes,
     )
     facts = {"without_failed": wish.without_failed}

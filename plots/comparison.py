@@ -10,7 +10,7 @@ from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, WORSE, Comparison, PairChange
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, one, sentences
+from plots.base import Drawing, Panel, Plot, found, one, sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +23,9 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing of two campaigns, or of one and two test cases."""
     if len(wish.campaigns) == 2:
         first, second = wish.campaigns
-        changes = comparison.campaigns(first.results, second.results, measured(wish, first.results))
+        changes = comparison.campaigns(first.results, second.results, wish.measured(first.results))
         return found(_drawings(changes, f"{first.label} → {second.label}", "goodput"), "no pair has numbers in both.")
-    cases = measured(wish, wish.campaigns[0].results) if len(wish.campaigns) == 1 else ()
+    cases = wish.measured(wish.campaigns[0].results) if len(wish.campaigns) == 1 else ()
     if len(cases) != 2:
         return found([], "it takes two campaigns, or two test cases of one.")
     changes = comparison.links(wish.campaigns[0].results, *cases)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from interop.pictures import Wish
+from interop.repetitions import Pair, Run
 from interop.traces.series import Samples, Series, window_rate
-from interop.units import MBPS
+from interop.units import MBPS, mbit_per_s, seconds
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, draw, drawings
+from plots.runs import Curve, Picked, draw, drawings
 
 WINDOW = 1.0
 """Seconds over which a rate is taken, every 0.1 s."""
@@ -25,23 +26,44 @@ def table(wish: Wish) -> Sequence[Drawing]:
             return Picked([_curve(goodput(series), pair.server, pair.name)])
         others = [_curve(goodput(run.series), "other") for run in pair.others]
         sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
-        curves = [*others, _curve(sent, "first", "sent"), _curve(goodput(series), "again", "goodput")]
+        received = goodput(series)
+        curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
         rate = pair.case.link.forward_rate
         if wish.ideal and rate and len(sent):
             span = np.array([0.0, float(sent.time[-1])])
             curves.append(Curve(span, np.full(2, rate / MBPS), "ideal", "rate of the link"))
         note = "Over the second before; the goodput is shown as much earlier as the fastest packet needed"
-        return Picked(curves, note)
+        start = _start_up(pair.middle)
+        if start is None:
+            return Picked(curves, note)
+        moment, steady, words = start
+        curves.append(Curve(np.array([moment, float(received.time[-1])]), np.full(2, steady / MBPS), "steady",
+                            "steady rate"))  # fmt: skip
+        return Picked(curves, f"{note}. {words}", [(moment, "a")])
 
     return drawings(wish, pick, "Data rate over time", "rate [Mbit/s]")
 
 
-def goodput(series: Series) -> Samples:
-    """New bytes of streams at the client, moved by the shortest one-way delay to when they were sent; bit/s."""
+def _start_up(run: Run) -> tuple[float, float, str] | None:
+    """When it ended (on the axis of the goodput), the steady rate (bit/s), and both in words; None if not known."""
+    steady, startup = (run.values.get(name) for name in ("steady_rate", "startup_time"))
+    if steady is None or startup is None or not len(run.series.arrived):
+        return None
+    end = f"{seconds(startup)} after the first byte"
+    words = f"a start-up ends {end}, at 80 % of the steady rate of {mbit_per_s(steady)}"
+    return float(run.series.arrived.time[0]) - _shift(run.series) + startup, steady, words
+
+
+def _shift(series: Series) -> float:
+    """The shortest one-way delay, seconds."""
     delays = series.forward.delay
     known = delays[np.isfinite(delays)]
-    shift = float(known.min()) if len(known) else 0.0
-    return window_rate(series.arrived.time - shift, series.arrived.new, window=WINDOW)
+    return float(known.min()) if len(known) else 0.0
+
+
+def goodput(series: Series) -> Samples:
+    """New bytes of streams at the client, moved by the shortest one-way delay to when they were sent; bit/s."""
+    return window_rate(series.arrived.time - _shift(series), series.arrived.new, window=WINDOW)
 
 
 def _curve(rate: Samples, role: str, label: str = "") -> Curve:

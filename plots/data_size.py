@@ -7,15 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from interop.pictures import Wish
+from interop.repetitions import Pair
+from interop.statistics.objectives import objectives, origin
 from interop.traces.columns import Floats, Integers
 from interop.units import MIB
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, draw, drawings
+from plots.runs import Curve, Picked, draw, drawings
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
-    """A drawing per pair and test case; overlaid, the data that arrived."""
-    return drawings(wish, _pick, "Data over time", "data [MiB]")
+    """A drawing per pair and test case; overlaid, the data that arrived. Stars are the objectives."""
+
+    def pick(pair: Pair, alone: bool) -> Picked:
+        picked = _pick(pair, alone)
+        wanted = objectives(pair.case, wish.objectives)
+        if not wanted:
+            return picked
+        places = np.array([each.limit for each in wanted]), np.array([each.size for each in wanted]) / MIB
+        stars = Curve(*places, "target", "objective", points=True)
+        words = f"{', '.join(each.name for each in wanted)}: {origin(pair.case, wish.objectives)}"
+        return Picked([*picked.curves, stars], f"{picked.note}. {words}" if picked.note else words)
+
+    return drawings(wish, pick, "Data over time", "data [MiB]")
 
 
 def _pick(pair: Pair, alone: bool) -> Picked:

@@ -13,7 +13,7 @@ from interop.pictures import Wish
 from interop.statistics.samples import GOODPUT, value_of
 from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, sentences
+from plots.base import Drawing, Panel, Plot, found, sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,15 +30,16 @@ def table(wish: Wish) -> Sequence[Drawing]:
     if not rows:
         return found([], "no repetition has a goodput and a date.")
     cases = list(dict.fromkeys(case for campaign in wish.campaigns for case in
-                               (each.abbreviation for each in measured(wish, campaign.results))))  # fmt: skip
+                               (each.abbreviation for each in wish.measured(campaign.results))))  # fmt: skip
     first, last = rows[0][0], rows[-1][0]
     panels = (
         _panel(rows, cases, lambda time: time, (first, max(last, first + 60)), "date"),
         _panel(rows, cases, lambda time: time % DAY / HOUR, (0.0, 24.0), "hour"),
     )
+    several = "one campaign" if len(wish.campaigns) == 1 else f"{len(wish.campaigns)} campaigns"
     caption = sentences(
-        f"n = {len(rows)} repetitions that succeeded, of all pairs, at their start (UTC), of {len(wish.campaigns)} "
-        f"campaigns. Lines join the medians of stretches with at least {FEWEST} repetitions",
+        f"n = {len(rows)} repetitions that succeeded, of all pairs, at their start (UTC), of {several}. Lines join the "
+        f"medians of stretches with at least {FEWEST} repetitions",
         f"Left out: {lost} that did not" if (lost := _lost(wish)) else "",
     )
     return [Drawing("", "Goodput over date and time of day", caption, (panels,), (7.2, 3.8), share_y=True)]
@@ -46,7 +47,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 def _rows(wish: Wish) -> Iterator[tuple[float, str, float]]:
     for campaign in wish.campaigns:
-        names = {case.name: case.abbreviation for case in measured(wish, campaign.results)}
+        names = {case.name: case.abbreviation for case in wish.measured(campaign.results)}
         for result in campaign.results.results:
             goodput, moment = value_of(result, GOODPUT), _moment(result)
             if result.test_case in names and goodput is not None and moment is not None:
@@ -54,7 +55,7 @@ def _rows(wish: Wish) -> Iterator[tuple[float, str, float]]:
 
 
 def _lost(wish: Wish) -> int:
-    names = [{case.name for case in measured(wish, campaign.results)} for campaign in wish.campaigns]
+    names = [{case.name for case in wish.measured(campaign.results)} for campaign in wish.campaigns]
     return sum(
         value_of(result, GOODPUT) is None
         for campaign, wanted in zip(wish.campaigns, names, strict=True)

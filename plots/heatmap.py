@@ -11,7 +11,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
 from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, measured, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Samp
 
 def _largest(wish: Wish, results: ResultSet) -> float:
     """Highest mean of any pair in any wanted test case."""
-    means = (sample.mean for case in measured(wish, results) for sample in samples(results, case.name, GOODPUT))
+    means = (sample.mean for case in wish.measured(results) for sample in samples(results, case.name, GOODPUT))
     return max((mean for mean in means if mean is not None), default=0.0)
 
 

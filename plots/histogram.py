@@ -1,4 +1,4 @@
-"""Histogram of completion times: how long the pairs took on average, with least, mean, median and deadline."""
+"""Histogram of completion times: how long the pairs took on average, with the shortest, mean, median and deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.model import TestCase
 from interop.pictures import Campaign, Wish
-from interop.statistics.samples import samples
+from interop.statistics.samples import samples, without_number
 from interop.units import seconds
 from plots import theme
 from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COMPLETION = "completion_time"
+LINES = {
+    "shortest": (theme.GREEN, ":"), "mean": (theme.BLACK, "--"), "median": (theme.BLACK, "-"),
+    "deadline": (theme.VERMILION, "-."),
+}  # fmt: skip
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -37,13 +41,13 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     columns: dict[str, list[object]] = {"pairs": counts.tolist(), "start": edges[:-1].tolist()}
     facts = {
         "width": float(edges[1] - edges[0]),
-        "marks": {"least": min(means), "mean": fmean(means), "median": median(means)},
+        "marks": {"shortest": min(means), "mean": fmean(means), "median": median(means)},
         "timeout": case.timeout if case.timeout <= 1.3 * max(means) else None,
     }
     caption = sentences(
         f"n = {len(means)} pairs, mean from the client's first packet to the last new byte, of the repetitions that "
         f"succeeded; deadline {seconds(case.timeout)}",
-        f"Left out: {len(many) - len(means)} pairs without a success" if len(many) > len(means) else "",
+        f"Left out: {lost}" if (lost := without_number(many)) else "",
     )
     title = f"{case.abbreviation}: completion times"
     return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), (6.3, 3.4))
@@ -59,9 +63,9 @@ def draw(ax: Axes, panel: Panel) -> None:
     marks = dict(panel.facts["marks"])
     if panel.facts["timeout"] is not None:
         marks["deadline"] = panel.facts["timeout"]
-    for number, (name, time) in enumerate(marks.items()):
-        style = theme.of_position((number + 3) if name != "deadline" else 6)
-        ax.axvline(time, color=style.colour, linestyle=style.dash, label=f"{name}: {seconds(time)}")
+    for name, time in marks.items():
+        colour, dash = LINES[name]
+        ax.axvline(time, color=colour, linestyle=dash, label=f"{name}: {seconds(time)}")
     ax.set(xlabel="completion time [s]", ylabel="pairs")
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(axis="x", visible=False)

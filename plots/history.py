@@ -11,7 +11,7 @@ from interop.statistics.history import Class, Course, classes, ordered, pair_cou
 from interop.statistics.samples import GOODPUT
 from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, one, sentences
+from plots.base import Drawing, Panel, Plot, found, one, sentences
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
     campaigns = ordered([campaign.results for campaign in wish.campaigns])
     if len(campaigns) < 2:
         return found([], "one campaign has no history.")
-    cases = {case.name: case for results in campaigns for case in measured(wish, results)}
+    cases = {case.name: case for results in campaigns for case in wish.measured(results)}
     dates = [datetime.fromisoformat(results.manifest.started).astimezone(UTC).timestamp() for results in campaigns]
     drawings = []
     for case in cases.values():
@@ -78,6 +78,9 @@ def draw(ax: Axes, panel: Panel) -> None:
             ax.annotate("", xy=(date / DAY, after / MBPS), xytext=(date / DAY, before / MBPS),
                         arrowprops={"arrowstyle": "-|>", "color": style.colour, "linewidth": 1.5})  # fmt: skip
     theme.dates(ax)
+    moments = [date / DAY for points in columns["points"] for date, _ in points]
+    margin = max(0.04 * (max(moments) - min(moments)), 1 / 24)
+    ax.set_xlim(min(moments) - margin, max(moments) + margin)
     ax.set(xlabel="start of the campaign (UTC)", ylabel="mean goodput [Mbit/s]")
     ax.set_ylim(bottom=0)
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model import GilbertElliottLoss, Loss, TestCase, UniformLoss
+from interop.emulation import loss_share
+from interop.model import TestCase
 from interop.pictures import Campaign, Wish
+from interop.statistics.overview import sweeps
 from interop.statistics.samples import GOODPUT, samples
 from interop.units import MBPS, PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,26 +28,11 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing for each group of test cases that differ in their loss alone."""
     drawings = []
     for campaign in wish.campaigns:
-        groups: dict[object, list[TestCase]] = {}
-        for case in measured(wish, campaign.results):
-            bare = replace(case.link, forward_loss=None, return_loss=None)
-            groups.setdefault((repr(bare), case.file_sizes), []).append(case)
-        for cases in groups.values():
-            ordered = sorted(cases, key=lambda case: share(case.link.forward_loss))
-            drawing = _drawing(wish, campaign, ordered)
+        for cases in sweeps(wish.measured(campaign.results)):
+            drawing = _drawing(wish, campaign, cases)
             if drawing is not None:
                 drawings.append(drawing)
     return found(drawings, "there are no two test cases that differ in their loss alone.")
-
-
-def share(loss: Loss | None) -> float:
-    """Packets that are lost on average, 0..1."""
-    match loss:
-        case UniformLoss(rate=rate):
-            return rate
-        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start + end > 0:
-            return start / (start + end)
-    return 0.0
 
 
 def _drawing(wish: Wish, campaign: Campaign, cases: Sequence[TestCase]) -> Drawing | None:
@@ -57,7 +43,7 @@ def _drawing(wish: Wish, campaign: Campaign, cases: Sequence[TestCase]) -> Drawi
         many = samples(campaign.results, case.name, GOODPUT)
         means = {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
         lost += len(many) - len(means)
-        rate = share(case.link.forward_loss)
+        rate = loss_share(case.link.forward_loss)
         for pair, mean in means.items():
             lines.setdefault(pair, []).append((rate, mean))
         if means:

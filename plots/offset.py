@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from interop.pictures import Wish
+from interop.repetitions import Pair, Run
 from interop.units import MIB, seconds
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, Run, draw, drawings, stacked
+from plots.runs import Curve, Picked, draw, drawings, stacked
 
 LETTERS = "abcde"
 

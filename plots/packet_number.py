@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from interop.pictures import Wish
-from interop.traces.series import UNKNOWN, Packets
+from interop.repetitions import Pair
+from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, draw, drawings
+from plots.runs import Curve, Picked, draw, drawings
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -18,18 +21,24 @@ def table(wish: Wish) -> Sequence[Drawing]:
 def _pick(pair: Pair, alone: bool) -> Picked:
     series = pair.middle.series
     if not alone:
-        return Picked([_curve(series.forward, pair.server, pair.name)])
-    others = [_curve(run.series.forward, "other") for run in pair.others]
-    unread = sum(int((packets.number == UNKNOWN).sum()) for packets in (series.forward, series.back))
-    curves = [
-        *others, _curve(series.forward, "first", "from the server"), _curve(series.back, "back", "from the client")
-    ]  # fmt: skip
-    return Picked(curves, f"{unread} packets without a readable number are left out" if unread else "")
+        return Picked([_curve(series.forward, _since(series.sent), pair.server, pair.name)])
+    others = [_curve(run.series.forward, _since(run.series.sent), "other") for run in pair.others]
+    forward = _curve(series.forward, _since(series.sent), "first", "from the server")
+    back = _curve(series.back, _since(series.requests), "back", "from the client")
+    lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
+    told = f"{lost} packets before them, or without a readable number, are left out" if lost else ""
+    return Picked([*others, forward, back], f"From the first response and the first request on. {told}".rstrip(". "))
 
 
-def _curve(packets: Packets, role: str, label: str = "") -> Curve:
-    known = packets.number != UNKNOWN
-    return Curve(packets.sent[known], packets.number[known], role, label, points=True)
+def _since(what: StreamData | Requests) -> float:
+    """When the first of them was sent. Packets before are of the handshake and numbered apart (RFC 9000, 12.3)."""
+    times = what.time if isinstance(what, StreamData) else what.sent
+    return float(times.min(initial=np.inf))
+
+
+def _curve(packets: Packets, since: float, role: str, label: str = "") -> Curve:
+    shown = (packets.number != UNKNOWN) & (packets.sent >= since)
+    return Curve(packets.sent[shown], packets.number[shown], role, label, points=True)
 
 
 PLOT = Plot("packet-number", "Packet number over time", "runs", table, draw)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from interop.pictures import Wish
+from interop.repetitions import Pair
 from interop.traces.columns import Integers
 from interop.traces.series import UNKNOWN, Series
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, draw, drawings
+from plots.runs import Curve, Picked, draw, drawings
 
 
 def table(wish: Wish) -> Sequence[Drawing]:

@@ -11,7 +11,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import EFFICIENCY, samples
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     means: dict[str, Means] = {}
-    for case in measured(wish, campaign.results):
+    for case in wish.measured(campaign.results):
         many = samples(campaign.results, case.name, EFFICIENCY)
         known = {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
         if known:
@@ -80,6 +80,8 @@ def _points(means: Mapping[str, Means], x: str, y: str, names: Sequence[str]) ->
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A histogram, or points, with labels at the left and at the bottom only."""
+    from matplotlib.ticker import MaxNLocator
+
     columns, facts = panel.columns, panel.facts
     if "legend" in columns:
         _legend(ax, columns["legend"])
@@ -90,6 +92,7 @@ def draw(ax: Axes, panel: Panel) -> None:
                color=theme.SKY, edgecolor="white", linewidth=0.4)  # fmt: skip
         ax.text(0.97, 0.95, facts["x"], transform=ax.transAxes, ha="right", va="top", color=theme.GREY, fontsize=11)
         ax.set_ylabel("pairs")
+        ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     else:
         ax.plot([0, 100], [0, 100], color=theme.GREY, linewidth=0.7, linestyle="--")
         for server in sorted(set(columns["server"])):

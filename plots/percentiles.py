@@ -12,7 +12,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import value_of
 from interop.units import byte_size
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     columns: dict[str, list[object]] = {"label": [], "protocol": [], "percentiles": [], "n": []}
     lost, counts = 0, list[int]()
-    for case in sorted(measured(wish, campaign.results), key=lambda each: each.total_size):
+    for case in sorted(wish.measured(campaign.results), key=lambda each: each.total_size):
         mine = [result for result in campaign.results.results if result.test_case == case.name]
         for protocol, group in _by_protocol(mine).items():
             times = [time for result in group if (time := value_of(result, COMPLETION)) is not None]

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from interop.emulation import loss_share
 from interop.pictures import Wish
+from interop.statistics.clusters import cluster
 from interop.statistics.overview import FAMILIES, THRESHOLD, relation
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, measured, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +24,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing for any two wanted test cases, in their order."""
     drawings = []
     for campaign in wish.campaigns:
-        cases = measured(wish, campaign.results)
+        cases = wish.measured(campaign.results)
         for x, y in combinations(cases, 2):
             points = relation(campaign.results, x.name, y.name)
             if not points:
@@ -33,12 +37,18 @@ def table(wish: Wish) -> Sequence[Drawing]:
                 "client": [point.client for point in points],
             }
             pairs = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients)
+            groups = cluster([(point.x, point.y) for point in points])
+            columns["group"] = list(groups.labels) if groups else [0] * len(points)
+            lossy = loss_share(y.link.forward_loss) > 0
             caption = sentences(
                 f"n = {len(points)} pairs, mean efficiency of the repetitions that succeeded",
                 f"Left out: {pairs - len(points)} pairs without a success in both" if pairs > len(points) else "",
-                f"The dotted line is the {THRESHOLD / PERCENT:.0f} % between the paper's two clusters",
-            )
-            facts = {"x": x.abbreviation, "y": y.abbreviation}
+                f"Lines join the members of groups with their means (k-means, silhouette {groups.silhouette:.2f}: "
+                f"{groups.structure} structure); dashed: equal" if groups else "",
+                f"Dotted: the {THRESHOLD / PERCENT:.0f} % that arXiv 2202.08228 has between clusters" if lossy else "",
+            )  # fmt: skip
+            facts = {"x": x.abbreviation, "y": y.abbreviation, "threshold": THRESHOLD if lossy else None,
+                     "centres": groups.centres if groups else ()}  # fmt: skip
             title = f"{x.abbreviation} and {y.abbreviation}, by the server's congestion control"
             name = stem(wish, campaign, x.abbreviation, y.abbreviation)
             drawings.append(Drawing(name, title, caption, one(Panel(columns, facts)), (4.8, 5.0)))
@@ -49,7 +59,9 @@ def draw(ax: Axes, panel: Panel) -> None:
     """Points in colours and marks of the congestion controls, both axes 0 to 100 %."""
     columns = panel.columns
     ax.plot([0, 100], [0, 100], color=theme.PALE, linewidth=0.8, linestyle="--")
-    ax.axhline(THRESHOLD / PERCENT, color=theme.GREY, linewidth=0.8, linestyle=":")
+    if panel.facts["threshold"]:
+        ax.axhline(panel.facts["threshold"] / PERCENT, color=theme.GREY, linewidth=0.8, linestyle=":")
+    _groups(ax, panel)
     for family in FAMILIES:
         rows = [number for number, name in enumerate(columns["family"]) if name == family]
         if rows:
@@ -63,7 +75,23 @@ def draw(ax: Axes, panel: Panel) -> None:
         xlabel=f"efficiency in {panel.facts['x']} [%]", ylabel=f"efficiency in {panel.facts['y']} [%]",
         xlim=(0, 100), ylim=(0, 100), aspect="equal",
     )  # fmt: skip
-    ax.legend(loc="upper left", title="server (pairs)")
+    ax.legend(loc="best", title="server (pairs)")
+
+
+def _groups(ax: Axes, panel: Panel) -> None:
+    """Lines from the means of groups to their members, under a number."""
+    from matplotlib.collections import LineCollection
+
+    columns, centres = panel.columns, np.array(panel.facts["centres"]) / PERCENT
+    if not len(centres):
+        return
+    ends = np.column_stack([columns["x"], columns["y"]]) / PERCENT
+    spokes = np.stack([centres[np.array(columns["group"])], ends], axis=1)
+    ax.add_collection(LineCollection(list(spokes), colors=theme.GREY, linewidths=0.5, alpha=0.6, zorder=1.5))
+    for number, (x, y) in enumerate(centres, start=1):
+        ax.annotate(str(number), (x, y), ha="center", va="center", fontsize=7, zorder=4,
+                    bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": theme.BLACK,
+                          "linewidth": 0.7})  # fmt: skip
 
 
 PLOT = Plot("relation", "Relation of two test cases", "results", table, draw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
     with mpl.rc_context(theme.SETTINGS):
         made = Figure(figsize=drawing.size, layout="constrained")
         rows, columns = len(drawing.panels), max(map(len, drawing.panels))
-        grid = made.subplots(rows, columns, squeeze=False, sharey=drawing.share_y)
+        widths = drawing.widths or None
+        grid = made.subplots(rows, columns, squeeze=False, sharey=drawing.share_y, width_ratios=widths)
         for panels, axes in zip(drawing.panels, grid, strict=True):
             for number, ax in enumerate(axes):
                 panel = panels[number] if number < len(panels) else None
@@ -45,7 +47,8 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
 def caption(drawing: Drawing) -> str:
     """Wrapped to the width of the picture."""
     letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * 0.56))
-    return literal(textwrap.fill(drawing.caption, letters))
+    with_their_units = re.sub(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)", "\u00a0", drawing.caption)
+    return literal(textwrap.fill(with_their_units, letters))
 
 
 def literal(text: str) -> str:

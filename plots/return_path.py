@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interop.pictures import Wish
+from interop.repetitions import Pair
 from interop.traces.series import Packets, window_rate
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Pair, Picked, draw, drawings
+from plots.runs import Curve, Picked, draw, drawings
 
 KBPS = 1e3
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from interop.model import TestCase
 from interop.pictures import Campaign, Wish
 from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, density, each_case, found, sentences, stem
+from plots.base import Drawing, Panel, Plot, each_case, found, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OVERLAP = 1.5
-"""Height of the highest ridge, in distances of two."""
+"""Height of a ridge, in distances of two."""
+NARROW = 0.5
+"""Per cent: ridges that are narrower become a line, or they could not be seen."""
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -37,7 +37,8 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     rows = max(len(panel.columns["name"]) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
-        f"n = {n} repetitions that succeeded, in each panel; ordered by the mean, which is the white mark",
+        f"n = {n} repetitions that succeeded, in each panel; how many of each stands beside its name. Ordered by the "
+        "mean, which is the white mark",
         f"Left out: {lost}" if (lost := left_out(many)) else "",
     )
     title = f"{case.abbreviation}: efficiency per server and per client"
@@ -51,34 +52,36 @@ def _panel(many: Sequence[Sample], role: str) -> Panel | None:
     known = sorted((fmean(values), name, values) for name, values in groups.items() if values)
     if not known:
         return None
-    curves = [density(values, 0.0, 1.0, 0.3) for _, _, values in known]
-    highest = max(float(heights.max()) for _, heights in curves)
     columns: dict[str, list[object]] = {
         "name": [name for _, name, _ in known],
         "mean": [mean for mean, _, _ in known],
-        "n": [len(values) for _, _, values in known],
-        "places": [places.tolist() for places, _ in curves],
-        "heights": [(OVERLAP * np.sqrt(heights / highest)).tolist() for _, heights in curves],
+        "values": [values for _, _, values in known],
     }
     return Panel(columns, {"role": role, "limit": 1.05 * max(max(values) for _, _, values in known)})
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """Ridges from top to bottom, so that lower ones stand in front."""
+    """Upper halves of violins from top to bottom, so that lower ones stand in front."""
+    import seaborn
+
     columns = panel.columns
     count = len(columns["name"])
     for row in reversed(range(count)):
         style = theme.of_implementation(columns["name"][row])
-        places = np.array(columns["places"][row]) / PERCENT
-        heights = row + np.array(columns["heights"][row])
-        if len(places) == 1:
-            places, heights = np.repeat(places, 2) + np.array([-0.2, 0.2]), np.repeat(heights, 2)
+        values = [value / PERCENT for value in columns["values"][row]]
         above = 3 + count - row
-        ax.fill_between(places, row, heights, color=style.colour, alpha=0.75, linewidth=0, zorder=above)
-        ax.plot(places, heights, color="white", linewidth=0.8, zorder=above)
+        seaborn.violinplot(
+            x=values, y=[row + OVERLAP / 2] * len(values), hue=["upper"] * len(values), hue_order=["lower", "upper"],
+            orient="h", split=True, dodge=False, native_scale=True, density_norm="width", inner=None, bw_adjust=0.5,
+            cut=0, width=OVERLAP, palette=[style.colour] * 2, saturation=1, linewidth=0.8, linecolor="white",
+            alpha=0.85, legend=False, ax=ax, zorder=above,
+        )  # fmt: skip
+        if max(values) - min(values) < NARROW:
+            ax.vlines(fmean(values), row, row + OVERLAP, color=style.colour, linewidth=1.5, zorder=above)
         ax.plot([columns["mean"][row] / PERCENT], [row + 0.08], marker=style.mark, color="white", markersize=4,
                 markeredgecolor=theme.BLACK, markeredgewidth=0.5, zorder=5 + count)  # fmt: skip
-    ax.set_yticks(range(count), columns["name"])
+    ax.set_yticks(range(count), [f"{name}  {len(values)}" for name, values in
+                                 zip(columns["name"], columns["values"], strict=True)])  # fmt: skip
     ax.set(xlabel="efficiency [%]", ylabel=panel.facts["role"], ylim=(-0.3, count - 0.8 + OVERLAP))
     ax.set_xlim(0, min(100.0, panel.facts["limit"] / PERCENT))
     ax.grid(axis="y", visible=False)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from interop.pictures import Wish
+from interop.repetitions import Pair, pairs
 from interop.traces.series import Samples
 from interop.units import KIB, MS
 from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
-from plots.runs import Curve, Pair, draw, pairs, panel, told
+from plots.runs import Curve, draw, overlay, panel, told, told_of_all
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -17,8 +20,8 @@ def table(wish: Wish) -> Sequence[Drawing]:
     if not found:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     if wish.overlaid:
-        caption = "The repetition with the median time to completion of each; server, client, test case."
-        return [_drawing("overlaid", "Round-trip time and bytes in flight", caption, *_overlaid(found))]
+        title, caption = "Round-trip time and bytes in flight", sentences(told_of_all(found))
+        return [_drawing("overlaid", title, caption, *_overlaid(found))]
     return [
         _drawing(
             stem(wish, pair.campaign, pair.folder),
@@ -33,21 +36,31 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 
 def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below: Sequence[Curve]) -> Drawing:
-    panels = ((panel(above, ylabel="RTT [ms]"),), (panel(below, ylabel="window, in flight [KiB]"),))
+    several = name == "overlaid"
+    panels = (
+        (panel(above, ylabel="RTT [ms]", from_zero=False),),
+        (panel(below, ylabel="window, in flight [KiB]", legend=not several),),
+    )
     return Drawing(name, title, caption, panels, (6.6, 5.6))
 
 
 def _overlaid(found: Sequence[Pair]) -> tuple[list[Curve], list[Curve]]:
     series = [(pair, pair.middle.series) for pair in found]
     return (
-        [_curve(each.rtt, MS, pair.server, pair.name) for pair, each in series],
-        [_curve(each.in_flight, KIB, pair.server, pair.name) for pair, each in series],
+        overlay(found, [[_curve(each.rtt, MS, pair.server, pair.name)] for pair, each in series]),
+        overlay(found, [[_curve(each.in_flight, KIB, pair.server, pair.name)] for pair, each in series]),
     )
 
 
 def _alone(pair: Pair) -> tuple[list[Curve], list[Curve]]:
     middle = pair.middle.series
-    above = [*(_curve(run.series.rtt, MS, "other") for run in pair.others), _curve(middle.rtt, MS, "first")]
+    above = [
+        *(_curve(run.series.rtt, MS, "other") for run in pair.others),
+        _curve(middle.rtt, MS, "first", "round-trip time"),
+    ]
+    if len(middle.rtt):
+        span = np.array([0.0, float(middle.rtt.time[-1])])
+        above.append(Curve(span, np.full(2, pair.case.link.round_trip_delay / MS), "ideal", "delay of the link"))
     below = [
         *(_curve(run.series.in_flight, KIB, "other") for run in pair.others),
         _curve(middle.in_flight, KIB, "first", "in flight"),

@@ -1,110 +1,22 @@
-"""Runs of a pair with their stored series, and curves over time: what all figures over runs are made of."""
+"""Curves over time, what figures over runs show of a pair, and how they are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.errors import InputError
-from interop.model import Outcome, TestCase
-from interop.pictures import Campaign, Wish
+from interop.pictures import Wish
+from interop.repetitions import Pair, pairs
 from interop.traces.columns import Floats, Integers
-from interop.traces.series import Series, SeriesError, StreamData, load
+from interop.traces.series import StreamData
 from plots import theme
-from plots.base import Drawing, NothingToDrawError, Panel, measured, one, sentences, stem
+from plots.base import Drawing, NothingToDrawError, Panel, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Run:
-    """A repetition with its series."""
-
-    repetition: int
-    series: Series
-    succeeded: bool
-
-    @property
-    def completion(self) -> float:
-        """When the last byte of a response arrived, seconds since the client's first packet; infinite if none did."""
-        last = self.series.requests.last_byte
-        known = last[np.isfinite(last)]
-        return float(known.max()) if len(known) else float("inf")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """All repetitions of a pair in a test case that have series."""
-
-    campaign: Campaign
-    case: TestCase
-    server: str
-    client: str
-    runs: tuple[Run, ...]
-    without: int
-    """Repetitions that have none."""
-
-    @property
-    def middle(self) -> Run:
-        """The run whose time to completion is nearest to the median; of runs that are as near, the first."""
-        times = [run.completion for run in self.runs if run.succeeded and isfinite(run.completion)]
-        if not times:
-            return self.runs[0]
-        wanted = median(times)
-        return min((run for run in self.runs if run.succeeded), key=lambda run: abs(run.completion - wanted))
-
-    @property
-    def others(self) -> tuple[Run, ...]:
-        """All but the middle one."""
-        chosen = self.middle
-        return tuple(run for run in self.runs if run is not chosen)
-
-    @property
-    def name(self) -> str:
-        """For legends."""
-        return f"{self.server}, {self.client}, {self.case.abbreviation}"
-
-    @property
-    def folder(self) -> str:
-        """For file names: ``quic-go_picoquic+bbr-SAT``."""
-        return f"{self.server}_{self.client}-{self.case.abbreviation}".replace(":", "+")
-
-
-def pairs(wish: Wish) -> Iterator[Pair]:
-    """Every wanted pair in every wanted test case that has series; raises InputError for a damaged file."""
-    for campaign in wish.campaigns:
-        if campaign.directory is None:
-            continue
-        manifest = campaign.results.manifest
-        folders = {name: name.replace(":", "+") for name in (*manifest.servers, *manifest.clients)}
-        for case in measured(wish, campaign.results):
-            wanted = wish.pairs or [(server, client) for client in manifest.clients for server in manifest.servers]
-            for server, client in wanted:
-                mine = [each for each in campaign.results.results
-                        if (each.server, each.client, each.test_case) == (server, client, case.name)]  # fmt: skip
-                place = campaign.directory / f"{folders.get(server, server)}_{folders.get(client, client)}" / case.name
-                found = [
-                    Run(each.repetition, series, each.verdict.outcome is Outcome.SUCCEEDED)
-                    for each in sorted(mine, key=lambda each: each.repetition)
-                    if each.verdict.outcome is not Outcome.ERROR
-                    and (series := _load(place / str(each.repetition))) is not None
-                ]
-                if found:
-                    yield Pair(campaign, case, server, client, tuple(found), len(mine) - len(found))
-
-
-def _load(directory: Path) -> Series | None:
-    try:
-        return load(directory)
-    except SeriesError as error:
-        raise InputError(str(error)) from error
 
 
 # ---- curves ---------------------------------------------------------------------------------
@@ -119,7 +31,7 @@ class Curve:
     y: Floats | Integers
     """In the unit of the axis."""
     role: str
-    """Of ``ROLES``, or the name of a server."""
+    """Of ``ROLES``, or the name of an implementation."""
     label: str = ""
     points: bool = False
     """Points instead of a line."""
@@ -132,6 +44,8 @@ ROLES: Mapping[str, tuple[str, Any, str, float]] = {
     "request": (theme.REQUEST, "-.", "^", 4.0),
     "back": (theme.REQUEST, "-.", "+", 2.5),
     "ideal": (theme.BLACK, ":", ".", 1.0),
+    "steady": (theme.GREY, "--", ".", 1.0),
+    "target": (theme.BLACK, "-", "*", 8.0),
 }
 """Colour, dash, mark and size of marks."""
 
@@ -157,9 +71,9 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
     if not found:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     if wish.overlaid:
-        rows = [curve for pair in found for curve in pick(pair, False).curves]
-        n = ", ".join(f"{len(pair.runs)} in {pair.name}" for pair in found)
-        caption = sentences(f"The repetition with the median time to completion of n = {n}. Server, client, test case")
+        many = [pick(pair, False) for pair in found]
+        rows = overlay(found, [each.curves for each in many])
+        caption = sentences(told_of_all(found), *dict.fromkeys(each.note for each in many))
         return [Drawing("overlaid", title, caption, one(panel(rows, ylabel=ylabel, **facts)), (6.6, 4.0))]
     made = []
     for pair in found:
@@ -169,6 +83,32 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
         shown = panel(picked.curves, ylabel=ylabel, marks=picked.marks, **facts)
         made.append(Drawing(name, heading, sentences(told(pair), picked.note), one(shown), (6.6, 4.0)))
     return made
+
+
+def overlay(found: Sequence[Pair], curves: Sequence[Sequence[Curve]]) -> list[Curve]:
+    """The curves of several pairs in the colours of the servers, or of the clients if only these tell pairs apart.
+
+    What is the same for all of them, by its label, is there once.
+    """
+    role = _apart(found)
+    rows, shared = list[Curve](), dict[str, Curve]()
+    for pair, own in zip(found, curves, strict=True):
+        rows += [replace(each, role=getattr(pair, role), label=pair.name) for each in own if each.role not in ROLES]
+        shared.update({each.label: each for each in own if each.role in ROLES})
+    return [*rows, *shared.values()]
+
+
+def _apart(found: Sequence[Pair]) -> str:
+    servers, clients = ({getattr(pair, role) for pair in found} for role in ("server", "client"))
+    return "client" if len(servers) < len(found) == len(clients) else "server"
+
+
+def told_of_all(found: Sequence[Pair]) -> str:
+    """n and what the names mean, of several pairs in one figure."""
+    counts = {len(pair.runs) for pair in found}
+    n = f"{min(counts)} each" if len(counts) == 1 else ", ".join(f"{len(pair.runs)} in {pair.name}" for pair in found)
+    chosen = "" if counts == {1} else "; the one with the median time to completion is shown"
+    return f"n = {n}, repetitions{chosen}. Server, client, test case; colours are those of the {_apart(found)}s"
 
 
 def told(pair: Pair) -> str:
@@ -200,16 +140,15 @@ def panel(curves: Sequence[Curve], **facts: Any) -> Panel:
 def draw(ax: Axes, shown: Panel) -> None:
     """Curves in their order; dense points become an image, so that files stay small."""
     facts, named = shown.facts, 0
-    overlaid = [label for label in dict.fromkeys(shown.columns["label"]) if label]
-    distinct = len(set(shown.columns["role"])) == len(shown.columns["role"])
+    overlaid = list(dict.fromkeys(label for label, role in zip(shown.columns["label"], shown.columns["role"],
+                                                               strict=True) if role not in ROLES))  # fmt: skip
     for x, y, role, label, points in zip(*(shown.columns[name] for name in ("x", "y", "role", "label", "points")),
                                          strict=True):  # fmt: skip
         if role in ROLES:
             colour, dash, mark, size = ROLES[role]
         else:
             style = theme.of_position(overlaid.index(label))
-            colour = theme.of_implementation(role).colour if distinct else style.colour
-            dash, mark, size = style.dash, style.mark, 2.0
+            colour, dash, mark, size = theme.of_implementation(role).colour, style.dash, style.mark, 2.0
         known = label or None
         named += bool(known)
         if points:
@@ -219,7 +158,8 @@ def draw(ax: Axes, shown: Panel) -> None:
             ax.plot(x, y, color=colour, linestyle=dash, linewidth=0.8 if role == "other" else 1.3, label=known)
     ax.set(xlabel="time since the client's first packet [s]", ylabel=facts["ylabel"])
     ax.set_xlim(left=0)
-    ax.set_ylim(bottom=0)
+    if facts.get("from_zero", True):
+        ax.set_ylim(bottom=0)
     if facts.get("whole"):
         from matplotlib.ticker import MaxNLocator
 
@@ -228,9 +168,17 @@ def draw(ax: Axes, shown: Panel) -> None:
         ax.axvline(time, color=theme.VERMILION, linewidth=0.7)
         ax.annotate(letter, (time, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -8 - 8 * number),
                     textcoords="offset points", color=theme.VERMILION, fontsize=7, fontweight="bold")  # fmt: skip
-    if named:
-        legend = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2 if named > 4 else 4, markerscale=2)
-        legend.set_in_layout(True)
+    if named and facts.get("legend", True):
+        _legend(ax, named)
+
+
+def _legend(ax: Axes, named: int) -> None:
+    """Above the axes, all marks of one size, so that dots can be seen."""
+    columns = next((each for each in (4, 3, 2) if named % each == 0 or named > 2 * each), 4)
+    legend = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+    legend.set_in_layout(True)
+    for handle in legend.get_lines():
+        handle.set_markersize(5)
 
 
 def stacked(data: StreamData) -> Integers:

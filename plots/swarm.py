@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
-from interop.statistics.samples import GOODPUT, samples
+from interop.statistics.samples import GOODPUT, samples, without_number
 from interop.units import MBPS
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, measured, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +26,11 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     columns: dict[str, list[object]] = {"x": [], "goodput": [], "server": []}
-    cases, rates, lost = list[str](), list[float](), 0
-    for case in measured(wish, campaign.results):
+    cases, rates, lost = list[str](), list[float](), list[str]()
+    for case in wish.measured(campaign.results):
         many = samples(campaign.results, case.name, GOODPUT)
         pairs = sorted((sample.mean, sample.server) for sample in many if sample.mean is not None)
-        lost += len(many) - len(pairs)
+        lost += [f"Left out in {case.abbreviation}: {told}"] if (told := without_number(many)) else []
         if pairs:
             columns["x"] += [len(cases) + shift for shift in spread([mean for mean, _ in pairs])]
             columns["goodput"] += [mean for mean, _ in pairs]
@@ -41,7 +41,7 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
         return None
     caption = sentences(
         f"n = {len(columns['x'])} pairs in all test cases, mean of the repetitions that succeeded; dashed: link",
-        f"Left out: {lost} pairs without a success" if lost else "",
+        *lost,
     )
     facts = {"cases": cases, "rates": rates}
     size = (max(WIDTH, 1.5 * len(cases) + 1.5), 4.2)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from interop.model import Role, TestCase
 from interop.pictures import Campaign, Wish
 from interop.statistics.samples import GOODPUT, left_out, samples
 from interop.units import MBPS
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, density, each_case, found, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, each_case, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,19 +35,13 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     names = sorted({name for (name, _), values in groups.items() if values})
     if not names:
         return None
-    most = max(len(values) for values in groups.values())
-    highest = max(max(values) for values in groups.values() if values)
-    columns: dict[str, list[object]] = {"implementation": [], "role": [], "values": [], "quartiles": [], "shape": []}
+    columns: dict[str, list[object]] = {"implementation": [], "role": [], "values": []}
     for name in names:
         for role in (Role.SERVER, Role.CLIENT):
-            values = sorted(groups.get((name, role), []))
-            if not values:
-                continue
-            columns["implementation"].append(names.index(name))
-            columns["role"].append(role)
-            columns["values"].append(values)
-            columns["quartiles"].append([float(q) for q in np.quantile(values, (0.25, 0.5, 0.75))])
-            columns["shape"].append(_shape(values, most, highest))
+            if values := sorted(groups.get((name, role), [])):
+                columns["implementation"].append(name)
+                columns["role"].append(role)
+                columns["values"].append(values)
     n = sum(len(sample.values) for sample in many)
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
@@ -64,25 +56,20 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), size)
 
 
-def _shape(values: Sequence[float], most: int, highest: float) -> list[tuple[float, float]] | None:
-    """(goodput, half width): the area tells the number of values; None where points are drawn."""
-    if len(values) < FEWEST:
-        return None
-    places, heights = density(values, 0.0, highest)
-    widths = 0.42 * heights / heights.max() * (0.35 + 0.65 * len(values) / most)
-    return [(float(place), float(width)) for place, width in zip(places, widths, strict=True)]
-
-
 def draw(ax: Axes, panel: Panel) -> None:
-    """Halves of violins with quartile lines; the right axis tells the efficiency."""
+    """Halves of violins with quartile lines, or points; the right axis tells the efficiency."""
     from matplotlib.patches import Patch
 
-    facts = panel.facts
-    for number in range(len(panel.columns["implementation"])):
-        _half(ax, {name: column[number] for name, column in panel.columns.items()})
+    facts, columns = panel.facts, panel.columns
     names = facts["names"]
+    rows = list(zip(columns["implementation"], columns["role"], columns["values"], strict=True))
+    _violins(ax, names, [row for row in rows if len(row[2]) >= FEWEST])
+    for name, role, values in (row for row in rows if len(row[2]) < FEWEST):
+        left = role is Role.SERVER
+        ax.plot([names.index(name) + (-0.12 if left else 0.12)] * len(values), [value / MBPS for value in values],
+                "<" if left else ">", color=theme.SERVER if left else theme.CLIENT, markersize=3)  # fmt: skip
     ax.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
-    ax.set(ylabel="goodput [Mbit/s]", xlim=(-0.6, len(names) - 0.4))
+    ax.set(xlabel="", ylabel="goodput [Mbit/s]", xlim=(-0.6, len(names) - 0.4))
     ax.set_ylim(bottom=0)
     ax.grid(axis="x", visible=False)
     if facts["rate"]:
@@ -96,24 +83,21 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
-def _half(ax: Axes, row: dict[str, object]) -> None:
-    left = row["role"] is Role.SERVER
-    colour, sign = (theme.SERVER, -1) if left else (theme.CLIENT, 1)
-    middle, shape = row["implementation"], row["shape"]
-    assert isinstance(middle, int)
-    if not isinstance(shape, list):
-        values = np.array(row["values"]) / MBPS
-        ax.plot(np.full(len(values), middle + 0.12 * sign), values, "<" if left else ">", color=colour, markersize=3)
+def _violins(ax: Axes, names: Sequence[str], rows: Sequence[tuple[str, Role, Sequence[float]]]) -> None:
+    """As seaborn draws them, no part beyond the values; half of its usual bandwidth, as in the paper's figure."""
+    import seaborn
+
+    if not rows:
         return
-    places = np.array([place for place, _ in shape]) / MBPS
-    widths = np.array([width for _, width in shape])
-    if len(places) == 1:
-        ax.hlines(places, middle, middle + sign * widths, color=colour, linewidth=2)
-        return
-    ax.fill_betweenx(places, middle, middle + sign * widths, color=colour, alpha=0.75, linewidth=0.5)
-    for level, dash in zip(np.array(row["quartiles"]) / MBPS, (":", "-", ":"), strict=True):
-        width = float(np.interp(level, places, widths))
-        ax.hlines(level, middle, middle + sign * width, color=theme.BLACK, linewidth=0.7, linestyle=dash)
+    roles = (Role.SERVER, Role.CLIENT)
+    seaborn.violinplot(
+        x=[name for name, _, values in rows for _ in values],
+        y=[value / MBPS for _, _, values in rows for value in values],
+        hue=[role.value for _, role, values in rows for _ in values],
+        order=names, hue_order=[role.value for role in roles], palette=[theme.SERVER, theme.CLIENT], saturation=1,
+        split=True, dodge=True, density_norm="count", inner="quart", bw_adjust=0.5, cut=0, width=0.9, gap=0.04,
+        linewidth=0.8, legend=False, ax=ax,
+    )  # fmt: skip
 
 
 PLOT = Plot("violin", "Goodput per implementation", "results", table, draw)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from interop.model import ResultSet, TestCase
+from interop.model import Measurement, ResultSet, TestCase
 from interop.pictures import Campaign
 from interop.traces.series import save
 from interop.units import MIB
@@ -31,9 +31,13 @@ def transfers(repetitions: int, size: int = 100_000, piece: int = 1000, lost: fl
 
 
 def campaign(
-    place: Path, pairs: Sequence[tuple[str, str]] = (("quic-go", "aioquic"),), repetitions: int = 3, size: int = 100_000
+    place: Path,
+    pairs: Sequence[tuple[str, str]] = (("quic-go", "aioquic"),),
+    repetitions: int = 3,
+    size: int = 100_000,
+    values: Mapping[str, float] | None = None,
 ) -> Campaign:
-    """Results and series of these pairs (server, client) in ``sat``, all alike."""
+    """Results and series of these pairs (server, client) in ``sat``, all alike; ``values``: numbers of every run."""
     piece = 1000 if size < MIB else 1200
     for server, client in pairs:
         for number, transfer in enumerate(transfers(repetitions, size, piece), start=1):
@@ -41,7 +45,14 @@ def campaign(
             directory.mkdir(parents=True)
             save(series(transfer), directory)
     case = replace(SAT, file_sizes=(size,))
-    return Campaign("made", results(pairs, repetitions, case), place)
+    made = results(pairs, repetitions, case)
+    told = tuple(
+        replace(
+            each, measurement=Measurement({**(each.measurement.values if each.measurement else {}), **(values or {})})
+        )
+        for each in made.results
+    )
+    return Campaign("made", replace(made, results=told), place)
 
 
 def results(pairs: Sequence[tuple[str, str]], repetitions: int, case: TestCase = SHORT) -> ResultSet:

@@ -14,12 +14,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "emulation rules stack verdicts",
     "errors model units",  # nouns
-    "pictures",
     "traces.columns execution.load names traces.records statistics.samples schema.summary",  # nouns of one subject each
     "estimate hours order statistics.significance",
     "limits",
-    "statistics.comparison statistics.history statistics.overview parser statistics.variance",
+    "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace
+    "statistics.objectives",
+    "pictures",
+    "repetitions",
     "traces.frames traces.keyring traces.passage",
     "traces.rows",
     # one concern each
@@ -46,7 +48,7 @@ LAYERS = (
     "planning",
     "analysis.analyse execution.campaign doctor tables",  # phases
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
-    "reports",
+    "reports run_reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.swap",
     "site.detail site.failures site.overview site.pages",
@@ -82,7 +84,11 @@ PLOTTED = {
     "statistics.significance",
     "statistics.comparison",
     "statistics.history",
+    "statistics.clusters",
+    "statistics.objectives",
     "pictures",
+    "repetitions",
+    "emulation",
     "traces.series",
     "traces.streams",
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from interop.emulation import loss_share
 from interop.model import Implementation, Outcome, ResultSet, Role, TestCase
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, Sample, find, samples
 
@@ -169,6 +170,19 @@ def relation(result_set: ResultSet, x: str, y: str) -> tuple[Relation, ...]:
 
 def _means(many: Iterable[Sample]) -> dict[tuple[str, str], float]:
     return {(sample.server, sample.client): sample.mean for sample in many if sample.mean is not None}
+
+
+# ---- test cases that belong together --------------------------------------------------------
+
+
+def sweeps(cases: Sequence[TestCase]) -> list[list[TestCase]]:
+    """Groups of test cases that differ in the loss of their links alone, the least loss first; only those of two."""
+    groups: dict[object, list[TestCase]] = {}
+    for case in cases:
+        bare = replace(case.link, forward_loss=None, return_loss=None)
+        groups.setdefault((repr(bare), case.file_sizes), []).append(case)
+    ordered = (sorted(group, key=lambda case: loss_share(case.link.forward_loss)) for group in groups.values())
+    return [group for group in ordered if len({loss_share(case.link.forward_loss) for case in group}) > 1]
 
 
 def outcomes(many: Iterable[Sample]) -> Counter[Outcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -115,9 +115,23 @@ def with_zeros(sample: Sample) -> tuple[float, ...]:
 
 
 def left_out(many: Iterable[Sample]) -> str:
-    """What a figure of these pairs cannot show: ``2 pairs unsupported, 1 not run``; empty if there is nothing."""
-    fates = Counter(sample.fate for sample in many)
-    told = [(fate, fates[fate]) for fate in (Fate.UNSUPPORTED, Fate.ERROR, Fate.NOT_RUN) if fates[fate]]
+    """What a figure of these pairs cannot show: ``2 pairs unsupported, 1 pair not run``; empty if there is nothing."""
+    return silent(Counter(sample.fate for sample in many))
+
+
+def without_number(many: Iterable[Sample]) -> str:
+    """What a figure of the means of pairs cannot show: as ``left_out``, and pairs of which no repetition succeeded."""
+    known = tuple(many)
+    failed = sum(sample.mean is None and sample.fate in ABOUT_THE_PAIR for sample in known)
+    told = f"{failed} {'pair' if failed == 1 else 'pairs'} without a success" if failed else ""
+    return ", ".join(part for part in (told, left_out(known)) if part)
+
+
+def silent(fates: Mapping[Fate, int]) -> str:
+    """How many pairs say nothing, and why; empty if there are none."""
     words = {Fate.ERROR: "lost to errors of ours"}
-    named = [f"{count} {words.get(fate, fate.value)}" for fate, count in told]
-    return f"pairs {', '.join(named)}" if named else ""
+    return ", ".join(
+        f"{fates[fate]} {'pair' if fates[fate] == 1 else 'pairs'} {words.get(fate, fate.value)}"
+        for fate in (Fate.UNSUPPORTED, Fate.ERROR, Fate.NOT_RUN)
+        if fates.get(fate)
+    )

@@ -1,4 +1,4 @@
-"""CDF: failed repetitions count as 0 % or are left out, and it is told."""
+"""CDF: failed repetitions count as 0 or are left out, and it is told."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_failed_count_as_nothing() -> None:
     assert shown.columns == {
         "case": ["SAT", "SATL"], "efficiency": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
     }  # fmt: skip
-    assert "the 1 that failed or timed out count as 0 %" in PLOT.table(wish(RESULTS))[0].caption
+    assert "the 1 that failed or timed out count as 0" in PLOT.table(wish(RESULTS))[0].caption
 
 
 def test_failed_are_left_out() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from interop.errors import InputError
 from interop.pictures import Wish
+from interop.repetitions import Pair, pairs
 from interop.traces.series import FILE_NAME
 from plots import data_rate, data_size, objectives, offset, packet_number, packet_size, return_path, rtt
 from plots.base import NothingToDrawError, Panel, Plot
-from plots.runs import Pair, pairs, stacked
-from tests.plots.drawn import axes
+from plots.runs import stacked
+from tests.plots.drawn import axes, texts
 from tests.runs_builder import campaign
 from tests.series_builder import Transfer, series
 
@@ -152,7 +153,8 @@ def test_objectives_of_two_megabytes(tmp_path: Path) -> None:
     assert shown.facts["title"] == "2 MB in 3 s: 0 of 1"
     assert shown.columns["time"] == [pytest.approx(1.2 + 8 * 2e6 / 8e6, abs=0.6)]
     assert shown.columns["met"] == [False]
-    assert len(axes(objectives.PLOT, shown).patches) == 1
+    assert shown.columns["margin"] == [pytest.approx(3 - float(str(shown.columns["time"][0])))]
+    assert [text.split("\n")[0][0] for text in texts(axes(objectives.PLOT, shown))] == ["×"]
 
 
 def test_small_files_have_no_objectives(wish: Wish) -> None:

@@ -83,7 +83,7 @@ def test_pairs_that_say_nothing_are_left_out_and_told() -> None:
     assert row.left_out == {Fate.UNSUPPORTED: 1, Fate.ERROR: 1, Fate.NOT_RUN: 1}
     assert (row.mean, row.maximum, row.median) == (6.5e6, 9e6, 6e6)
     note = reports.summary(results, results.manifest.test_cases).notes[-1]
-    assert note == "Left out in SAT: pairs 1 unsupported, 1 lost to errors of ours, 1 not run."
+    assert note == "Left out in SAT: 1 pair unsupported, 1 pair lost to errors of ours, 1 pair not run."
 
 
 def test_a_test_case_without_a_success_has_no_numbers() -> None:

@@ -1,0 +1,305 @@
+"""Tables about links, single runs and groups of them: statistics and stored series -> sheets."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+
+from interop.emulation import loss_share
+from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.pictures import Wish
+from interop.repetitions import Pair, pairs
+from interop.sheets import Column, Sheet, Unit, Value
+from interop.statistics.clusters import Clustering, cluster, standardised
+from interop.statistics.objectives import Objective, objectives, origin
+from interop.statistics.overview import relation, sweeps
+from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
+
+COMPLETION = "completion_time"
+BEHAVIOUR = ("startup_time", "sent_per_useful_byte", "steady_rate")
+"""What groups of runs are told apart by; the first group is the one with the highest of the last."""
+ALL = "all"
+
+
+def _mine(results: ResultSet, case: TestCase) -> list[RunResult]:
+    """Runs of a test case that succeeded, pair by pair."""
+    place = {name: number for number, name in enumerate((*results.manifest.servers, *results.manifest.clients))}
+    found = [
+        result
+        for result in results.results
+        if result.test_case == case.name and result.verdict.outcome is Outcome.SUCCEEDED
+    ]
+    return sorted(found, key=lambda each: (place[each.server], place[each.client], each.repetition))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+# ---- links ----------------------------------------------------------------------------------
+
+
+def links(_results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """What was emulated, a row per test case (table of the scenarios in the QIR-SE slides)."""
+    columns = (
+        Column("test case"), Column("forward rate", Unit.RATE, 1), Column("return rate", Unit.RATE, 1),
+        Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("loss forward", Unit.SHARE),
+        Column("loss return", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
+    )  # fmt: skip
+    rows = [
+        (
+            case.abbreviation, case.link.forward_rate, case.link.return_rate, case.link.round_trip_delay,
+            case.link.forward_queue, loss_share(case.link.forward_loss), loss_share(case.link.return_loss),
+            case.total_size, case.timeout,
+        )
+        for case in cases
+    ]  # fmt: skip
+    return Sheet("links", "Links and files", columns, tuple(rows))
+
+
+def loss(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """Loss as it was seen in the traces, and the Gilbert model of it (Table 1 of the SATCOM paper)."""
+    columns = (
+        Column("test case"), Column("server"), Column("loss forward", Unit.SHARE), Column("of it queue", Unit.SHARE),
+        Column("P(g|g)", Unit.SHARE), Column("P(g|b)", Unit.SHARE), Column("P(b|b)", Unit.SHARE),
+        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("loss return", Unit.SHARE),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        mine = [result for result in _mine(results, case) if value_of(result, "loss_forward") is not None]
+        names = [ALL, *(name for name in results.manifest.servers if any(each.server == name for each in mine))]
+        for name in names if mine else []:
+            rows.append((case.abbreviation, name, *_losses([r for r in mine if name in (ALL, r.server)])))
+    note = (
+        "Means over the n runs that succeeded, from the packets of both traces; forward is server to client. P(x|y): "
+        "the packet after one in state y is in state x; g arrived, b was lost. Bmax: most packets lost in a row in any "
+        "run. The queue's part is the simulator's count."
+    )
+    return Sheet("loss", "Loss as seen", columns, tuple(rows), (note,))
+
+
+def _losses(group: Sequence[RunResult]) -> tuple[float | int | None, ...]:
+    names = ("loss_forward", "queue_loss", "gilbert_gg", "gilbert_gb", "gilbert_bb", "gilbert_bg")
+    bursts = [value for each in group if (value := value_of(each, "gilbert_longest_burst")) is not None]
+    return (
+        *(_mean(value_of(each, name) for each in group) for name in names),
+        int(max(bursts)) if bursts else None,
+        _mean(value_of(each, "loss_return") for each in group),
+        len(group),
+    )
+
+
+def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """Completion time and goodput against the loss of the link (Table 2 of the SATCOM paper)."""
+    columns = (
+        Column("test case"), Column("loss of the link", Unit.SHARE), Column("bytes", Unit.COUNT),
+        Column("mean completion", Unit.SECONDS, 1), Column("mean", Unit.RATE),
+        Column("share of the first", Unit.SHARE, 0), Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for group in sweeps(cases):
+        first: float | None = None
+        for case in group:
+            mine = _mine(results, case)
+            mean = _mean(value_of(each, GOODPUT) for each in mine)
+            first = first or mean
+            rows.append(
+                (
+                    case.abbreviation, loss_share(case.link.forward_loss), case.total_size,
+                    _mean(value_of(each, COMPLETION) for each in mine), mean,
+                    mean / first if mean is not None and first else None, len(mine),
+                )
+            )  # fmt: skip
+    note = "Test cases that differ in their loss alone; means over the n runs that succeeded, of all pairs."
+    return Sheet("sweep", "Goodput and loss", columns, tuple(rows), (note,))
+
+
+# ---- runs -----------------------------------------------------------------------------------
+
+
+def runs(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """How each run went (section IV-D of arXiv 2202.08228): its start, its steady rate, what was sent in vain."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("repetition", Unit.COUNT),
+        Column("completion", Unit.SECONDS, 1), Column("start-up ends after", Unit.SECONDS, 1),
+        Column("start-up share", Unit.SHARE, 0), Column("steady rate", Unit.RATE),
+        Column("largest burst, packets", Unit.COUNT), Column("sent per useful byte", Unit.COUNT),
+        Column("sent again", Unit.SHARE, 1), Column("lost forward", Unit.SHARE, 1),
+    )  # fmt: skip
+    rows = [
+        (case.abbreviation, each.server, each.client, each.repetition, *_run(each))
+        for case in cases
+        for each in _mine(results, case)
+    ]
+    note = (
+        "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
+        "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
+        "between the first and the last byte. A burst: packets sent less than 1 ms apart."
+    )
+    return Sheet("runs", "Runs", columns, tuple(rows), (note,))
+
+
+def _run(result: RunResult) -> tuple[float | int | None, ...]:
+    completion, startup, first, burst = (
+        value_of(result, name) for name in (COMPLETION, "startup_time", "time_to_first_byte", "longest_burst")
+    )
+    transfer = completion - first if completion is not None and first is not None else None
+    return (
+        completion,
+        startup,
+        startup / transfer if startup is not None and transfer else None,
+        value_of(result, "steady_rate"),
+        int(burst) if burst is not None else None,
+        *(value_of(result, name) for name in ("sent_per_useful_byte", "retransmitted", "loss_forward")),
+    )
+
+
+def times(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """How much the time to completion differs between the repetitions of a pair, the least steady pair first."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("fastest", Unit.SECONDS, 1),
+        Column("median", Unit.SECONDS, 1), Column("slowest", Unit.SECONDS, 1), Column("slowest / fastest", Unit.COUNT),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        groups: dict[tuple[str, str], list[float]] = {}
+        for each in _mine(results, case):
+            if (time := value_of(each, COMPLETION)) is not None:
+                groups.setdefault((each.server, each.client), []).append(time)
+        here = [
+            (case.abbreviation, *pair, min(all_times), statistics.median(all_times), max(all_times),
+             max(all_times) / min(all_times), len(all_times))
+            for pair, all_times in groups.items()
+        ]  # fmt: skip
+        rows += sorted(here, key=lambda row: -float(row[6]))
+    note = "From the client's first packet to the last new byte, of the n runs that succeeded."
+    return Sheet("times", "Time to completion per pair", columns, tuple(rows), (note,))
+
+
+# ---- objectives -----------------------------------------------------------------------------
+
+
+def objectives_met(wish: Wish) -> Sheet:
+    """Which pairs have received so much in time, from their stored series; by how much they met or missed it."""
+    columns = (
+        Column("test case"), Column("objective"), Column("server"), Column("client"), Column("met"),
+        Column("median", Unit.SECONDS), Column("margin", Unit.SECONDS), Column("runs that met it", Unit.COUNT),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows, notes = [], dict[str, None]()
+    for pair in pairs(wish):
+        for objective in objectives(pair.case, wish.objectives):
+            rows.append((pair.case.abbreviation, objective.name, pair.server, pair.client, *_met(pair, objective)))
+            notes[f"{pair.case.abbreviation}: {origin(pair.case, wish.objectives)}."] = None
+    order = {name: number for number, name in enumerate(dict.fromkeys((row[0], row[1]) for row in rows))}
+    rows.sort(key=lambda row: order[row[0], row[1]])
+    note = "Median over the n repetitions with stored series; a positive margin is time to spare."
+    return Sheet("objectives", "Objectives met", columns, tuple(rows), (note, *notes))
+
+
+def _met(pair: Pair, objective: Objective) -> tuple[float | int | str | None, ...]:
+    found = [run.reached(objective.size) for run in pair.runs]
+    middle = statistics.median(found)
+    known = isfinite(middle)
+    return (
+        "yes" if middle <= objective.limit else "no",
+        middle if known else None,
+        objective.margin(middle) if known else None,
+        sum(time <= objective.limit for time in found),
+        len(found),
+    )
+
+
+# ---- groups ---------------------------------------------------------------------------------
+
+
+def groups_of_pairs(results: ResultSet, x: str, y: str) -> tuple[Sheet, Sheet]:
+    """Groups among the pairs by their efficiency in two test cases (section IV-C of arXiv 2202.08228); members."""
+    points = relation(results, x, y)
+    found = cluster([(point.x, point.y) for point in points])
+    title = f"Groups of pairs in {x} and {y}"
+    columns = (
+        Column("group"), Column("pairs", Unit.COUNT), Column(f"mean efficiency in {x}", Unit.SHARE, 1),
+        Column(f"mean efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"), Column("servers"),
+    )  # fmt: skip
+    rows = list[tuple[Value, ...]]()
+    for number, centre in enumerate(found.centres if found else ()):
+        group = [point for point, label in zip(points, found.labels if found else (), strict=True) if label == number]
+        rows.append(
+            (str(number + 1), len(group), *centre, _counted(point.family for point in group),
+             _counted(point.server for point in group))
+        )  # fmt: skip
+    members = [
+        (str(label + 1), point.server, point.client, point.x, point.y, point.family)
+        for label, point in sorted(zip(found.labels if found else (), points, strict=False), key=lambda each: each[0])
+    ]
+    member_columns = (
+        Column("group"), Column("server"), Column("client"), Column(f"efficiency in {x}", Unit.SHARE, 1),
+        Column(f"efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"),
+    )  # fmt: skip
+    notes = (_clear(found, f"{len(points)} pairs with a successful repetition in both"),)
+    return (
+        Sheet("groups", title, columns, tuple(rows), notes),
+        Sheet("members", f"Members of the groups in {x} and {y}", member_columns, tuple(members)),
+    )
+
+
+def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Sheet, Sheet]:
+    """Groups among the runs of a test case by how they went: start-up, steady rate, what was sent in vain; members."""
+    mine = [each for each in _mine(results, case) if None not in _behaviour(each)]
+    points = [[value for value in _behaviour(each) if value is not None] for each in mine]
+    found = cluster(standardised(points).tolist()) if points else None
+    columns = (
+        Column("group"), Column("runs", Unit.COUNT), Column("start-up ends after", Unit.SECONDS, 1),
+        Column("sent per useful byte", Unit.COUNT), Column("steady rate", Unit.RATE),
+        Column("mean efficiency", Unit.SHARE, 1), Column("servers"),
+    )  # fmt: skip
+    rows, members = list[tuple[Value, ...]](), list[tuple[Value, ...]]()
+    for number in range(len(found.centres) if found else 0):
+        group = [each for each, label in zip(mine, found.labels if found else (), strict=True) if label == number]
+        means = [_mean(value_of(each, name) for each in group) for name in (*BEHAVIOUR, EFFICIENCY)]
+        rows.append((str(number + 1), len(group), *means, _counted(each.server for each in group)))
+        members += [
+            (str(number + 1), each.server, each.client, each.repetition, *_behaviour(each), value_of(each, EFFICIENCY))
+            for each in group
+        ]
+    member_columns = (
+        columns[0], Column("server"), Column("client"), Column("repetition", Unit.COUNT), *columns[2:5],
+        Column("efficiency", Unit.SHARE, 1),
+    )  # fmt: skip
+    return (
+        Sheet("groups", f"Groups of runs in {case.abbreviation}", columns, tuple(rows),
+              (_clear(found, f"{len(mine)} runs that succeeded and have these numbers"),)),
+        Sheet("members", f"Members of the groups in {case.abbreviation}", member_columns, tuple(members)),
+    )  # fmt: skip
+
+
+def _behaviour(result: RunResult) -> tuple[float | None, ...]:
+    return tuple(value_of(result, name) for name in BEHAVIOUR)
+
+
+def _counted(names: Iterable[str]) -> str:
+    """``BBR 6, CUBIC 2``; the most frequent first."""
+    return ", ".join(f"{name} {count}" for name, count in _by_count(Counter(names)))
+
+
+def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _clear(found: Clustering | None, n: str) -> str:
+    if found is None:
+        return f"n = {n}: too few that differ to form groups."
+    return (
+        f"n = {n}. k-means; of 2 to 6 groups those with the largest silhouette, {found.silhouette:.2f}: "
+        f"{found.structure} structure."
+    )
+
+
+PER_CAMPAIGN = {"links": links, "loss": loss, "sweep": sweep, "runs": runs, "times": times}
+"""Tables of one campaign, by name."""

@@ -1,0 +1,88 @@
+"""Who decides? Per test case, how the mean efficiencies of servers (left) and of clients (right) are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.model import Role
+from interop.pictures import Campaign, Wish
+from interop.statistics.overview import marginals
+from interop.statistics.samples import EFFICIENCY, samples
+from interop.units import PERCENT
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FEWEST = 3
+"""Implementations of which a density is drawn."""
+ROLES = (Role.SERVER, Role.CLIENT)
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per campaign, a violin per test case."""
+    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
+    return found(drawings, f"there are no {FEWEST} implementations with an efficiency in both roles.")
+
+
+def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+    columns: dict[str, list[object]] = {"case": [], "role": [], "name": [], "mean": []}
+    told, silent = [], []
+    for case in wish.measured(campaign.results):
+        many = [each for each in marginals(samples(campaign.results, case.name, EFFICIENCY)) if each.mean is not None]
+        counts = [sum(each.role is role for each in many) for role in ROLES]
+        if min(counts) < FEWEST:
+            silent.append(case.abbreviation)
+            continue
+        told.append(f"{counts[0]} servers and {counts[1]} clients in {case.abbreviation}")
+        for each in many:
+            columns["case"].append(case.abbreviation)
+            columns["role"].append(each.role)
+            columns["name"].append(each.implementation)
+            columns["mean"].append(each.mean)
+    if not told:
+        return None
+    caption = sentences(
+        f"n = {', '.join(told)}; each mark is the mean of an implementation over all its partners with a success. The "
+        "half that is spread more is that of the role which decides more",
+        f"Left out: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
+    )
+    size = (max(WIDTH, 1.5 * len(told) + 1.6), 4.0)
+    title = "Mean efficiency of servers and of clients"
+    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns)), size)
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Split violins with the implementations' own marks in them."""
+    import seaborn
+    from matplotlib.patches import Patch
+
+    columns = panel.columns
+    cases = list(dict.fromkeys(columns["case"]))
+    seaborn.violinplot(
+        x=columns["case"], y=[mean / PERCENT for mean in columns["mean"]], hue=[role.value for role in columns["role"]],
+        order=cases, hue_order=[role.value for role in ROLES], palette=[theme.SERVER, theme.CLIENT], saturation=1,
+        split=True, dodge=True, density_norm="area", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
+        legend=False, ax=ax,
+    )  # fmt: skip
+    for name in sorted(set(columns["name"])):
+        style = theme.of_implementation(name)
+        rows = [row for row, other in enumerate(columns["name"]) if other == name]
+        shift = {Role.SERVER: -0.1, Role.CLIENT: 0.1}
+        ax.plot([cases.index(columns["case"][row]) + shift[columns["role"][row]] for row in rows],
+                [columns["mean"][row] / PERCENT for row in rows], style.mark, color=style.colour, markersize=4.5,
+                markeredgecolor="white", markeredgewidth=0.4, linestyle="none", label=name)  # fmt: skip
+    ax.set(xlabel="test case", ylabel="mean efficiency [%]")
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="x", visible=False)
+    marks = ax.get_legend_handles_labels()[0]
+    halves = [
+        Patch(color=theme.SERVER, alpha=0.45, label="as server (left)"),
+        Patch(color=theme.CLIENT, alpha=0.45, label="as client (right)"),
+    ]
+    ax.legend(handles=[*halves, *marks], loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1 + (len(marks) > 14))
+
+
+PLOT = Plot("kde", "Mean efficiency of servers and of clients", "results", table, draw)

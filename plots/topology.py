@@ -1,0 +1,79 @@
+"""The testbed of each test case, as it was configured: client, emulated link, server, and where traces are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.emulation import loss_share
+from interop.model import TestCase
+from interop.pictures import Campaign, Wish
+from interop.units import MBPS, MS, PERCENT, byte_size, seconds
+from plots import theme
+from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
+"""Middles of the boxes, share of the width."""
+
+
+def table(wish: Wish) -> Sequence[Drawing]:
+    """A drawing per test case, from the plan of the campaign."""
+    return found([_drawing(wish, *each) for each in each_case(wish)], "no test case measures anything.")
+
+
+def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing:
+    link, manifest = case.link, campaign.results.manifest
+    ways = (
+        ("server to client", link.forward_rate, link.forward_delay, link.forward_queue, link.forward_loss),
+        ("client to server", link.return_rate, link.return_delay, link.return_queue, link.return_loss),
+    )
+    columns: dict[str, list[object]] = {
+        "way": [way for way, *_ in ways],
+        "words": [
+            f"{rate / MBPS:g} Mbit/s, {delay / MS:g} ms, queue of {queue} packets, "
+            f"{f'{loss_share(loss) / PERCENT:g} % loss' if loss_share(loss) else 'no loss'}"
+            for _, rate, delay, queue, loss in ways
+        ],
+    }
+    facts = {"scenario": link.scenario, "servers": len(manifest.servers), "clients": len(manifest.clients)}
+    caption = sentences(
+        f"{len(manifest.servers) * len(manifest.clients)} pairs fetch {byte_size(case.total_size)}, n = "
+        f"{case.repetitions} times, within {seconds(case.timeout)}. Circles: both traces of each run are taken "
+        "there, before queue and loss at the sender's end and behind them at the receiver's",
+    )
+    title = f"{case.abbreviation}: testbed"
+    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), (6.3, 2.4))
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Three boxes, an arrow for each direction through the middle one, two circles."""
+    from matplotlib.patches import Rectangle
+
+    columns, facts = panel.columns, panel.facts
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set_axis_off()
+    for x, words, colour in (
+        (CLIENT, f"client\n{_of(facts['clients'])}", theme.CLIENT),
+        (SERVER, f"server\n{_of(facts['servers'])}", theme.SERVER),
+    ):
+        ax.text(x, 0.45, words, ha="center", va="center", fontsize=8, linespacing=1.5,
+                bbox={"boxstyle": "round,pad=0.9", "facecolor": colour, "alpha": 0.3, "edgecolor": colour})  # fmt: skip
+    ax.add_patch(Rectangle((0.25, 0.08), 0.5, 0.74, facecolor="#F2F2F2", edgecolor=theme.GREY, linewidth=0.8))
+    ax.text(LINK, 0.96, f"ns-3 in real time, scenario {facts['scenario']}", ha="center", va="top", fontsize=8)
+    for height, words, way, style in zip((0.62, 0.28), columns["words"], columns["way"], ("<|-", "-|>"), strict=True):
+        ax.annotate("", xy=(SERVER - 0.07, height), xytext=(CLIENT + 0.07, height),
+                    arrowprops={"arrowstyle": style, "color": theme.BLACK, "linewidth": 1.2})  # fmt: skip
+        ax.text(LINK, height + 0.02, words, ha="center", va="bottom", fontsize=7)
+        ax.text(LINK, height - 0.03, way, ha="center", va="top", fontsize=6, color=theme.GREY)
+    for x in (0.25, 0.75):
+        ax.plot([x, x], [0.62, 0.28], "o", color=theme.BLACK, markersize=4.5, linestyle="none")
+
+
+def _of(count: int) -> str:
+    return "one implementation" if count == 1 else f"one of {count}"
+
+
+PLOT = Plot("topology", "Testbed", "results", table, draw)

@@ -1,0 +1,188 @@
+"""Figures that seaborn draws, groups, testbeds: their numbers exactly, their artists by count and place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.collections import FillBetweenPolyCollection, LineCollection
+
+from interop.model import Role
+from interop.pictures import Wish
+from interop.statistics.objectives import MB, Objective
+from plots import data_rate, data_size, kde, packet_number, relation, ridgeline, swarm, topology, violin
+from plots.base import NothingToDrawError
+from plots.runs import overlay
+from tests.campaign_builder import TERRESTRIAL
+from tests.plots.drawn import axes, panel, texts, wish
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+from tests.runs_builder import campaign
+
+RATES = {("a", "x"): 10e6, ("a", "y"): 9e6, ("b", "x"): 2e6, ("b", "y"): 1e6, ("c", "x"): 2e6, ("c", "z"): 1e6}
+
+
+def results(repetitions: int = 5, factor: float = 1.0) -> list:  # type: ignore[type-arg]
+    """Each pair of RATES in sat."""
+    return [
+        each
+        for (server, client), rate in RATES.items()
+        for each in runs(*(factor * (rate + 1e5 * number) for number in range(repetitions)), server=server,
+                         client=client)
+    ]  # fmt: skip
+
+
+def some(**options: object):  # type: ignore[no-untyped-def]
+    return result_set(results(**options), servers=("a", "b", "c"), clients=("x", "y", "z"))  # type: ignore[arg-type]
+
+
+def test_violins_have_halves_and_few_values_are_points() -> None:
+    shown = panel(violin.PLOT, wish(some()))
+    assert shown.columns["implementation"] == ["a", "b", "c", "x", "y", "z"]
+    assert shown.columns["role"] == [Role.SERVER] * 3 + [Role.CLIENT] * 3
+    assert [len(values) for values in shown.columns["values"]] == [10, 10, 10, 15, 10, 5]
+    halves = [each for each in axes(violin.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
+    assert len(halves) == 6
+    few = axes(violin.PLOT, panel(violin.PLOT, wish(some(repetitions=1))))
+    assert not [each for each in few.collections if isinstance(each, FillBetweenPolyCollection)]
+    assert [len(line.get_xdata()) for line in few.get_lines()] == [2, 2, 2, 3, 2, 1]  # type: ignore[arg-type]
+
+
+def test_a_half_ends_at_the_least_and_the_largest_value_on_its_side() -> None:
+    [server, client] = axes(
+        violin.PLOT, panel(violin.PLOT, wish(result_set(runs(2e6, 3e6, 4e6, 5e6, 6e6))))
+    ).collections
+    box = server.get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((2, 6))
+    assert box.x1 < 0.01
+    assert client.get_paths()[0].get_extents().x0 > 0.5
+
+
+def test_ridges_stand_on_their_rows_the_best_at_the_top() -> None:
+    shown = panel(ridgeline.PLOT, wish(some()))
+    assert shown.columns["name"] == ["b", "c", "a"]
+    ridges = [each for each in axes(ridgeline.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
+    boxes = [ridge.get_paths()[0].get_extents() for ridge in ridges]
+    assert [round(box.y0, 6) for box in boxes] == [2, 1, 0]
+    assert [box.height for box in boxes] == pytest.approx([ridgeline.OVERLAP] * 3)
+
+
+def test_equal_values_are_a_line() -> None:
+    ax = axes(ridgeline.PLOT, panel(ridgeline.PLOT, wish(result_set(runs(2e6, 2e6, 2e6)))))
+    assert [type(each) for each in ax.collections] == [LineCollection]
+
+
+def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
+    shown = panel(kde.PLOT, wish(some()))
+    assert shown.columns["name"] == ["a", "b", "c", "x", "y", "z"]
+    assert shown.columns["mean"][0] == pytest.approx((10.2 + 9.2) / 2 / 20)
+    ax = axes(kde.PLOT, shown)
+    assert [line.get_xdata()[0] for line in ax.get_lines()] == [-0.1] * 3 + [0.1] * 3  # type: ignore[index]
+    with pytest.raises(NothingToDrawError):
+        kde.PLOT.table(wish(result_set(runs(1e6))))
+
+
+def test_swarm_tells_what_is_left_out_of_each_test_case() -> None:
+    given = result_set([*runs(1e6), *runs(None, server="b")], servers=("a", "b", "picoquic"))
+    assert swarm.PLOT.table(wish(given))[0].caption.endswith(
+        "Left out in SAT: 1 pair without a success, 1 pair not run."
+    )
+
+
+# ---- groups ---------------------------------------------------------------------------------
+
+
+def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> None:
+    found = [
+        run_result(share * 20e6, server=server, test_case=case)
+        for server, shares in (("a", (0.5, 0.4)), ("b", (0.48, 0.42)), ("c", (0.3, 0.02)), ("d", (0.31, 0.02)))
+        for case, share in zip(("sat", "satloss"), shares, strict=True)
+    ]
+    given = result_set(found, servers=("a", "b", "c", "d"), test_cases=(SATLOSS, SAT), repetitions=1)
+    [drawing] = relation.PLOT.table(wish(given))
+    shown = panel(relation.PLOT, wish(given))
+    assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("SAT", "SATL", 0.1)
+    assert shown.columns["group"] == [0, 0, 1, 1]
+    assert shown.facts["centres"] == ((pytest.approx(0.49), pytest.approx(0.41)), (pytest.approx(0.305), 0.02))
+    ax = axes(relation.PLOT, shown)
+    assert texts(ax) == ["1", "2"]
+    [spokes] = [each for each in ax.collections if isinstance(each, LineCollection)]
+    assert len(spokes.get_segments()) == 4
+    assert "strong structure" in drawing.caption
+
+
+def test_no_threshold_without_loss() -> None:
+    given = result_set([*runs(5e6), *runs(9e6, test_case="terrestrial")], test_cases=(SAT, TERRESTRIAL))
+    shown = panel(relation.PLOT, wish(given))
+    assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("T", "SAT", None)
+    assert len(axes(relation.PLOT, shown).get_lines()) == 1
+
+
+# ---- testbed --------------------------------------------------------------------------------
+
+
+def test_the_testbed_is_that_of_the_plan() -> None:
+    [drawing] = topology.PLOT.table(wish(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
+    shown = panel(topology.PLOT, wish(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
+    assert shown.columns == {
+        "way": ["server to client", "client to server"],
+        "words": [
+            "20 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
+            "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
+        ],
+    }
+    assert drawing.caption.startswith("2 pairs fetch 10 MiB, n = 10 times, within 6 min 0 s.")
+    assert "server\none of 2" in texts(axes(topology.PLOT, shown))
+
+
+# ---- over runs ------------------------------------------------------------------------------
+
+
+def test_objectives_are_stars_where_they_lie(tmp_path: Path) -> None:
+    asked = (Objective(MB, 4.0), Objective(2 * MB, 5.0), Objective(50 * MB, 9.0))
+    given = Wish((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked)
+    shown = data_size.PLOT.table(given)[0].panels[0][0]
+    assert shown is not None
+    assert shown.columns["role"][-1] == "target"
+    assert shown.columns["x"][-1].tolist() == [4.0, 5.0]
+    assert (shown.columns["y"][-1] * 1024**2).tolist() == pytest.approx([1e6, 2e6])
+
+
+def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
+    made = campaign(tmp_path, values={"startup_time": 0.5, "steady_rate": 900e3})
+    [drawing] = data_rate.PLOT.table(Wish((made,), tmp_path))
+    shown = drawing.panels[0][0]
+    assert shown is not None
+    assert shown.columns["role"][-1] == "steady"
+    assert shown.columns["y"][-1].tolist() == [0.9, 0.9]
+    # The first byte arrives at 1.2 s; the axis is that of when it was sent.
+    assert shown.facts["marks"] == [(pytest.approx(1.4), "a")]
+    assert "a start-up ends 500.0 ms after the first byte, at 80 % of the steady rate of 0.90 Mbit/s" in drawing.caption
+
+
+def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
+    [drawing] = packet_number.PLOT.table(Wish((campaign(tmp_path),), tmp_path))
+    assert "1 packets before them" in drawing.caption
+    shown = drawing.panels[0][0]
+    assert shown is not None
+    assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "roles"),
+    [
+        ((("quic-go", "neqo"), ("quiche", "neqo")), ["quic-go", "quiche"]),
+        ((("quic-go", "neqo"), ("quic-go", "quiche")), ["neqo", "quiche"]),
+        ((("quic-go", "neqo"), ("quic-go", "quiche"), ("neqo", "neqo")), ["quic-go", "quic-go", "neqo"]),
+    ],
+)
+def test_pairs_have_the_colour_of_whom_they_differ_in(
+    pairs: tuple[tuple[str, str], ...], roles: list[str], tmp_path: Path
+) -> None:
+    [drawing] = data_size.PLOT.table(
+        Wish((campaign(tmp_path, pairs, 2, 2_100_000),), tmp_path, pairs=pairs, overlaid=True)
+    )
+    shown = drawing.panels[0][0]
+    assert shown is not None
+    assert shown.columns["role"] == [*roles, "target"]
+    assert f"colours are those of the {'clients' if roles[0] == 'neqo' else 'servers'}" in drawing.caption
+    assert overlay([], []) == []
