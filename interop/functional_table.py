@@ -70,4 +70,4 @@ def _passed(results: Iterable[RunResult]) -> str:
 def _meanings(result_set: ResultSet) -> str:
     """``H handshake, DC transfer, …``."""
     cases = (case for case in result_set.manifest.test_cases if case.functional)
-    return printable(", ".join(f"{case.abbreviation} {case.name}" for case in cases)) + "."
+    return ", ".join(printable(f"{case.abbreviation} {case.name}") for case in cases) + "."

@@ -50,6 +50,12 @@ def test_the_whole_table() -> None:
     assert text.endswith("H handshake, S retry.")
 
 
+def test_the_names_of_many_tests_are_all_told() -> None:
+    many = tuple(replace(HANDSHAKE, name=f"handshake-over-link-{n}", abbreviation=f"H{n}") for n in range(30))
+    text = matrix(result_set([], clients=("quiche",), test_cases=many, repetitions=1))
+    assert text.endswith(", H29 handshake-over-link-29.")
+
+
 def test_as_markdown_and_in_colours() -> None:
     assert "| kwik   | picoquic | T   | ! | 0/2    |" in matrix(results(), markdown=True)
     assert "\x1b[31mT\x1b[0m" in matrix(results(), colour=True)
