@@ -161,6 +161,8 @@ class HostFacts:
     """Largest share of all CPU time in use over two seconds of the run, 0..1; None if not told."""
     neighbours: int = 0
     """Most runs of the same campaign that were under way beside this one at the same time."""
+    processor: str = ""
+    """What the machine's first CPU is called; empty if not told."""
 
 
 class Deadline(StrEnum):

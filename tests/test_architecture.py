@@ -50,7 +50,7 @@ LAYERS = (
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "reports run_reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
-    "site.campaigns site.swap",
+    "site.campaigns site.figures site.swap",
     "site.detail site.failures site.overview site.pages",
     "site.badges site.campaign_pages",
     "site.cell_pages site.report_pages",

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ LOWEST = 19
 """Nice value of work that can wait (setpriority(2))."""
 PRESSURE = Path("/proc/pressure/cpu")
 """Pressure stall information (Linux 4.20 and later, where it is switched on)."""
+PROCESSORS = Path("/proc/cpuinfo")
 
 
 def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
@@ -39,9 +41,20 @@ def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
             load_before=load,
             cpu_pressure=pressure,
             cpu_busy=meter.since(begin),
+            processor=processor(),
         )
 
     return facts
+
+
+@cache
+def processor() -> str:
+    """What the first CPU is called; empty where Linux does not tell."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", PROCESSORS.read_text(encoding="utf-8", errors="replace"), re.M)
+    except OSError:
+        return ""
+    return found[1].strip() if found else ""
 
 
 @contextmanager

@@ -23,6 +23,12 @@ _PAGES = (
     ("Method", "method"),
     ("Data", "data"),
 )
+_WHAT = {
+    "result.json": "everything: manifest, every run with its evidence, a summary of each cell",
+    "repetitions.csv": "a line per run: who, what became of it, every metric",
+    "result.schema.json": "JSON Schema that result.json keeps to",
+    "sha256sums.txt": "checksums of the other files",
+}
 _MOST_NAMED = 8
 """Test cases that a list of campaigns names."""
 
@@ -103,15 +109,21 @@ def listed(campaign: Campaign) -> Listed:
     return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share, tests, size)
 
 
-def write(site: Site, campaign: Campaign, *, newest: bool) -> None:
-    """All pages of a campaign but those of its cells; the newest one's start page is that of the site, too."""
+def write(site: Site, campaign: Campaign, *, newest: bool, files: bool) -> None:
+    """All pages of a campaign but those of its cells; the newest one's start page is that of the site, too.
+
+    ``files``: whether traces, keys and qlogs are taken into the site.
+    """
     _overview(site, campaign, newest=newest)
     site.show(
         address.campaign(campaign.folder, "failures"), "failures.html", campaign, "Failures",
         causes=failures.causes(campaign), suspects=failures.suspects(campaign), cells=failures.cells(campaign),
     )  # fmt: skip
-    site.show(address.campaign(campaign.folder, "method"), "method.html", campaign, "Method", hosts=_hosts(campaign))
-    _data(site, campaign)
+    site.show(
+        address.campaign(campaign.folder, "method"), "method.html", campaign, "Method",
+        hosts=_hosts(campaign), fingerprint=fingerprint(campaign), compliance=_compliance(campaign),
+    )  # fmt: skip
+    _data(site, campaign, whole=files)
 
 
 def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
@@ -151,16 +163,36 @@ def _alone(campaign: Campaign, case: TestCase) -> PurePosixPath:
     return address.campaign(campaign.folder, f"matrix/{case.name}")
 
 
+def fingerprint(campaign: Campaign) -> str:
+    """A digest of all that decides what is measured: the same in campaigns that differ only in date, seed and runs."""
+    manifest = campaign.results.manifest
+    told = (
+        *(manifest.tool_version, *manifest.servers, *manifest.clients, *map(repr, manifest.test_cases)),
+        *(f"{name} {image.id}" for name, image in sorted(manifest.images.items())),
+    )
+    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _compliance(campaign: Campaign) -> dict[str, str]:
+    """What is known of each implementation: ``yes``, ``not as client: …``, or that it was not looked at."""
+    told: dict[str, list[str]] = {each.name: [] for each in campaign.results.manifest.implementations}
+    for found in campaign.results.compliance:
+        told.setdefault(found.implementation, []).append(
+            "" if found.compliant else f"not as {found.role.value}: {found.reason}"
+        )
+    return {name: "; ".join(filter(None, faults)) or ("yes" if faults else "–") for name, faults in told.items()}
+
+
 def _hosts(campaign: Campaign) -> list[HostFacts]:
     """The machines that the runs took place on, without what differs from run to run."""
     hosts: dict[tuple[object, ...], HostFacts] = {}
     for result in campaign.results.results:
         if host := result.evidence.host:
-            hosts.setdefault((host.kernel, host.architecture, host.cpus, host.memory, host.engine), host)
+            hosts.setdefault((host.kernel, host.processor, host.cpus, host.memory, host.engine), host)
     return list(hosts.values())
 
 
-def _data(site: Site, campaign: Campaign) -> None:
+def _data(site: Site, campaign: Campaign, *, whole: bool) -> None:
     files = {
         "result.json": document(campaign.results),
         "repetitions.csv": detail.as_csv(campaign.results.results),
@@ -170,11 +202,15 @@ def _data(site: Site, campaign: Campaign) -> None:
     files["sha256sums.txt"] = "".join(f"{digest}  {name}\n" for name, digest in sums.items()).encode()
     for name, content in files.items():
         site.put(address.raw(campaign.folder, name), content)
-    table = [{"name": name, "size": len(content), "sum": sums.get(name, "")} for name, content in files.items()]
-    site.show(address.campaign(campaign.folder, "data"), "data.html", campaign, "Data", files=table)
+    table = [
+        {"name": name, "what": _WHAT[name], "size": len(content), "sum": sums.get(name, "")}
+        for name, content in files.items()
+    ]
+    site.show(address.campaign(campaign.folder, "data"), "data.html", campaign, "Data", files=table, whole=whole)
 
 
 def write_list(site: Site) -> None:
     """The page with all campaigns."""
-    rows = [{"listed": listed(each), "campaign": each} for each in site.campaigns]
-    site.show(address.CAMPAIGNS, "campaigns.html", None, "Campaigns", rows=rows)
+    rows = [{"listed": listed(each), "campaign": each, "hosts": _hosts(each)} for each in site.campaigns]
+    badges = [(each.name, each.folder) for each in site.campaigns[0].results.manifest.implementations]
+    site.show(address.CAMPAIGNS, "campaigns.html", None, "Campaigns", rows=rows, badges=badges)

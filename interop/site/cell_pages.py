@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop.model import Manifest, Outcome, RunResult
-from interop.site import address, detail, files, logs, packets
+from interop.site import address, detail, figures, files, logs, packets
 from interop.site.campaign_pages import Put, Site
 from interop.site.campaigns import Campaign, Key
 from interop.site.cells import PARTIAL
@@ -27,7 +27,8 @@ _LOG_OF_FAILURE = 64 * logs.KIB
 
 def write(site: Site, campaign: Campaign, *, files: bool) -> None:
     """All pages below ``runs/<campaign>/p/``."""
-    job = _Job(site, campaign, full=_size_of_series(campaign) <= MOST_BYTES, files=files)
+    full = _size_of_series(campaign) <= MOST_BYTES
+    job = _Job(site, campaign, full=full, files=files, figures=figures.find(campaign.directory))
     pairs: dict[tuple[str, str], list[detail.Detail]] = {}
     for key, shown in zip(campaign.runs, _carry_out(job), strict=True):
         pairs.setdefault(key[:2], []).append(shown)
@@ -42,8 +43,9 @@ class _Job:
     site: Site
     campaign: Campaign
     full: bool
-    """The packets of all runs in full."""
+    """The packets and logs of all runs."""
     files: bool
+    figures: tuple[figures.Figure, ...]
 
 
 _JOB: list[_Job] = []
@@ -96,13 +98,16 @@ def _cell(job: _Job, key: Key) -> detail.Detail:
         each.repetition: _logs(job, each) for each in results if job.full or each.repetition == middle or _failed(each)
     }
     shown = detail.detail(campaign, key, found)
+    unread = [each.repetition for each in results if each.repetition not in found]
     plots = [plot for each in results if (plot := _packets(job, folder, each, shown)) is not None]
     taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
     page = folder / "index.html"
     place = run_directory(campaign, results[0]).parent.relative_to(campaign.directory)
     site.show(
-        page, "cell.html", campaign, "", detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place)
-    )
+        page, "cell.html", campaign, "",
+        detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
+        others=_others(campaign, key), pictures=_pictures(job, key),
+    )  # fmt: skip
     site.put(folder / "cell.csv", detail.as_csv(results))
     site.put(folder / "cell.json", detail.as_json(results))
     for run in shown.repetitions:
@@ -113,9 +118,26 @@ def _cell(job: _Job, key: Key) -> detail.Detail:
                 "client": key[1],
                 "case": key[2],
                 "repetition": run.number,
+                "whole": dict(taken.get(run.number, ())).get(files.taken_as(each.log.name), ""),
             }
             site.show(folder / each.address, "log.html", campaign, "", **values)
     return shown
+
+
+def _others(campaign: Campaign, key: Key) -> list[tuple[str, str]]:
+    """Name and address of the pair's other test cases, in the campaign's order."""
+    server, client, shown = key
+    cases = [case.name for case in campaign.results.manifest.test_cases if case.name != shown]
+    return [(name, f"../{name}/index.html") for name in cases if (server, client, name) in campaign.cells]
+
+
+def _pictures(job: _Job, key: Key) -> list[figures.Figure]:
+    """The figures that were drawn of the cell's runs: their names end with the pair's folder and the test case."""
+    server, client, name = key
+    manifest = job.campaign.results.manifest
+    short = next(case.abbreviation for case in manifest.test_cases if case.name == name)
+    end = f"-{_folder(manifest, server)}_{_folder(manifest, client)}-{short}"
+    return [figure for figure in job.figures if figure.stem.endswith(end)]
 
 
 def _failed(result: RunResult) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interop.analysis.metrics import METRICS, Metric
-from interop.model import ImageFacts, Manifest, Outcome, RunResult, TestCase
+from interop.model import ImageFacts, Manifest, Outcome, Rules, RunResult, TestCase
 from interop.schema.document import plain_result
 from interop.schema.summary import Cell, Figures, figures
 from interop.site import address
@@ -22,6 +22,17 @@ from interop.site.logs import Line, Log
 from interop.site.spread import interval
 
 _GOODPUT = METRICS[0]
+_MAIN = {
+    "goodput": "goodput",
+    "efficiency": "efficiency",
+    "completion_time": "completion",
+    "time_to_first_byte": "first byte",
+    "handshake_time": "handshake",
+    "loss_forward": "lost, forward",
+    "sent_per_useful_byte": "sent per useful byte",
+    "cross_traffic_goodput": "TCP beside it",
+}
+"""Metrics that a reader looks for first, and their short names; the others stand behind a click."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,12 @@ class Repetition:
         """Of this run; None if it has none."""
         return self.result.measurement.values.get(metric.name) if self.result.measurement else None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its numbers should know."""
+        measured = self.result.measurement.notes if self.result.measurement else ()
+        return (*self.result.evidence.notes, *measured)
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -78,6 +95,14 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Note:
+    """What a reader of some repetitions' numbers should know."""
+
+    text: str
+    repetitions: str
+
+
+@dataclass(frozen=True)
 class Detail:
     """All that a cell's page shows."""
 
@@ -91,11 +116,23 @@ class Detail:
     spreads: tuple[Spread, ...]
     metrics: tuple[Metric, ...]
     """Those of which any repetition has a value."""
+    notes: tuple[Note, ...]
     images: Mapping[str, ImageFacts]
     """By role, and ``simulator``."""
     command: str
     strip: tuple[tuple[int, float], ...]
     """Repetition and its share of the best goodput, for the small picture."""
+
+    @property
+    def main(self) -> tuple[tuple[Metric, str], ...]:
+        """Those of the metrics that a reader looks for first, with short names."""
+        known = {metric.name: metric for metric in self.metrics}
+        return tuple((known[name], short) for name, short in _MAIN.items() if name in known)
+
+    @property
+    def spread_of_main(self) -> tuple[Spread, ...]:
+        """Empty if there is one number only."""
+        return tuple(each for each in self.spreads if each.metric.name in _MAIN and each.count > 1)
 
     @property
     def representative(self) -> int:
@@ -131,6 +168,7 @@ def detail(campaign: Campaign, key: Key, found: Mapping[int, Sequence[Log]]) -> 
         reasons=_reasons(repetitions),
         spreads=spreads,
         metrics=tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions)),
+        notes=_notes(repetitions),
         images=_images(manifest, server, client),
         command=command(manifest, key),
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
@@ -161,6 +199,14 @@ def _reasons(repetitions: Sequence[Repetition]) -> tuple[Reason, ...]:
     return tuple(Reason(*key, ", ".join(map(str, numbers))) for key, numbers in groups.items())
 
 
+def _notes(repetitions: Sequence[Repetition]) -> tuple[Note, ...]:
+    groups: dict[str, list[int]] = {}
+    for run in repetitions:
+        for text in run.notes:
+            groups.setdefault(text, []).append(run.number)
+    return tuple(Note(text, ", ".join(map(str, numbers))) for text, numbers in groups.items())
+
+
 def _spread(metric: Metric, repetitions: Sequence[Repetition]) -> Spread | None:
     values = [
         value
@@ -177,21 +223,22 @@ def _images(manifest: Manifest, server: str, client: str) -> dict[str, ImageFact
 
 
 def command(manifest: Manifest, key: Key) -> str:
-    """What runs the cell again, with the same random numbers."""
+    """What runs the cell again: the same images, repetitions, rules, and random numbers."""
     server, client, name = key
-    source = next((case.source for case in manifest.test_cases if case.name == name), "")
-    own = source and Path(source).parent != Path("testcases")
+    case = next(each for each in manifest.test_cases if each.name == name)
+    own = case.source and Path(case.source).parent != Path("testcases")
+    replaced = dict.fromkeys(
+        f"{each.name.partition(':')[0]}={each.image}"
+        for each in manifest.implementations
+        if each.name in (server, client) and each.replaced
+    )
     words = [
-        "./run.py",
-        "-s",
-        server,
-        "-c",
-        client,
-        "-t",
-        *([source] if own else []),
+        *("./run.py", "-s", server, "-c", client, "-t"),
+        *([case.source] if own else []),
         name,
-        "--seed",
-        str(manifest.seed),
+        *(["-r", *replaced] if replaced else []),
+        *(["--strict-upstream"] if case.rules is Rules.UPSTREAM else []),
+        *("--repetitions", str(case.repetitions), "--seed", str(manifest.seed)),
     ]
     return shlex.join(words)
 

@@ -13,6 +13,7 @@ LEAST_PEERS = 3
 """Peers that a failure must have in common before it is laid at one endpoint's door."""
 NO_FAILURE = (Outcome.SUCCEEDED, Outcome.SKIPPED)
 Column = tuple[Outcome, str]
+_ORDER = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.UNSUPPORTED)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def suspects(campaign: Campaign) -> list[Suspect]:
 
 
 def cells(campaign: Campaign) -> list[Trouble]:
-    """Every cell in which not all succeeded, with its most frequent cause."""
+    """Every cell in which not all succeeded, with its most frequent cause; what nobody has to mend comes last."""
     found = []
     for key, results in campaign.runs.items():
         bad = [each for each in results if each.verdict.outcome not in NO_FAILURE]
@@ -112,4 +113,4 @@ def cells(campaign: Campaign) -> list[Trouble]:
                 flaky=cell.succeeded > 0,
             )
         )
-    return found
+    return sorted(found, key=lambda each: (_ORDER.index(each.outcome), each.test_case, each.server, each.client))

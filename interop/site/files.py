@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 
+from interop.store import OUTPUT
 from interop.traces.records import BrokenError, Record, records
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -29,10 +30,29 @@ def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
         path = run / "sim" / trace
         if _fits(path):
             yield name, pcapng(_readable(path), keys)
-    for role in ("client", "server"):
-        for path in sorted((run / role).rglob("*")):
-            if _fits(path):
-                yield f"{role}-{harmless(path.name)}", path.read_bytes()
+    taken: set[str] = set()
+    endpoints = (path for role in ("client", "server") for path in sorted((run / role).rglob("*")))
+    for path in (run / OUTPUT, *endpoints):
+        if _fits(path):
+            name = _unlike(taken, taken_as(str(path.relative_to(run))))
+            taken.add(name)
+            yield name, path.read_bytes()
+
+
+def taken_as(log: str) -> str:
+    """Under which name a file is handed out: ``client/log.txt`` as ``client-log.txt``."""
+    role, *folders = log.split("/")
+    return f"{role}-{harmless(folders[-1])}" if folders else harmless(role)
+
+
+def _unlike(taken: set[str], name: str) -> str:
+    """The name, with a number before its suffix if another file has it."""
+    stem, dot, suffix = name.rpartition(".")
+    number, unlike = 1, name
+    while unlike in taken:
+        number += 1
+        unlike = f"{stem}-{number}{dot}{suffix}"
+    return unlike
 
 
 def harmless(name: str) -> str:

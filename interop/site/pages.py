@@ -53,6 +53,7 @@ class Renderer:
             sentence=partial(printable, longest=2000),
             cell=in_sheet,
             day=day,
+            moment=in_day,
             web=web_address,
         )
 
@@ -95,6 +96,15 @@ def duration(time: float) -> str:
         return f"{time:.0f} s" if time > 0 else "–"
     hours, minutes = divmod(round(time / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def in_day(text: str) -> str:
+    """A time as it stands in a file, as ``day`` shows it; its own words if it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return printable(text) or "–"
+    return day(found) if found.tzinfo else printable(text)
 
 
 def web_address(text: str) -> str:

@@ -67,7 +67,7 @@ def build(request: Request, say: Callable[[str], None]) -> Built:
         for name, text in content.items():
             site.put(PurePosixPath(assets, name), text)
         for campaign in found:
-            campaign_pages.write(site, campaign, newest=campaign is found[0])
+            campaign_pages.write(site, campaign, newest=campaign is found[0], files=request.files)
             report_pages.write(site, campaign)
             cell_pages.write(site, campaign, files=request.files)
         campaign_pages.write_list(site)

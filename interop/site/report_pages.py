@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from interop import reports
 from interop.model import TestCase
 from interop.sheets import Sheet, Unit, render
-from interop.site import address
+from interop.site import address, figures
 from interop.site.badges import badge, badge_picture
 from interop.site.campaign_pages import Site
 from interop.site.campaigns import Campaign
-from interop.site.files import regular
 from interop.statistics import comparison, history
-from interop.statistics.samples import GOODPUT
+from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT
+from interop.tables import printable
+from interop.units import mbit_per_s
 
 MOST_COMPARED = 10
 """The newest campaigns, of which any two are compared; older ones are compared with their neighbours."""
+MOST_DOTS = 16
+"""Campaigns up to which each has a dot of its own in a course."""
 MOST_COURSES = 60
 """Campaigns that trends look back on."""
-_PICTURES = (".svg", ".png")
-_OTHER_FORMS = (".pdf", ".csv", ".pgf", ".tex")
-_LARGEST = 20_000_000
 
 
 # ---- of one campaign ------------------------------------------------------------------------
@@ -62,24 +62,12 @@ def shown(sheet: Sheet) -> dict[str, Any]:
 def _figures(site: Site, campaign: Campaign) -> None:
     """What `./run.py plot` has drawn into the campaign's directory; the page says so if there is nothing."""
     page = address.campaign(campaign.folder, "figures")
-    figures: dict[str, list[str]] = {}
-    for path in _drawn(campaign.directory / "plots"):
-        site.put(page.parent / path.name, path.read_bytes())
-        figures.setdefault(path.stem, []).append(path.name)
-    found = [
-        {"stem": stem, "picture": picture, "forms": names}
-        for stem, names in sorted(figures.items())
-        if (picture := next((name for name in sorted(names, reverse=True) if name.endswith(_PICTURES)), None))
-    ]
-    site.show(page, "figures.html", campaign, "Figures", figures=found, place=campaign.directory.name)
-
-
-def _drawn(place: Path) -> Iterator[Path]:
-    """Pictures under plain names."""
-    for path in sorted(place.glob("*")):
-        plain = path.name.isascii() and path.stem.replace("-", "").replace("_", "").replace("+", "").isalnum()
-        if plain and path.suffix in _PICTURES + _OTHER_FORMS and regular(path, _LARGEST):
-            yield path
+    found = figures.find(campaign.directory)
+    for figure in found:
+        for path in figure.forms:
+            site.put(page.parent / path.name, path.read_bytes())
+    groups = figures.grouped(found)
+    site.show(page, "figures.html", campaign, "Figures", groups=groups)
 
 
 # ---- of several -----------------------------------------------------------------------------
@@ -97,10 +85,29 @@ class Compared:
     @property
     def sheet(self) -> Sheet:
         """The pairs that changed."""
-        before, after = (each.results.manifest.started[:10] for each in (self.before, self.after))
-        if before == after:
-            before, after = self.before.folder, self.after.folder
-        return reports.comparison(self.found, before, after)
+        return replace(reports.comparison(self.found, "before", "after"), title=self.title)
+
+    @property
+    def all(self) -> Sheet:
+        """Every pair that both have."""
+        found = replace(self.found, pairs=tuple(self.both))
+        sheet = reports.comparison(found, "before", "after", everything=True)
+        return replace(sheet, name="all", title=self.title, notes=())
+
+    @property
+    def title(self) -> str:
+        """When both began."""
+        return " → ".join(printable(each.results.manifest.started) for each in (self.before, self.after))
+
+    @property
+    def both(self) -> list[comparison.PairChange]:
+        """Pairs of which both campaigns say something."""
+        return [pair for pair in self.found.pairs if pair.change is not comparison.Change.ABSENT]
+
+    @property
+    def better(self) -> list[comparison.PairChange]:
+        """Pairs that got better."""
+        return [pair for pair in self.found.pairs if pair.change in comparison.BETTER]
 
     @property
     def worse(self) -> list[comparison.PairChange]:
@@ -110,10 +117,13 @@ class Compared:
 
 def write_all(site: Site) -> None:
     """Comparisons, trends, feed and badges."""
-    compared = [_compared(*two) for two in _twos(site.campaigns)]
+    compared = [each for two in _twos(site.campaigns) if (each := _compared(*two)).both]
     for each in compared:
-        _forms(site, each.address.parent, each.sheet)
-        site.show(each.address, "comparison.html", None, "Compare", compared=each, table=shown(each.sheet))
+        tables = [each.sheet, each.all]
+        for sheet in tables:
+            _forms(site, each.address.parent, sheet)
+        values: dict[str, Any] = {"compared": each, "tables": [shown(sheet) for sheet in tables]}
+        site.show(each.address, "comparison.html", None, "Compare", **values)
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     _trends(site)
     neighbours = set(pairwise(reversed(site.campaigns)))
@@ -137,39 +147,74 @@ def _compared(before: Campaign, after: Campaign) -> Compared:
 
 
 @dataclass(frozen=True)
+class Dot:
+    """A campaign in a course: where in the small picture, what it says, and the page that tells more."""
+
+    x: float
+    y: float
+    words: str
+    address: str
+    good: bool
+
+
+@dataclass(frozen=True)
 class Trend:
-    """A course with its line in a small picture: 100 wide, 20 high."""
+    """A course with its line in a small picture: 200 wide, 40 high."""
 
     course: history.Course
     line: str
     marks: tuple[float, ...]
     """Where images changed."""
+    dots: tuple[Dot, ...]
     last: float | None
 
 
 def _trends(site: Site) -> None:
-    results = history.ordered([each.results for each in site.campaigns[:MOST_COURSES]])
+    looked_at = site.campaigns[:MOST_COURSES]
+    results = history.ordered([each.results for each in looked_at])
+    by_id = {each.results.manifest.id: each for each in looked_at}
+    ordered = [by_id[each.manifest.id] for each in results]
     cases = {case.name: case for each in results for case in each.manifest.test_cases}
-    measured = {case.name for each in site.campaigns[:MOST_COURSES] for case in each.measurements}
-    shown_cases = [case for name, case in cases.items() if name in measured]
-    dates = [each.manifest.started[:10] for each in results]
+    measured = {case.name for each in looked_at for case in each.measurements}
+    dates = [printable(each.manifest.started)[:16].replace("T", " ") for each in results]
     tables: list[tuple[TestCase, list[Trend]]] = []
-    for case in shown_cases:
-        tables.append((case, [trend(each) for each in history.server_courses(results, case.name, GOODPUT)]))
-        pairs = [trend(each) for each in history.pair_courses(results, case.name, GOODPUT)]
+    for case in (case for name, case in cases.items() if name in measured):
+        servers = history.server_courses(results, case.name, GOODPUT)
+        matrices = [str(address.campaign(each.folder)) for each in ordered]
+        tables.append((case, [trend(each, dates, matrices) for each in servers]))
+        pairs = [
+            trend(each, dates, [_cell_page(campaign, each.name, case.name) for campaign in ordered])
+            for each in history.pair_courses(results, case.name, GOODPUT)
+        ]
         page = PurePosixPath("trends", case.name, "index.html")
         site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates)
     site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, dates=dates)
 
 
-def trend(course: history.Course) -> Trend:
-    """A course as a picture."""
+def _cell_page(campaign: Campaign, pair: Sequence[str], case: str) -> str:
+    """Address of a pair's page in a campaign; empty if it has none."""
+    server, client = pair
+    if (server, client, case) not in campaign.cells:
+        return ""
+    place = address.cell(campaign.results.manifest, server, client, case)
+    return f"runs/{campaign.folder}/{place}/index.html"
+
+
+def trend(course: history.Course, dates: Sequence[str], pages: Sequence[str]) -> Trend:
+    """A course as a picture; ``dates`` and ``pages`` (addresses from the root) of its campaigns."""
     known = [mean for mean in course.means if mean is not None]
     top, last = max(known, default=1.0) or 1.0, max(len(course.means) - 1, 1)
-    line = " ".join(
-        f"{100 * at / last:.1f},{18 - 16 * mean / top:.1f}" for at, mean in enumerate(course.means) if mean is not None
-    )
-    return Trend(course, line, tuple(100 * mark / last for mark in course.marks), known[-1] if known else None)
+    dots = []
+    for at, (mean, fate) in enumerate(zip(course.means, course.fates, strict=True)):
+        if mean is None and fate not in ABOUT_THE_PAIR:
+            continue
+        x, y = 200 * at / last, 36 - 32 * (mean or 0.0) / top
+        told = fate.value if mean is None else mbit_per_s(mean)
+        dots.append(Dot(round(x, 1), round(y, 1), f"{dates[at]}: {told}", pages[at], mean is not None))
+    line = " ".join(f"{dot.x:g},{dot.y:g}" for dot in dots if dot.good)
+    marks = tuple(round(200 * mark / last, 1) for mark in course.marks)
+    few = dots if len(dots) <= MOST_DOTS else [dot for dot in dots if not dot.good or dot is dots[-1]]
+    return Trend(course, line, marks, tuple(few), known[-1] if known else None)
 
 
 def _badges(site: Site, campaign: Campaign) -> None:

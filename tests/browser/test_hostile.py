@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from interop.model import (
+    Compliance,
     CongestionControl,
     ErrorCode,
     Evidence,
@@ -17,6 +18,7 @@ from interop.model import (
     ImageFacts,
     Outcome,
     ResultSet,
+    Role,
     RunResult,
     Verdict,
 )
@@ -32,7 +34,7 @@ pytestmark = pytest.mark.browser
 
 def _result(number: int, bad: str) -> RunResult:
     base = run_result(None, server=f"s{number}", client="picoquic", test_case=f"t{number}")
-    host = HostFacts(bad, bad, 2, 1, bad, 0.0)
+    host = HostFacts(bad, bad, 2, 1, bad, 0.0, processor=bad)
     evidence: Evidence = replace(base.evidence, started=bad, fault=bad, host=host, notes=(bad,))
     return replace(base, verdict=Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, bad), evidence=evidence)
 
@@ -52,7 +54,8 @@ def _hostile(number: int, bad: str) -> ResultSet:
         plain.manifest, id=f"{number}{bad}", started=bad, command=(bad, bad), tool_version=bad,
         implementations=described, images={names[0]: facts, "simulator": facts},
     )  # fmt: skip
-    return replace(plain, manifest=manifest, finished=bad)
+    judged = Compliance(names[0], Role.SERVER, False, bad, bad)
+    return replace(plain, manifest=manifest, finished=bad, compliance=(judged,))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ PIXELS = """(name) => {
 def cell(page: Watched, site: Site) -> Page:
     page.open(site.address + site.pages(CELL)[0])
     page.page.wait_for_selector("#plots[data-ready]")
+    page.page.locator("[data-panel=offset]").scroll_into_view_if_needed()
     return page.page
 
 
@@ -47,8 +49,10 @@ def test_the_line_of_first_transmissions_rises_and_the_retransmission_stands_apa
 def test_keys_zoom_and_the_address_keeps_the_view(cell: Page) -> None:
     cell.focus("[data-panel=offset] .plot")
     cell.keyboard.press("+")
-    cell.keyboard.press("ArrowRight")
     cell.wait_for_url("**?x=*")
+    zoomed = cell.url
+    cell.keyboard.press("ArrowRight")
+    cell.wait_for_url(lambda url: url != zoomed)
     address, pixels = cell.url, cell.evaluate(PIXELS, "first")
     cell.goto(address)
     cell.wait_for_selector("#plots[data-ready]")
@@ -94,6 +98,32 @@ def test_repetitions_are_switched_off_and_chosen(cell: Page) -> None:
     cell.select_option("#bright", "2")
     cell.wait_for_url("**bright=2")
     assert len(cell.evaluate(PIXELS, "grey")) > 50
+
+
+def test_a_plot_is_saved_as_vectors_as_a_picture_and_as_numbers(cell: Page) -> None:
+    saved = {}
+    for form in ("SVG", "PNG", "CSV"):
+        with cell.expect_download() as download:
+            cell.click(f"[data-panel=offset] button:text('{form}')")
+        assert download.value.suggested_filename == f"picoquic_quiche-sat-offset.{form.lower()}"
+        saved[form] = download.value.path().read_bytes()
+    root = ElementTree.fromstring(saved["SVG"])
+    curves = root.findall(".//{http://www.w3.org/2000/svg}path")
+    assert "picoquic to quiche, sat" in root.findtext("{http://www.w3.org/2000/svg}title", "")
+    assert sum((each.get("d") or "").count("M") for each in curves) > 300
+    assert saved["PNG"].startswith(b"\x89PNG")
+    assert saved["CSV"].count(b"\n") > 300
+
+
+def test_the_nearest_packet_is_marked(cell: Page) -> None:
+    [x, y] = cell.evaluate(PIXELS, "first")[150]
+    canvas = cell.locator("[data-panel=offset] canvas").bounding_box()
+    assert canvas
+    cell.mouse.move(canvas["x"] + x + 3, canvas["y"] + y + 3)
+    ring = cell.locator("[data-panel=offset] .nearest").bounding_box()
+    assert ring
+    assert ring["x"] + ring["width"] / 2 == pytest.approx(canvas["x"] + x, abs=4)
+    assert ring["y"] + ring["height"] / 2 == pytest.approx(canvas["y"] + y, abs=4)
 
 
 def test_a_line_of_a_log_has_an_address(page: Watched, site: Site) -> None:

@@ -34,6 +34,14 @@ def test_pressure_is_the_share_of_time_in_which_a_task_waited(monkeypatch: pytes
     assert facts().cpu_pressure == pytest.approx(0.25)
 
 
+def test_the_processor_has_a_name_or_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "cpuinfo"
+    monkeypatch.setattr(host, "PROCESSORS", file)
+    assert host.processor.__wrapped__() == ""
+    file.write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz \n\nprocessor\t: 1\nmodel name\t: another\n")
+    assert host.processor.__wrapped__() == "Some CPU @ 2.00GHz"
+
+
 def test_work_that_can_wait_yields_and_the_thread_is_as_before() -> None:
     thread = threading.get_native_id()
     before = os.getpriority(os.PRIO_PROCESS, thread)

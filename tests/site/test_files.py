@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.site.files import downloads, harmless, pcapng
+from interop.site.files import downloads, harmless, pcapng, taken_as
 from interop.traces.records import records
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
@@ -36,6 +36,19 @@ def test_a_trace_comes_with_its_secrets(tmp_path: Path) -> None:
     kind, length = struct.unpack_from("<II", found["client-side.pcapng"], 28)
     assert kind == 10
     assert (DATA / "client" / "keys.log").read_bytes().splitlines()[0] in found["client-side.pcapng"][28 : 28 + length]
+
+
+def test_what_was_printed_and_files_of_one_name_are_all_taken(tmp_path: Path) -> None:
+    for name in ("output.txt", "client/a.qlog", "client/qlog/a.qlog", "server/a.qlog", "server/log.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert {name: content.decode() for name, content in downloads(tmp_path)} == {
+        "output.txt": "output.txt",
+        "client-a.qlog": "client/a.qlog",
+        "client-a-2.qlog": "client/qlog/a.qlog",
+        "server-a.qlog": "server/a.qlog",
+        taken_as("server/log.txt"): "server/log.txt",
+    }
 
 
 def test_without_secrets_there_is_no_block_for_them() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from interop.errors import InputError
 from interop.model import Verdict
-from interop.site import publish
+from interop.site import cell_pages, publish
 from tests.site import builder
 
 HOSTILE = '"><script>window.pwned=1</script><img src=x onerror=alert(1)>'
@@ -81,6 +81,28 @@ def test_a_failed_cell_tells_why_and_proves_it(site: Path) -> None:
     text = page.read_text()
     assert builder.REASON in text
     assert '<a href="log-1-output-txt.html#L1">1</a> client | hello' in text
+
+
+def test_a_large_campaign_says_where_the_logs_are_that_it_does_not_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_pages, "MOST_BYTES", 0)
+    builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
+    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
+    text = page.read_text()
+    assert "logs are shown here of repetition 1, which is the median" in text
+    assert "below <code>picoquic_quiche/sat</code>" in text
+    assert (text.count('href="log-'), text.count(">not shown<")) == (1, 2)
+
+
+def test_a_cell_leads_to_the_figures_of_its_runs(tmp_path: Path) -> None:
+    directory = builder.on_disk(tmp_path / "results", builder.small())
+    (directory / "plots").mkdir()
+    for name in ("offset-picoquic_quiche-SAT.svg", "offset-quiche_quiche-SAT.svg", "offset-picoquic_quiche-SATL.svg"):
+        (directory / "plots" / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    builder.build(directory, tmp_path / "site")
+    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
+    assert re.findall(r"figures/index.html#([^\"]*)", page.read_text()) == ["offset-picoquic_quiche-SAT"]
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@
   ];
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   let ink = {};
-  const readInk = () => { ink = Object.fromEntries(["text", "dim", "line", "first", "again", "acks", "lost", "grey"].map((name) => [name, style(name)])); };
+  const readInk = () => { ink = Object.fromEntries(["ground", "text", "dim", "line", "first", "again", "acks", "lost", "grey"].map((name) => [name, style(name)])); };
   readInk();
 
   // ---- what is shown: from the address, and back ----
@@ -107,8 +107,8 @@
     if (number !== bright) return [{ ...layer, colour: scatter.colour(ink.grey), size: 1 }];
     const flag = data.column(flags);
     return [
-      { ...layer, flags: flag, value: 0, colour: scatter.colour(ink[usual]), size: 2 },
-      { ...layer, flags: flag, value: 1, colour: scatter.colour(ink[special]), size: 3 },
+      { ...layer, flags: flag, value: 0, ink: usual, colour: scatter.colour(ink[usual]), size: 2 },
+      { ...layer, flags: flag, value: 1, ink: special, colour: scatter.colour(ink[special]), size: 3 },
     ];
   }));
   const linesOf = (panel) => loaded().flatMap(({ data, number }) => (panel.lines || []).map(([name, factor, colour]) => (
@@ -141,28 +141,39 @@
     }
     ctx.restore();
   };
-  const drawMarks = (plot) => {
+  // Lines with a word each, in the pixels of the canvas: requests, first and last byte, objectives.
+  const marksOf = (plot) => {
     const run = runs.find(({ number }) => number === bright);
-    if (!run || !run.data) return;
-    const { ctx, bbox } = plot;
+    if (!run || !run.data) return [];
+    const { left, top, width, height } = plot.bbox;
+    const ratio = devicePixelRatio || 1;
+    const marks = [];
+    [["request_sent", "request"], ["request_first_byte", "first byte"], ["request_last_byte", "last byte"]].forEach(([name, text], step) => {
+      const x = plot.valToPos(run.data.column(name)[0], "x", true);
+      if (!(x >= left && x <= left + width)) return;
+      const last = text === "last byte";
+      marks.push({ x0: x, y0: top, x1: x, y1: top + height, text, end: last, x: x + (last ? -4 : 4) * ratio, y: last ? top + height - 6 * ratio : top + height * 0.3 + 13 * step * ratio });
+    });
+    for (const [bytes, text] of [[2e6, "2 MB"], [1e7, "10 MB"], [1e8, "100 MB"]]) {
+      const y = plot.valToPos(bytes * MIB, "y", true);
+      if (bytes <= Number(place.dataset.size) && y > top && y < top + height) marks.push({ x0: left, y0: y, x1: left + width, y1: y, text, end: false, x: left + width * 0.4, y: y - 4 * ratio });
+    }
+    return marks;
+  };
+  const drawMarks = (plot) => {
+    const { ctx } = plot;
     const ratio = devicePixelRatio || 1;
     ctx.save();
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
-    ctx.textAlign = "left";
     ctx.textBaseline = "alphabetic";
     ctx.fillStyle = ink.dim;
     ctx.strokeStyle = ink.dim;
     ctx.lineWidth = ratio;
     ctx.setLineDash([4 * ratio, 4 * ratio]);
-    const rule = (x0, y0, x1, y1, text, dx, dy) => { ctx.beginPath(); ctx.moveTo(x0, y0); ctx.lineTo(x1, y1); ctx.stroke(); ctx.fillText(text, x0 + dx * ratio, y0 + dy * ratio); };
-    [["request_sent", "request"], ["request_first_byte", "first byte"], ["request_last_byte", "last byte"]].forEach(([name, text], step) => {
-      const time = run.data.column(name)[0];
-      const x = plot.valToPos(time, "x", true);
-      if (x >= bbox.left && x <= bbox.left + bbox.width) rule(x, bbox.top, x, bbox.top + bbox.height, text, text === "last byte" ? -52 : 3, 11 + 13 * step);
-    });
-    for (const [bytes, text] of [[2e6, "2 MB"], [1e7, "10 MB"], [1e8, "100 MB"]]) {
-      const y = plot.valToPos(bytes * MIB, "y", true);
-      if (bytes <= Number(place.dataset.size) && y > bbox.top && y < bbox.top + bbox.height) rule(bbox.left, y, bbox.left + bbox.width, y, text, 3, -3);
+    for (const { x0, y0, x1, y1, text, end, x, y } of marksOf(plot)) {
+      ctx.beginPath(); ctx.moveTo(x0, y0); ctx.lineTo(x1, y1); ctx.stroke();
+      ctx.textAlign = end ? "right" : "left";
+      ctx.fillText(text, x, y);
     }
     ctx.restore();
   };
@@ -204,10 +215,12 @@
   };
   const number = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(4));
   const tell = (each) => {
-    const { plot, panel, told } = each;
+    const { plot, panel, told, dot } = each;
     const { left, top } = plot.cursor;
     const parts = [];
     const found = nearest(plot, panel);
+    dot.hidden = !found;
+    if (found) { dot.style.left = `${plot.valToPos(found.x, "x")}px`; dot.style.top = `${plot.valToPos(found.y, "y")}px`; }
     if (found) parts.push(`${found.x.toFixed(4)} s, ${number(found.y)} ${panel.unit}, repetition ${found.layer.run}${found.layer.name ? `, ${found.layer.name.replaceAll("_", " ")}` : ""}${found.flagged ? `, ${panel.key_[1][1]}` : ""}`);
     if (ruler && ruler.panel === panel && left >= 0) {
       const dx = plot.posToVal(left, "x") - ruler.x, dy = plot.posToVal(top, "y") - ruler.y;
@@ -273,11 +286,6 @@
     for (const end of ["pointerup", "pointercancel", "pointerleave"]) over.addEventListener(end, (event) => down.delete(event.pointerId));
   };
 
-  const give = (name, blob) => {
-    const link = make("a", { href: URL.createObjectURL(blob), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  };
   const asCsv = (panel) => {
     const rows = [`repetition,what,seconds,${panel.unit || "number"},special`];
     const [from, to] = visible();
@@ -288,25 +296,39 @@
     return new Blob([rows.join("\n"), "\n"], { type: "text/csv" });
   };
 
+  // What a picture of a panel is made of: see picture.js.
+  const drawing = ({ plot, panel }, title) => ({
+    plot, title: `${place.dataset.title}: ${title}`, ink,
+    key: panel.key_.filter(([colour]) => colour !== "grey" || loaded().length > 1).map(([colour, text]) => [ink[colour], text]),
+    layers: panel.dots ? layersOf(panel).map((layer) => ({ ...layer, colour: layer.run === bright ? ink[layer.ink] : ink.grey })) : [],
+    lines: panel.lines ? linesOf(panel) : [],
+    marks: panel.marks ? marksOf(plot) : [],
+  });
+
   const build = (panel) => {
     const holder = make("div", { class: "plot", tabindex: "0", role: "group", "aria-label": `${panel.title}: arrows move, plus and minus zoom, 0 shows all, R measures` });
     const told = make("p", { class: "dim" });
     const key = make("span", { class: "key" });
     for (const [colour, text] of panel.key_) {
+      if (colour === "grey" && runs.length < 2) continue;
       const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      const dot = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      for (const [name, value] of Object.entries({ width: 12, height: 12, rx: 2, fill: `var(--${colour})` })) dot.setAttribute(name, value);
+      const square = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      for (const [name, value] of Object.entries({ width: 12, height: 12, rx: 2, fill: `var(--${colour})` })) square.setAttribute(name, value);
       swatch.setAttribute("viewBox", "0 0 12 12");
       swatch.setAttribute("aria-hidden", "true");
-      swatch.append(dot);
+      swatch.append(square);
       key.append(make("span", {}, swatch, ` ${text}`));
     }
-    const png = make("button", { type: "button", class: "quiet" }, "PNG"), csv = make("button", { type: "button", class: "quiet" }, "CSV");
-    png.setAttribute("aria-label", `${panel.title} as PNG`);
-    csv.setAttribute("aria-label", `${panel.title} as CSV`);
-    key.append(png, csv);
-    place.append(make("div", { class: "panel", "data-panel": panel.key }, make("h3", {}, panel.title + (panel.unit ? `, ${panel.unit}` : "")), key, holder, told));
-    const each = { panel, holder, told, seen: false };
+    const title = panel.title + (panel.unit ? `, ${panel.unit}` : "");
+    const dot = make("span", { class: "nearest", hidden: "" });
+    const each = { panel, holder, told, dot, seen: false };
+    const forms = make("span", { class: "forms" }, "Save as ");
+    for (const [form, content] of [["SVG", () => picture.svg(drawing(each, title))], ["PNG", () => picture.png(drawing(each, title))], ["CSV", () => asCsv(panel)]]) {
+      const button = make("button", { type: "button", "aria-label": `${panel.title} as ${form}` }, form);
+      button.addEventListener("click", async () => picture.give(`${place.dataset.name}-${panel.key}.${form.toLowerCase()}`, await content()));
+      forms.append(button);
+    }
+    place.append(make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, told));
     const axis = (more) => ({ stroke: () => ink.dim, grid: { stroke: () => ink.line, width: 1 }, ticks: { stroke: () => ink.line, width: 1 }, font: "12px system-ui, sans-serif", ...more });
     const size = () => ({ width: Math.max(holder.clientWidth, 200), height: panel.dots ? 340 : 220 });
     each.plot = new uPlot({
@@ -333,11 +355,10 @@
         }],
       },
     }, [[0, 1], [0, 1]], holder);
+    each.plot.over.append(dot);
     each.plot.over.addEventListener("dblclick", () => { view = null; drawAll(); save(); });
     holder.addEventListener("keydown", keys(each));
     pointers(each);
-    png.addEventListener("click", () => each.plot.ctx.canvas.toBlob((blob) => give(`${panel.key}.png`, blob)));
-    csv.addEventListener("click", () => give(`${panel.key}.csv`, asCsv(panel)));
     new ResizeObserver(() => { if (holder.clientWidth) each.plot.setSize(size()); }).observe(holder);
     panels.push(each);
     return each;

@@ -43,6 +43,24 @@
     }
   }
 
+  // ---- any two campaigns to compare, of those that the table has ----
+  const picker = byId("compare");
+  if (picker) {
+    const twos = [...document.querySelectorAll("tr[data-after]")].map((row) => ({
+      ...row.dataset, words: [...row.cells].map((cell) => cell.textContent), address: row.querySelector("a").href,
+    }));
+    const after = make("select", "", { id: "after" }), before = make("select", "", { id: "before" });
+    const go = make("button", "Compare", { type: "button" });
+    const fill = (select, options) => select.replaceChildren(...new Map(options.map(([value, words]) => [value, make("option", words, { value })])).values());
+    const partners = () => fill(before, twos.filter((two) => two.after === after.value).map((two) => [two.before, two.words[1]]));
+    fill(after, twos.map((two) => [two.after, two.words[0]]));
+    partners();
+    after.addEventListener("change", partners);
+    go.addEventListener("click", () => { location.href = twos.find((two) => two.after === after.value && two.before === before.value).address; });
+    picker.append(make("label", "Compare", { for: "after" }), after, make("label", "against", { for: "before" }), before, go);
+    picker.hidden = false;
+  }
+
   // ---- what only the start page has ----
   const aboutText = byId("about");
   if (!aboutText) return;

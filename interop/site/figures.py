@@ -1,0 +1,70 @@
+"""The figures that `./run.py plot` has drawn of a campaign: found in its directory, by plain names and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from interop.site.files import regular
+
+FOLDER = "plots"
+_PICTURES = (".svg", ".png")
+_OTHER_FORMS = (".pdf", ".csv", ".pgf", ".tex")
+_LARGEST = 20_000_000
+_GROUPS = (
+    ("Pairs and links", ("heatmap", "pairs", "objectives", "outcomes", "relation", "loss")),
+    ("Distributions", ("cdf", "percentiles", "box", "violin", "swarm", "ridgeline", "histogram")),
+    ("Over many campaigns", ("history", "dates", "comparison")),
+    (
+        "Packets of single runs",
+        ("offset", "packet-number", "data-rate", "data-size", "rtt", "packet-size", "return-path"),
+    ),
+)
+_OTHERS = "Others"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure in all the forms that were drawn."""
+
+    stem: str
+    forms: tuple[Path, ...]
+
+    @property
+    def picture(self) -> str:
+        """Name of the form that a browser shows, the sharpest if there are several; empty if there is none."""
+        names = [each.name for each in self.forms if each.suffix in _PICTURES]
+        return max(names, key=lambda name: name.endswith(_PICTURES[0]), default="")
+
+    @property
+    def words(self) -> str:
+        """``Heatmap SAT``: its name without hyphens."""
+        plain = self.stem.replace("-", " ").replace("_", " to ")
+        return plain[:1].upper() + plain[1:]
+
+
+def find(campaign: Path) -> tuple[Figure, ...]:
+    """The figures in the directory of a campaign that can be shown, by name."""
+    forms: dict[str, list[Path]] = {}
+    for path in _drawn(campaign / FOLDER):
+        forms.setdefault(path.stem, []).append(path)
+    figures = (Figure(stem, tuple(paths)) for stem, paths in sorted(forms.items()))
+    return tuple(figure for figure in figures if figure.picture)
+
+
+def grouped(figures: tuple[Figure, ...]) -> list[tuple[str, list[Figure]]]:
+    """The figures under headings, in the order in which a reader asks; a heading without figures is left out."""
+    found: dict[str, list[Figure]] = {title: [] for title in (*(title for title, _ in _GROUPS), _OTHERS)}
+    for figure in figures:
+        title = next((title for title, kinds in _GROUPS if figure.stem.startswith(kinds)), _OTHERS)
+        found[title].append(figure)
+    return [(title, many) for title, many in found.items() if many]
+
+
+def _drawn(place: Path) -> Iterator[Path]:
+    """Pictures under plain names."""
+    for path in sorted(place.glob("*")):
+        plain = path.name.isascii() and path.stem.replace("-", "").replace("_", "").replace("+", "").isalnum()
+        if plain and path.suffix in _PICTURES + _OTHER_FORMS and regular(path, _LARGEST):
+            yield path

@@ -1,0 +1,65 @@
+"""Comparisons, trends and figures of the site."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from interop.site.report_pages import MOST_DOTS, trend
+from interop.statistics.history import Class, Course
+from interop.statistics.samples import Fate
+from tests.site import builder
+
+OK, BAD, NOT = Fate.SUCCEEDED, Fate.FAILED, Fate.NOT_RUN
+
+
+def course(*means: float | None, fates: tuple[Fate, ...]) -> Course:
+    return Course(("a", "b"), means, fates, (2,), (), Class.FLAKY)
+
+
+def test_a_course_has_a_dot_per_campaign_a_cross_where_nothing_succeeded_and_a_gap_where_nothing_ran() -> None:
+    found = trend(course(8e6, None, None, 4e6, fates=(OK, BAD, NOT, OK)), ["1", "2", "3", "4"], ["a", "b", "c", "d"])
+    assert [(dot.x, dot.y, dot.good, dot.address) for dot in found.dots] == [
+        (0, 4, True, "a"), (66.7, 36, False, "b"), (200, 20, True, "d"),
+    ]  # fmt: skip
+    assert found.dots[0].words == "1: 8.00 Mbit/s"
+    assert found.dots[1].words == "2: failed"
+    assert (found.line, found.marks, found.last) == ("0,4 200,20", (133.3,), 4e6)
+
+
+def test_a_long_course_keeps_its_crosses_and_its_end() -> None:
+    count = MOST_DOTS + 10
+    means: list[float | None] = [8e6] * count
+    means[5] = None
+    fates = tuple(BAD if mean is None else OK for mean in means)
+    found = trend(course(*means, fates=fates), ["d"] * count, [""] * count)
+    assert [dot.good for dot in found.dots] == [False, True]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("two")
+    builder.two_campaigns(place / "results")
+    builder.build(place / "results", place / "site")
+    return place / "site"
+
+
+def test_a_comparison_shows_what_changed_and_every_pair(site: Path) -> None:
+    [page] = site.glob("compare/*/*/index.html")
+    assert {path.name for path in page.parent.glob("*.csv")} == {"comparison.csv", "all.csv"}
+    everything = (page.parent / "all.csv").read_text()
+    assert len(everything.splitlines()) == 1 + int(re.findall(r"<dd>(\d+)</dd>", page.read_text())[0])
+    assert ",16000000.0,8000000.0," in everything
+
+
+def test_a_dot_of_a_trend_leads_to_the_cell(site: Path) -> None:
+    text = (site / "trends" / "sat" / "index.html").read_text()
+    links = re.findall(r'<a href="\.\./\.\./(runs/[^"]*/p/[^"]*)"', text)
+    assert links
+    assert all((site / link).is_file() for link in links)
+
+
+def test_badges_are_shown(site: Path) -> None:
+    assert '<img src="../badge/quiche.svg"' in (site / "runs" / "index.html").read_text()
