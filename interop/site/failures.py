@@ -13,6 +13,7 @@ LEAST_PEERS = 3
 """Peers that a failure must have in common before it is laid at one endpoint's door."""
 NO_FAILURE = (Outcome.SUCCEEDED, Outcome.SKIPPED)
 Column = tuple[Outcome, str]
+_NO_BLAME = {Outcome.SUCCEEDED.value, Outcome.UNSUPPORTED.value}
 _ORDER = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.UNSUPPORTED)
 
 
@@ -86,7 +87,7 @@ def suspects(campaign: Campaign) -> list[Suspect]:
     found = []
     for (name, role, case), peers in sorted(ended.items()):
         codes = set().union(*peers.values())
-        if len(peers) >= LEAST_PEERS and len(codes) == 1 and Outcome.SUCCEEDED.value not in codes:
+        if len(peers) >= LEAST_PEERS and len(codes) == 1 and codes.isdisjoint(_NO_BLAME):
             found.append(Suspect(name, role, case, codes.pop(), len(peers)))
     return found
 
