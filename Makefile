@@ -29,7 +29,7 @@ test: setup-dev images lint  ## all tests, those against the real engine too
 test-fast: setup-dev  ## the tests that need neither engine nor browser
 	$(PYTHON) -m pytest -m "not engine and not browser"
 
-test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles (half an hour)
+test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
 	$(PYTHON) -m pytest -m endpoints
 
 variants: images  ## show that every variant takes effect: which congestion control does what after a loss (half an hour)

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Shows that variants take effect: each server against its siblings and against itself, over a link that loses once.
 
-All runs lose the same packet. What a server has sent by when is compared: two runs of one variant differ by what chance
-does, two variants by what the variant does, too. Where there is a qlog, its windows are shown.
+All runs lose the same packet. Two variants are told apart by what a server has sent by when, if that differs by more
+than chance does, that is by more than two runs of one variant differ; or by its qlog: by the share of the congestion
+window that it keeps after a loss, or by words for its congestion control that one of the two uses in all of its runs,
+the other in none.
 """
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +45,12 @@ TIMES_CHANCE, LEAST = 2.0, 0.01
 """A variant takes effect if it differs from its siblings so many times as much as from itself, and at least so much."""
 REDUCTION = 0.9
 """A window that falls below this share of itself has been reduced."""
+KEPT_APART = 0.08
+"""Shares that are kept of windows tell two variants apart if so much lies between those of their runs."""
+SPEAKER = re.compile(r"([A-Za-z]+): ")
+"""Part of a stack that says something in its qlog, as picoquic's "Prague: ..."."""
+WIRE, KEPT, WORDS = "wire", "kept", "words"
+"""By what two variants are told apart; the last two are the qlog's."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,12 @@ class Sent:
     windows: tuple[float, ...]
     """Congestion window after each reduction over that before, from the qlog."""
     words: tuple[str, ...]
-    """What the qlog says of the congestion control in words."""
+    """What the qlog says of the congestion control in words, or in the stack's own numbers for states."""
+
+    @property
+    def kept(self) -> float | None:
+        """Share of the window that is kept when it is reduced; None if no reduction is known."""
+        return median(self.windows) if self.windows else None
 
 
 @dataclass(frozen=True)
@@ -64,16 +78,21 @@ class Effect:
 
     name: str
     chance: float
-    """Distance between its two runs."""
-    nearest: str
-    distance: float
-    """To the sibling that is most like it."""
-    chance_of_nearest: float
+    """Distance between what its two runs had sent."""
+    gaps: Mapping[str, float]
+    """The same to each sibling."""
+    told_by: Mapping[str, str]
+    """By what it is told from each sibling; empty if by nothing."""
 
     @property
-    def shown(self) -> bool:
-        """Whether more than chance lies between them."""
-        return self.distance > max(LEAST, TIMES_CHANCE * max(self.chance, self.chance_of_nearest))
+    def nearest(self) -> str:
+        """The sibling that sent most like it."""
+        return min(self.gaps, key=lambda other: self.gaps[other])
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Siblings from which it is not told."""
+        return tuple(other for other, by in self.told_by.items() if not by)
 
 
 def distance(one: Floats, other: Floats) -> float:
@@ -83,20 +102,38 @@ def distance(one: Floats, other: Floats) -> float:
     return float(np.mean(np.abs(full[0] - full[1])) / max(full[0][-1], full[1][-1]))
 
 
-def effects(runs: Mapping[str, Sequence[Floats]]) -> list[Effect]:
+def effects(runs: Mapping[str, Sequence[Sent]]) -> list[Effect]:
     """For each name of one implementation; ``runs`` has the two of each. Siblings are its variants, by their colon."""
-    chance = {name: distance(*pair) for name, pair in runs.items()}
+    chance = {name: distance(*(run.bytes for run in pair)) for name, pair in runs.items()}
     found = []
     for name, own in runs.items():
+        siblings = {other: theirs for other, theirs in runs.items() if other != name and ":" in other}
         gaps = {
-            other: min(distance(one, another) for one in own for another in theirs)
-            for other, theirs in runs.items()
-            if other != name and ":" in other
+            other: min(distance(one.bytes, another.bytes) for one in own for another in theirs)
+            for other, theirs in siblings.items()
         }
-        if gaps:
-            nearest = min(gaps, key=lambda other: gaps[other])
-            found.append(Effect(name, chance[name], nearest, gaps[nearest], chance[nearest]))
+        told_by = {
+            other: WIRE
+            if gaps[other] > max(LEAST, TIMES_CHANCE * max(chance[name], chance[other]))
+            else told_by_qlog(own, theirs)
+            for other, theirs in siblings.items()
+        }
+        if siblings:
+            found.append(Effect(name, chance[name], gaps, told_by))
     return found
+
+
+def told_by_qlog(own: Sequence[Sent], theirs: Sequence[Sent]) -> str:
+    """By what their qlogs tell the runs of two variants apart; empty if by nothing."""
+    one, other = ([run.kept for run in runs if run.kept is not None] for runs in (own, theirs))
+    known = len(one) == len(own) and len(other) == len(theirs)
+    if known and max(min(one) - max(other), min(other) - max(one)) >= KEPT_APART:
+        return KEPT
+    for some, others in ((own, theirs), (theirs, own)):
+        said_by_all = set(some[0].words).intersection(*(run.words for run in some))
+        if said_by_all.difference(*(run.words for run in others)):
+            return WORDS
+    return ""
 
 
 # ---- what a run left ------------------------------------------------------------------------
@@ -138,6 +175,8 @@ def _words(events: Sequence[qlog.Event]) -> Iterator[str]:
                 yield event.data[key]
         if event.name.endswith(":congestion_state_updated") and isinstance(event.data.get("new"), str):
             yield event.data["new"]
+        if event.name.endswith(":message") and (found := SPEAKER.match(str(event.data.get("message")))):
+            yield found[1]
 
 
 # ---- the measurement ------------------------------------------------------------------------
@@ -176,32 +215,40 @@ def package_of(name: str) -> str:
     return name.partition(":")[0]
 
 
+def variant_of(name: str) -> str:
+    """``picoquic:bbr`` -> ``bbr``."""
+    return name.partition(":")[2]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(variant_of, names))
+
+
 def table(found: Mapping[str, Sequence[Sent]]) -> tuple[str, bool]:
     """As Markdown; and whether every variant takes effect."""
     rows, all_shown = [], True
     for package in dict.fromkeys(map(package_of, found)):
-        family = {name: [run.bytes for run in runs] for name, runs in found.items() if package_of(name) == package}
-        for effect in effects(family):
+        for effect in effects({name: runs for name, runs in found.items() if package_of(name) == package}):
             runs = found[effect.name]
-            kept = [share for run in runs for share in run.windows]
-            sibling = effect.nearest.partition(":")[2]
-            told = "yes" if effect.shown else f"not told from {sibling}"
             if ":" in effect.name:
-                all_shown &= effect.shown
-            else:
-                told = "differs from all" if effect.shown else f"default: like {sibling}"
+                all_shown &= not effect.alike
             rows.append(
                 [
                     effect.name,
                     " / ".join(f"{run.duration:.2f} s" for run in runs),
                     f"{100 * effect.chance:.1f} %",
-                    f"{100 * effect.distance:.1f} %, {sibling}",
-                    f"{median(kept):.2f}" if kept else "",
+                    f"{100 * effect.gaps[effect.nearest]:.1f} %, {variant_of(effect.nearest)}",
+                    " / ".join("" if run.kept is None else f"{run.kept:.2f}" for run in runs).strip(" /"),
                     ", ".join(runs[0].words[:6]),
-                    told,
+                    *(
+                        _names(other for other, by in effect.told_by.items() if by == way)
+                        for way in (WIRE, KEPT, WORDS)
+                    ),
+                    _names(effect.alike),
                 ]
             )
-    header = ["variant", "sending took", "from itself", "from nearest sibling", "kept", "qlog", "takes effect"]
+    header = ["variant", "sending took", "from itself", "from nearest sibling", "kept", "qlog's words"]
+    header += ["told on the wire from", "by what is kept", "by words", "not told"]
     return draw(header, rows, markdown=True), all_shown
 
 

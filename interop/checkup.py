@@ -132,7 +132,7 @@ def _finding(
 
 
 def _decrypts(place: Path, role: Role) -> bool:
-    """Whether tshark decrypts 1-RTT packets of a run's client-side trace with the key log of one side."""
+    """Whether 1-RTT packets can be decrypted in a run's client-side trace with the key log of one side."""
     keys = key_lines(place / role / "keys.log")
     try:
         trace = read(place / CLIENT_TRACE, keys) if keys else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.variants import distance, effects
+from bench.variants import KEPT, WORDS, Sent, distance, effects
 
 
 def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
@@ -19,11 +19,35 @@ def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
     [((1.0, 1.0), False), ((1.01, 1.02), False), ((2.0, 2.05), True), ((2.0, 4.0), False)],
 )
 def test_an_effect_is_what_chance_does_not_explain(other: tuple[float, float], shown: bool) -> None:
-    def curve(seconds: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        return np.minimum(np.arange(0, 10, 0.05) / seconds, 1) * 5e6
-
-    runs = {"a:one": [curve(1.0), curve(1.01)], "a:two": [curve(each) for each in other], "a": [curve(1.0)] * 2}
+    runs = {"a:one": [run(1.0), run(1.01)], "a:two": [run(each) for each in other], "a": [run(1.0)] * 2}
     one, two, plain = effects(runs)
-    assert (one.shown, two.shown) == (shown, shown)
-    assert (one.nearest, plain.nearest, plain.shown) == ("a:two", "a:one", False)
-    assert effects({"a:one": [curve(1), curve(1)], "a": [curve(1), curve(1)]})[0].nearest == "a:one"
+    assert (one.alike, two.alike) == (((), ()) if shown else (("a:two",), ("a:one",)))
+    assert (one.nearest, plain.nearest, plain.told_by["a:one"]) == ("a:two", "a:one", "")
+    assert effects({"a:one": [run(1), run(1)], "a": [run(1), run(1)]})[0].nearest == "a:one"
+
+
+@pytest.mark.parametrize(
+    ("windows", "words", "by"),
+    [
+        ((0.5, 0.5), ("x", "x"), KEPT),
+        ((0.5, 0.69), ("x", "x"), ""),
+        ((0.5, 0.69), ("y", "y x"), WORDS),
+        ((0.7, 0.7), ("y", "x"), ""),
+        ((0.7, 0.7), ("x y", "y"), WORDS),
+        ((0.5, None), ("x", "x"), ""),
+    ],
+)
+def test_what_is_sent_alike_may_be_told_by_the_qlog(
+    windows: tuple[float | None, float | None], words: tuple[str, str], by: str
+) -> None:
+    """By what is kept of the window in all runs, or by what one says in all runs and the other in none."""
+    cubic = [run(1.0, 0.7, "x")] * 2
+    other = [run(1.0, *each) for each in zip(windows, words, strict=True)]
+    for effect in effects({"a:cubic": cubic, "a:other": other}):
+        assert set(effect.told_by.values()) == {by}
+
+
+def run(seconds: float, kept: float | None = None, words: str = "") -> Sent:
+    """A server that sends at one rate."""
+    curve = np.minimum(np.arange(0, 10, 0.05) / seconds, 1) * 5e6
+    return Sent(seconds, curve, () if kept is None else (kept,), tuple(words.split()))

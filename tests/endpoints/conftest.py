@@ -57,6 +57,8 @@ class Look:
     without_qlog: checkup.Finding
     left_without_qlog: tuple[str, ...]
     """Files of its qlog, although none was asked for."""
+    small: Path
+    """What the run of 1 KiB left."""
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +77,9 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
         if busy := _fault_of_ours(unasked):
             return busy
         return {
-            first.role: Look(first, second, _qlogs(unasked, name, first.role))
+            first.role: Look(
+                first, second, _qlogs(unasked, name, first.role), _pair(asked, name, first.role) / checkup.SMALL / "1"
+            )
             for first, second in zip(_findings(name, asked), _findings(name, unasked), strict=True)
         }
 
@@ -129,10 +133,13 @@ def _findings(name: str, finished: Finished) -> tuple[checkup.Finding, ...]:
     return checkup.findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
 
 
+def _pair(finished: Finished, name: str, role: Role) -> Path:
+    return finished.directory / (f"{PEER.folder}_{name}" if role is Role.CLIENT else f"{name}_{PEER.folder}")
+
+
 def _qlogs(finished: Finished, name: str, role: Role) -> tuple[str, ...]:
-    pair = f"{PEER.folder}_{name}" if role is Role.CLIENT else f"{name}_{PEER.folder}"
     return tuple(
         str(path.relative_to(finished.directory))
-        for path in sorted((finished.directory / pair).glob(f"*/1/{role}/**/*"))
+        for path in sorted(_pair(finished, name, role).glob(f"*/1/{role}/**/*"))
         if path.is_file() and ("qlog" in path.name or "qlog" in path.parent.name)
     )

@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from interop.checkup import outcome_of
+from interop.checkup import CLIENT_TRACE, outcome_of
 from interop.model import Outcome, Role
+from interop.traces.columns import Form
+from interop.traces.trace import key_lines, read
+from interop.traces.tshark import deep_look
 from tests.endpoints.conftest import OURS, Look
 
 NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER)}
@@ -26,6 +29,17 @@ def test_it_is_compliant_and_carries_files_over_ipv4_and_ipv6(look: Looker, name
 
 def test_its_key_log_decrypts_its_packets(look: Looker, name: str, role: Role) -> None:
     assert look(name, role).finding.key_log is ((name, role) not in NO_KEY_LOG)
+
+
+def test_tshark_accepts_its_key_log(look: Looker, name: str, role: Role) -> None:
+    """It tells the fields of STREAM frames, which are encrypted."""
+    directory = look(name, role).small
+    keys, trace = key_lines(directory / role / "keys.log"), directory / CLIENT_TRACE
+    packets = read(trace)
+    frames = sorted({int(number) for number in packets.frame[packets.form == Form.ONE_RTT]})
+    assert frames
+    told = {field for fields in deep_look(trace, keys, frames).values() for field in fields}
+    assert ("quic.stream.stream_id" in told) is ((name, role) not in NO_KEY_LOG)
 
 
 def test_its_qlog_can_be_read(look: Looker, name: str, role: Role) -> None:

@@ -1,4 +1,4 @@
-"""Every variant of a server takes effect: it sends otherwise than its siblings after a loss."""
+"""Every variant of a server takes effect: it is told from all its siblings, and the default from no second one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ def test_variants_take_effect(tmp_path: Path, name: str) -> None:
     assert sorted(found) == sorted(variants.names_of(KNOWN[name]))
     text, all_shown = variants.table(found)
     assert all_shown, text
+    plain = next(effect for effect in variants.effects(found) if effect.name == name)
+    told = KNOWN[name].congestion_control
+    default = f"{name}:{((told and told.default) or '').lower()}"
+    assert default not in found or default in plain.alike, f"two runs of one thing are told apart\n{text}"
     for variant in ONE_PACKET.keys() & found.keys():
         kept = [share for run in found[variant] for share in run.windows[:1]]
         assert kept == pytest.approx([ONE_PACKET[variant]] * len(variants.CAMPAIGNS), abs=0.05), text
