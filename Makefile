@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare gallery
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts gallery
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -64,6 +64,15 @@ bench-trace: setup-dev  ## how long two traces of 10 MiB take, beside pyshark wi
 
 mutate: setup-dev  ## 1,000 damaged traces: none may end in an exception, in a hang or in a number
 	$(PYTHON) bench/mutate.py
+
+bench-faults: setup-dev  ## faults without an engine: 1,000 faulty ones, 2,000 hostile archives, 50 full disks, 2,000 runs (half an hour)
+	$(PYTHON) bench/faults.py
+	$(PYTHON) bench/archives.py
+	$(PYTHON) bench/full_disk.py
+	$(PYTHON) bench/endurance.py
+
+bench-starts: images  ## 20 campaigns started at the same moment: one runs, 19 are told who does
+	$(PYTHON) bench/starts.py
 
 soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
 	$(PYTHON) bench/soak.py

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Measure QUIC over satellite links: `./run.py -t sat -s quic-go -c aioquic`; `./run.py --help` tells the rest."""
 
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
@@ -12,11 +15,31 @@ if (ENVIRONMENT / "bin" / "python").exists() and Path(sys.prefix) != ENVIRONMENT
     os.execv(ENVIRONMENT / "bin" / "python", [str(ENVIRONMENT / "bin" / "python"), *sys.argv])
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may call it with any
     sys.exit("Python 3.11 or newer is needed; `make setup` finds or installs it.")
-try:
-    from interop.cli import main
+
+from interop.errors import UserError  # noqa: E402
+from interop.execution import lock  # noqa: E402
+
+if TYPE_CHECKING:
     from interop.pictures import Gallery, Wish
-except ModuleNotFoundError as missing:
-    sys.exit(f"The Python package {missing.name} is missing; `make setup` installs all that is needed.")
+
+
+def start() -> int:
+    """The exit status of the command; who comes second is told so before anything large is loaded."""
+    try:
+        with lock.early(sys.argv[1:], os.environ):
+            return carry_out()
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_status
+
+
+def carry_out() -> int:
+    """Hand over to the command line."""
+    try:
+        from interop.cli import main
+    except ModuleNotFoundError as missing:
+        sys.exit(f"The Python package {missing.name} is missing; `make setup` installs all that is needed.")
+    return main(HERE, draw=draw)
 
 
 def draw(wish: Wish) -> Gallery:
@@ -27,4 +50,4 @@ def draw(wish: Wish) -> Gallery:
 
 
 if __name__ == "__main__":
-    sys.exit(main(HERE, draw=draw))
+    sys.exit(start())

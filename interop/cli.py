@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from interop import (
     __version__,
-    export,
     functional_table,
     inventory,
+    keeping_command,
     options,
     packets_command,
     pictures,
@@ -31,6 +31,7 @@ from interop import (
     tables,
 )
 from interop.errors import HarnessFault, InputError, UserError
+from interop.execution.lock import DEFAULT_DAEMON
 from interop.model import Outcome, ResultSet, Run, RunResult
 from interop.names import printable
 from interop.parser import Parser
@@ -123,6 +124,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     exporting.add_argument("directory", type=Path)
     exporting.add_argument("file", type=Path)
     exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
+    keeping_command.add(lambda name, text: command(name, _keep, text), root)
     site_command.add_options(command("site", _site, "make a static website of campaigns"), root)
     analyse = command("analyse", _analyse, "judge stored traces again and write their series; needs no Docker")
     analyse.add_argument("directories", type=Path, nargs="+", metavar="DIR")
@@ -200,6 +202,8 @@ def _conclude(finished: Finished, given: argparse.Namespace) -> int:
     results = finished.record.result_set
     _print_results(results, markdown=given.markdown)
     if given.json:
+        from interop import export
+
         export.write_json(given.json, export.to_qir_se(results, _log_dir(finished.directory, given.json)))
     print(f"\nResults: {finished.directory}")
     have = f"{len(results.results)} of {results.manifest.planned_runs} runs are finished and kept"
@@ -256,7 +260,7 @@ def _results(given: argparse.Namespace, root: Path) -> int:
 
 
 def _export(given: argparse.Namespace, _root: Path) -> int:
-    from interop import store
+    from interop import export, store
 
     _check_target(given.file)
     results = store.load(given.directory).result_set
@@ -279,6 +283,11 @@ def _packets(given: argparse.Namespace, _root: Path) -> int:
 
 def _site(given: argparse.Namespace, root: Path) -> int:
     print(site_command.carry_out(given, root, _say))
+    return SUCCESS
+
+
+def _keep(given: argparse.Namespace, _root: Path) -> int:
+    print(given.carry_out(given))
     return SUCCESS
 
 
@@ -352,7 +361,7 @@ def _status(results: ResultSet) -> int:
 
 
 def _daemon_url() -> str:
-    return os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    return os.environ.get("DOCKER_HOST") or DEFAULT_DAEMON
 
 
 def _say(text: str) -> None:

@@ -44,7 +44,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shard",
-        type=_worded(_shard),
+        type=worded(_shard),
         metavar="I/N",
         help="only the I-th of N parts of the plan, the same for the same --seed; see merge",
     )
@@ -86,30 +86,30 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-runtime",
-        type=_worded(quantities.within(quantities.duration, "1 s", "8760 h")),
+        type=worded(quantities.within(quantities.duration, "1 s", "8760 h")),
         metavar="DURATION",
         help='begin no run that is not likely to end in this time, "5 h"',
     )
     parser.add_argument(
         "--pause",
-        type=_worded(hours.window),
+        type=worded(hours.window),
         action="append",
         default=[],
         metavar="HOURS",
         help="begin no run in these hours of the day, 18:00-23:00; may be given several times",
     )
     parser.add_argument(
-        "--time-zone", type=_worded(hours.zone), metavar="NAME", help="of the times above; default: this machine's"
+        "--time-zone", type=worded(hours.zone), metavar="NAME", help="of the times above; default: this machine's"
     )
     parser.add_argument(
         "--breaker",
-        type=_worded(quantities.within(quantities.count, "1", "1000")),
+        type=worded(quantities.within(quantities.count, "1", "1000")),
         metavar="N",
         help="skip what is left of an implementation after N of its runs in a row timed out or ended by a fault",
     )
     parser.add_argument(
         "--budget",
-        type=_worded(quantities.within(quantities.duration, "1 s", "8760 h")),
+        type=worded(quantities.within(quantities.duration, "1 s", "8760 h")),
         metavar="DURATION",
         help="skip what is left of an implementation when its runs have taken this long together",
     )
@@ -146,7 +146,7 @@ def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:
     return Limits(closed, moment, given.max_runtime, given.breaker, given.budget)
 
 
-def _worded(parse: Callable[[str], T]) -> Callable[[str], T]:
+def worded(parse: Callable[[str], T]) -> Callable[[str], T]:
     """A type for argparse, of a parser whose faults are worded to stand behind the text."""
 
     def parse_word(word: str) -> T:

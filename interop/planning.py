@@ -1,4 +1,7 @@
-"""From the options of a command to a plan: what was named, in the order asked for, whole or in part."""
+"""From the options of a command to a plan: what was named, in the order asked for, whole or in part.
+
+It is done before the lock is asked for, so it loads little.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-from interop import inventory, order, plan, store
+from interop import inventory, order, plan
 from interop.errors import InputError
-from interop.execution import resume
 from interop.model import Rules, Run
 
 
@@ -47,6 +49,9 @@ def planned(given: argparse.Namespace, root: Path) -> tuple[Sequence[Run], str]:
     if given.resume is None:
         selection, runs, _ = select(given, root)
         return runs, plan.left_out(selection.servers, selection.clients)
+    from interop import store
+    from interop.execution import resume
+
     record = store.load(given.resume)
     rest = resume.rest_of(record, ())
     done = record.result_set.manifest.planned_runs - len(rest.runs)

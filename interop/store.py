@@ -142,7 +142,6 @@ class Journal:
         self._path = path
         self._descriptor = descriptor
         self._manifest = manifest
-        self._lines = list(found.lines)
         self._warnings = found.warnings
         self._end = found.end
         self._mutex = threading.Lock()
@@ -223,8 +222,8 @@ class Journal:
         self._append(FinishedLine(at=_now()))
 
     def record(self) -> Record:
-        """All that is in the journal by now."""
-        return fold(self._path, self._lines, self._warnings)
+        """All that is in the journal by now; read anew, for a campaign of weeks must not be kept in memory."""
+        return fold(self._path, _scan(self._path).lines, self._warnings)
 
     def _append(self, line: Line) -> None:
         sealed = seal(line)
@@ -236,7 +235,6 @@ class Journal:
                     os.ftruncate(self._descriptor, self._end)
                 raise _not_written(self._path, error) from error
             self._end += len(sealed)
-            self._lines.append(line)
 
     def _write(self, sealed: bytes) -> None:
         status = os.fstat(self._descriptor)

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "emulation rules stack verdicts",
     "errors model units",  # nouns
-    "traces.columns execution.load names traces.records statistics.samples schema.summary",  # nouns of one subject each
+    # nouns of one subject each
+    "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
     "estimate hours order statistics.significance",
     "limits",
     "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
@@ -45,7 +46,7 @@ LAYERS = (
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
     "execution.agenda execution.resume execution.runner",
-    "planning",
+    "merge planning prune",
     "analysis.analyse execution.campaign doctor tables",  # phases
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "reports run_reports",
@@ -56,7 +57,7 @@ LAYERS = (
     "site.cell_pages site.report_pages",
     "site.publish",
     "results_command",
-    "images_command packets_command site_command",
+    "images_command keeping_command packets_command site_command",
     "cli",
 )
 # A library -> the only module of the core that imports it.

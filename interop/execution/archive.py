@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from interop.errors import HarnessFault
 from interop.model import ErrorCode, File
@@ -19,6 +19,17 @@ from interop.units import MIB, byte_size
 
 CHUNK = 256 * 1024
 UNSAFE = re.compile(r"[^A-Za-z0-9._+=@,-]")
+HEADERS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+"""Members that only tell of the next one, and are read into memory as a whole."""
+LONGEST_HEADER = 1 * MIB
+SUFFIX = 8
+"""Characters of a name that are kept free for what tells it from others of the same name."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class Limits:
     """What one archive may hold at most."""
 
     total: int = 2048 * MIB
-    """Bytes of all members together, as they come over the wire (sparse files count in full)."""
+    """Bytes of all members together, as they come over the wire, and as they would be on disk."""
     files: int = 20_000
     depth: int = 16
     name: int = 255
@@ -52,12 +63,25 @@ class _Stream(io.RawIOBase):
                 return 0
             self._left -= len(chunk)
             if self._left < 0:
-                raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive is larger than {byte_size(self._limit)}")
+                raise _too_large(self._limit)
             self._rest = chunk
         count = min(len(buffer), len(self._rest))
         buffer[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose extended headers are bounded: the library reads them into memory before anybody sees them."""
+
+    def _proc_member(self, archive: Any) -> Any:
+        if self.type in HEADERS and self.size > LONGEST_HEADER:
+            raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive has a header of {byte_size(self.size)}")
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+
+def _too_large(limit: int) -> HarnessFault:
+    return HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive is larger than {byte_size(limit)}")
 
 
 def pack(files: Mapping[str, bytes | Path], directories: Iterable[str] = ()) -> IO[bytes]:
@@ -112,15 +136,17 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: Limits) -> tuple[str, 
     """
     notes: list[str] = []
     written: dict[str, Path] = {}
+    names, copied = _Names(target, limits), 0
     for member, content in _members(chunks, limits):
-        parts = Path(member.name).parts[1:]
-        if not parts or member.isdir():
+        if member.isdir():
             continue
+        parts = Path(member.name).parts
+        parts = parts[1:] or parts or ("_",)
         linked = written.get(member.linkname) if member.islnk() else None
         if content is None and linked is None:
             notes.append(f"left out {'/'.join(parts)!a}: not a regular file")
             continue
-        path = _safe_path(target, parts, limits)
+        path = names.free(parts)
         if path.relative_to(target).parts != parts:
             notes.append(f"renamed {'/'.join(parts)!a} to {path.relative_to(target)}")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +155,9 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: Limits) -> tuple[str, 
                 for data in content:
                     out.write(data)
         elif linked is not None:
+            copied += linked.stat().st_size  # a small archive may hold one large file under many names
+            if copied > limits.total:
+                raise _too_large(limits.total)
             path.write_bytes(linked.read_bytes())
         written[member.name] = path
     return tuple(notes)
@@ -139,10 +168,15 @@ def _members(chunks: Iterable[bytes], limits: Limits) -> Iterator[tuple[tarfile.
     stream = io.BufferedReader(_Stream(chunks, limits.total), CHUNK)
     if not stream.peek(1):
         return
-    with _broken_archive(), tarfile.open(fileobj=stream, mode="r|") as tar:
+    left = limits.total
+    with _broken_archive(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as tar:
         for count, member in enumerate(tar, start=1):
             if count > limits.files:
                 raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive holds more than {limits.files} files")
+            if member.isreg():
+                left -= member.size  # of a sparse file that is far more than comes over the wire
+                if left < 0:
+                    raise _too_large(limits.total)
             yield member, _content(tar, member) if member.isreg() else None
             tar.members.clear()  # type: ignore[attr-defined]  # a stream of many files must not fill memory
 
@@ -158,25 +192,38 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
 def _broken_archive() -> Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, EOFError, ValueError) as error:
-        raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the archive from the container is broken: {error}") from error
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
+        told = str(error) or type(error).__name__
+        raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the archive from the container is broken: {told}") from error
 
 
-def _safe_path(target: Path, parts: tuple[str, ...], limits: Limits) -> Path:
-    """A path below ``target`` that does not exist yet, as like ``parts`` as is safe."""
-    safe = [UNSAFE.sub("_", part)[: limits.name - 8] or "_" for part in parts]
-    safe = ["_" + part if set(part) == {"."} else part for part in safe]
-    if len(safe) > limits.depth:
-        safe = [*safe[: limits.depth - 1], "_".join(safe[limits.depth - 1 :])[: limits.name - 8]]
-    path = target.joinpath(*safe)
-    for ancestor in path.parents:
-        if ancestor == target:
-            break
-        if ancestor.is_file():
-            path = target / "_".join(safe)[: limits.name - 8]
-            break
-    stem, count = path.name, 1
-    while path.exists():
-        count += 1
-        path = path.with_name(f"{stem}~{count}")
-    return path
+class _Names:
+    """Paths below a directory for the members of one archive."""
+
+    def __init__(self, target: Path, limits: Limits) -> None:
+        self._target = target
+        self._limits = limits
+        self._counts: dict[Path, int] = {}
+        """How often a path was asked for: thousands of members may have the same name."""
+
+    def free(self, parts: tuple[str, ...]) -> Path:
+        """A path that does not exist yet, as like ``parts`` as is safe."""
+        limits, target = self._limits, self._target
+        longest = limits.name - SUFFIX
+        safe = [UNSAFE.sub("_", part)[:longest] or "_" for part in parts]
+        safe = ["_" + part if set(part) == {"."} else part for part in safe]
+        if len(safe) > limits.depth:
+            safe = [*safe[: limits.depth - 1], "_".join(safe[limits.depth - 1 :])[:longest]]
+        wanted = target.joinpath(*safe)
+        for ancestor in wanted.parents:
+            if ancestor == target:
+                break
+            if ancestor.is_file():
+                wanted = target / "_".join(safe)[:longest]
+                break
+        path, count = wanted, self._counts.get(wanted, 1)
+        while path.exists():
+            count += 1
+            path = wanted.with_name(f"{wanted.name}~{count}")
+        self._counts[wanted] = count
+        return path

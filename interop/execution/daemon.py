@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO, Any
 
@@ -16,6 +16,8 @@ import docker.errors
 import requests.exceptions
 
 from interop.errors import HarnessFault, MachineError
+from interop.execution.spec import ContainerSpec as ContainerSpec
+from interop.execution.spec import Realtime as Realtime
 from interop.model import ErrorCode, Exit, ImageFacts
 from interop.units import MIB
 
@@ -26,45 +28,13 @@ QUICK = 15
 """Seconds within which a daemon answers a question."""
 SLOW = 120
 """Seconds within which a daemon creates, starts or archives (docker/docker-py#2266 saw a create take two minutes)."""
+RETRY = 0.2
+"""Seconds between two attempts to ask for the same."""
 LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
 class StartFailure(Exception):  # noqa: N818 - what happened, not a class of errors
     """The daemon could not start a container because of what is in its image."""
-
-
-@dataclass(frozen=True)
-class Realtime:
-    """Real-time budget under cgroup v1, microseconds; once it is used up, the kernel waits until the period ends."""
-
-    runtime: int = 9_000
-    period: int = 10_000
-
-
-@dataclass(frozen=True)
-class ContainerSpec:
-    """All that a container is created from; nothing of the host is mounted into it."""
-
-    name: str
-    image: str
-    command: tuple[str, ...] | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    network: str = "none"
-    hostname: str | None = None
-    hosts: tuple[tuple[str, str], ...] = ()
-    """(name, address); a name may stand several times."""
-    capabilities: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    """Capabilities taken away; ``("ALL",)`` for none but ``capabilities``."""
-    sysctls: Mapping[str, str] = field(default_factory=dict)
-    tty: bool = False
-    host_pids: bool = False
-    memory: int = 1024 * MIB
-    pids: int = 512
-    log_bytes: int = 2 * MIB
-    memlock: int | None = None
-    """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
-    realtime: Realtime | None = None
 
 
 @dataclass(frozen=True)
@@ -175,12 +145,29 @@ class Container:
         events.put(Event(self, None))
 
     def _follow(self, events: SimpleQueue[Event]) -> None:
+        """Its lines, each once; a stream that is refused or breaks off while it runs is asked for again."""
+        told, deadline = 0, time.monotonic() + SLOW
+        while time.monotonic() < deadline:
+            with suppress(*LIBRARY_ERRORS):
+                for number, line in enumerate(self._lines(), start=1):
+                    deadline = time.monotonic() + SLOW
+                    if number > told:
+                        told = number
+                        events.put(Event(self, line.decode(errors="replace")))
+            try:
+                if not self._daemon.quick.inspect_container(self.id)["State"]["Running"]:
+                    return
+            except docker.errors.NotFound:
+                return
+            except LIBRARY_ERRORS:  # the daemon is away
+                pass
+            time.sleep(RETRY)
+
+    def _lines(self) -> Iterator[bytes]:
         rest = b""
-        with suppress(*LIBRARY_ERRORS):
-            for chunk in self._daemon.slow.logs(self.id, stream=True, follow=True, stdout=True, stderr=False):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    events.put(Event(self, line.decode(errors="replace")))
+        for chunk in self._daemon.slow.logs(self.id, stream=True, follow=True, stdout=True, stderr=False):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
 
     def _state(self) -> dict[str, Any]:
         with self._daemon.fault("inspect", self.spec.name):

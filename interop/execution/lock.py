@@ -1,4 +1,7 @@
-"""One campaign at a time per daemon: a lock that the kernel releases with its holder, however that ends."""
+"""One campaign at a time per daemon: a lock that the kernel releases with its holder, however that ends.
+
+It needs nothing but the standard library, so that who comes second is told so before anything large is loaded.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,26 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from interop.errors import LockedError, MachineError
 
 FOLDERS = ("/run/lock", "/tmp")
 """Folders for locks, the preferred one first."""
+DEFAULT_DAEMON = "unix:///var/run/docker.sock"
+MEASURING, ASKING = ("run", "resume"), ("-h", "--help", "--version")
+SHOWN = 200
+"""Characters of a command line that are told to others."""
+INTRODUCTION = 1.0
+"""Seconds within which who has got a lock writes down who it is."""
 
 
 def lock_path(daemon: str) -> Path:
-    """Where the lock of the daemon with this identity lies: the same for all, whatever their TMPDIR."""
+    """Where the lock of the daemon with this identity or address lies: the same for all, whatever their TMPDIR."""
     safe = "".join(character if character.isalnum() else "-" for character in daemon)
     folder = next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), tempfile.gettempdir())
     return Path(folder, f"quicsat-{safe}.lock")
@@ -39,7 +50,7 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            message = f"Another campaign uses this Docker daemon: {_holder(file.read())}. Try again when it has ended."
+            message = f"Another campaign uses this Docker daemon: {_holder(file)}. Try again when it has ended."
             raise LockedError(message) from None
         file.truncate(0)
         json.dump({"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}, file)
@@ -47,9 +58,32 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
         yield
 
 
-def _holder(text: str) -> str:
-    try:
-        holder = json.loads(text)
-        return f"process {int(holder['pid'])} on {holder['host']}, {holder['purpose']}"
-    except (ValueError, KeyError, TypeError):
-        return "an unknown process"
+@contextmanager
+def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None]:
+    """Hold the lock of the daemon's address while a command that measures is carried out; ``words``: its command line.
+
+    The lock of its identity, which several addresses may have, is asked for later, when the daemon has told it.
+    """
+    measures = not words or words[0].startswith("-") or words[0] in MEASURING
+    if not measures or any(word in ASKING for word in words):
+        yield
+    else:
+        with exclusive(environment.get("DOCKER_HOST") or DEFAULT_DAEMON, " ".join(words)[:SHOWN] or "run"):
+            yield
+
+
+def _holder(file: TextIO) -> str:
+    """Who holds the lock; what a holder before it has left is not believed, and a new one is given time to write."""
+    deadline = time.monotonic() + INTRODUCTION
+    while True:
+        file.seek(0)
+        try:
+            holder = json.loads(file.read())
+            number, host, purpose = int(holder["pid"]), holder["host"], holder["purpose"]
+        except (ValueError, KeyError, TypeError):
+            number, host, purpose = 0, "", ""
+        if number and (host != socket.gethostname() or Path(f"/proc/{number}").exists()):
+            return f"process {number} on {host}, {purpose}"
+        if time.monotonic() > deadline:
+            return "an unknown process"
+        time.sleep(0.02)

@@ -27,6 +27,8 @@ from interop.units import MIB
 
 READY_TIMEOUT = 30.0
 """Seconds from the start of the server until the link carries packets."""
+START_PATIENCE = 5.0
+"""Seconds within which the daemon starts server and link; else the server had less time than it should."""
 STOP_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a server whose client has finished."""
 LINGER_ROUND_TRIPS = 4
@@ -220,10 +222,12 @@ def _start(
     """Server and link first, then the client; False if the run is over before its client has started."""
     server, client = endpoints[Role.SERVER], endpoints[Role.CLIENT]
     with record.phase("start"):
+        begin = time.monotonic()
         with ThreadPoolExecutor() as pool:
             begun = pool.submit(link.start, events)
             alive = _start_endpoint(server, Role.SERVER, events, record)
             begun.result()
+        took = time.monotonic() - begin
         deadline = time.monotonic() + READY_TIMEOUT
         while alive:
             event = next_event(events, deadline, around.stop)
@@ -232,6 +236,8 @@ def _start(
             if event is not None and link.ready(event):
                 return _start_endpoint(client, Role.CLIENT, events, record)
             alive = server.running() and link.running()
+        if took > START_PATIENCE and server.running():
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the Docker daemon took {took:.1f} s to start two containers")
         record.timed_out = Deadline.READY  # a server that has ended is never going to be ready
         return False
 

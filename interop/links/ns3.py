@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -62,8 +62,10 @@ def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 class SimulatedLink:
     """The simulator of one run, and the flow that competes with the transfer, if there is one."""
 
-    def __init__(self, container: Container, flow: CrossFlow | None = None) -> None:
+    def __init__(self, container: Container, holders: Collection[Container], flow: CrossFlow | None = None) -> None:
+        """``holders``: of the testbed's namespaces."""
         self._container = container
+        self._holders = holders
         self._flow = flow
         self._carries = False
         self._events: SimpleQueue[Event] = SimpleQueue()
@@ -111,8 +113,12 @@ class SimulatedLink:
     def collect(self, directory: Path) -> SimulatorReport | None:
         """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
 
-        Raises :class:`HarnessFault` if there should be a report and there is none.
+        Raises :class:`HarnessFault` if there should be a report and there is none, or if the testbed has ended: a
+        daemon that has been started anew in the meantime ended its containers, and those of the run with them.
         """
+        if any(not holder.running() for holder in self._holders):
+            reason = "the testbed has ended during the run, as when the Docker daemon is started anew"
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
         if not self._carries:
             return None
         target = directory / "sim"
@@ -152,6 +158,8 @@ class Abilities:
         return tuple(notes)
 
 
+RESET_PATIENCE = 10.0
+"""Seconds within which a testbed puts its networks back."""
 MEMLOCK = 64 * MIB
 """RLIMIT_MEMLOCK of endpoints in the QUIC Interop Runner, bytes."""
 
@@ -214,7 +222,7 @@ class Ns3Testbed:
         missing = {holder.id for holder in self._holders.values()}
         while missing:
             try:
-                event = self._events.get(timeout=10)
+                event = self._events.get(timeout=RESET_PATIENCE)
             except Empty:
                 raise HarnessFault(ErrorCode.DAEMON_FAULT, "the testbed's networks could not be reset") from None
             if event.line is None:
@@ -242,7 +250,8 @@ class Ns3Testbed:
         with ExitStack() as stack:
             container = stack.enter_context(self._daemon.container(spec))
             traffic = run.test_case.link.cross_traffic
-            yield SimulatedLink(container, stack.enter_context(self._cross_flow(traffic)) if traffic else None)
+            flow = stack.enter_context(self._cross_flow(traffic)) if traffic else None
+            yield SimulatedLink(container, self._holders.values(), flow)
 
     def _cross_flow(self, traffic: CrossTraffic) -> AbstractContextManager[CrossFlow]:
         networks = {role: self.network(role) for role in Role}

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from interop.errors import LockedError, MachineError
-from interop.execution.lock import exclusive, lock_path
+from interop.execution.lock import early, exclusive, lock_path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import sys
+import threading
 from interop.execution import lock
 lock.FOLDERS = (sys.argv[1],)
 from interop.execution.lock import exclusive
@@ -74,3 +78,62 @@ def test_a_lock_that_is_not_a_file_of_ours(kind: str, folder: Path) -> None:
     with pytest.raises(MachineError, match="cannot be opened"), exclusive("d", "x"):
         pass
     assert not (folder / "elsewhere").exists()
+
+
+def test_what_a_dead_holder_has_left_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interop.execution.lock.INTRODUCTION", 0.1)
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    with exclusive("d", "x"):
+        lock_path("d").write_text(json.dumps({"pid": dead.pid, "host": socket.gethostname(), "purpose": "old"}))
+        with pytest.raises(LockedError, match="an unknown process"), exclusive("d", "x"):
+            pass
+
+
+def test_a_holder_is_given_time_to_write_who_it_is() -> None:
+    with exclusive("d", "x"):
+        content = lock_path("d").read_text()
+        lock_path("d").write_text("")
+        writer = threading.Timer(0.2, lock_path("d").write_text, (content,))
+        writer.start()
+        with pytest.raises(LockedError, match=f"process {os.getpid()} on"), exclusive("d", "y"):
+            pass
+        writer.join()
+
+
+@pytest.mark.parametrize(
+    ("words", "held"),
+    [
+        ([], True),
+        (["-s", "quic-go"], True),
+        (["run", "-t", "sat"], True),
+        (["resume", "results/latest"], True),
+        (["plan", "-t", "sat"], False),
+        (["run", "--help"], False),
+        (["--version"], False),
+        (["site", "results"], False),
+    ],
+)
+def test_commands_that_measure_hold_the_lock_from_the_first_moment(words: list[str], held: bool) -> None:
+    with early(words, {"DOCKER_HOST": "unix:///x"}):
+        if held:
+            with pytest.raises(LockedError, match="Another campaign"), early(["run"], {"DOCKER_HOST": "unix:///x"}):
+                pass
+        with early(["run"], {"DOCKER_HOST": "unix:///other"}), early(["run"], {"DOCKER_HOST": "unix:///y"}):
+            pass
+
+
+def test_who_comes_second_is_told_so_before_anything_large_is_loaded(folder: Path) -> None:
+    script = (
+        "import sys; from interop.execution import lock; lock.FOLDERS = (sys.argv.pop(),)\n"
+        "import run; status = run.start()\n"
+        "assert not {'docker', 'numpy', 'pydantic', 'yaml', 'interop.model'} & set(sys.modules)\n"
+        "sys.exit(status)"
+    )
+    with exclusive("unix:///x", "the first"):
+        command = [sys.executable, "-c", script, "-t", "sat", str(folder)]
+        done = subprocess.run(
+            command, cwd=ROOT, env={"DOCKER_HOST": "unix:///x"}, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stdout) == (75, "")
+    assert f"process {os.getpid()} on" in done.stderr

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""1,000 campaigns at an engine of threads that misbehaves by a seeded schedule: what hangs, lies or is lost."""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from prettytable import PrettyTable
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests import faults
+from tests.faults import Report
+
+SIDE_BY_SIDE = 6
+HANG = 120.0
+"""Seconds after which a campaign hangs: its runs' deadlines together are 13 s, and the patience with a daemon 20 s."""
+
+
+def main() -> int:
+    """Exit status: 0 all bars are kept, 1 one is not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schedules", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1, help="of the first schedule")
+    options = parser.parse_args()
+    faults.quick(setattr)
+    crashed: list[str] = []
+    threading.excepthook = lambda what: crashed.append(f"{what.exc_type.__name__}: {what.exc_value}")
+    begin = time.monotonic()
+    reports, hung = carry_out(range(options.seed, options.seed + options.schedules))
+    return tell(reports, hung, crashed, time.monotonic() - begin)
+
+
+def carry_out(seeds: range) -> tuple[list[Report], list[int]]:
+    """A report for each seed, and the seeds whose campaign did not end."""
+    reports, hung = list[Report](), list[int]()
+    waiting: Iterator[int] = iter(seeds)
+    under_way: dict[Future[Report], tuple[int, float]] = {}
+    pool = ThreadPoolExecutor(SIDE_BY_SIDE)
+    while True:
+        while len(under_way) < SIDE_BY_SIDE and (seed := next(waiting, None)) is not None:
+            under_way[pool.submit(one, seed)] = seed, time.monotonic()
+        if not under_way:
+            pool.shutdown(wait=False)
+            return reports, hung
+        done, _ = wait(under_way, timeout=1, return_when=FIRST_COMPLETED)
+        for future in done:
+            del under_way[future]
+            reports.append(future.result())
+            show(reports[-1])
+        for future, (seed, since) in list(under_way.items()):
+            if time.monotonic() - since > HANG:
+                print(f"schedule {seed} hangs")
+                hung.append(seed)
+                del under_way[future]
+
+
+def one(seed: int) -> Report:
+    """A campaign with one to eight faults, half of them with two testbeds."""
+    with tempfile.TemporaryDirectory(prefix="quicsat-faults-") as folder:
+        return faults.carry_out(seed, Path(folder), faults=1 + seed % 8, testbeds=1 + seed % 2)
+
+
+def show(report: Report) -> None:
+    """A line for what is not as it should be."""
+    for what, found in (("false", report.false), ("uncaught", report.uncaught)):
+        for each in found:
+            print(f"schedule {report.seed}: {what}: {each}; after {', '.join(report.happened)}")
+    if report.missing or report.left:
+        print(f"schedule {report.seed}: {report.missing} runs missing, {report.left} containers left")
+
+
+def tell(reports: list[Report], hung: list[int], crashed: list[str], seconds: float) -> int:
+    """Print the figures; the exit status."""
+    outcomes = sum((Counter(report.results) for report in reports), Counter[str]())
+    kinds = Counter(each.partition(" at ")[0] for report in reports for each in report.happened)
+    bars = {
+        "hangs": len(hung),
+        "false verdicts": sum(len(report.false) for report in reports),
+        "uncaught exceptions": sum(len(report.uncaught) for report in reports) + len(crashed),
+        "runs without a result after resume": sum(report.missing for report in reports),
+        "containers left": sum(report.left for report in reports),
+    }
+    table = PrettyTable(["", "count"], align="l")
+    table.add_rows(
+        [
+            ["schedules", len(reports) + len(hung)],
+            ["faults", sum(kinds.values())],
+            *([f"  {kind}", count] for kind, count in kinds.most_common()),
+            ["campaigns that a fault ended early, and that were resumed", sum(bool(r.ended_early) for r in reports)],
+            *([f"runs: {outcome}", count] for outcome, count in outcomes.items()),
+            *([name, count] for name, count in bars.items()),
+            ["longest campaign, s", f"{max((report.seconds for report in reports), default=0):.1f}"],
+            ["all, s", f"{seconds:.0f}"],
+        ]
+    )
+    print("\n".join([*crashed, str(table)]))
+    return int(any(bars.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

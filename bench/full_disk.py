@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""The disk fills at 50 random bytes of a campaign: nothing is unreadable, and resume makes the rest; needs root."""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.parquet
+from prettytable import PrettyTable
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from interop.analysis.analyse import analyse
+from interop.errors import HarnessFault, MachineError, UserError
+from interop.execution import runner
+from interop.execution.campaign import Campaign
+from interop.execution.load import Meter
+from interop.execution.resume import rest_of
+from interop.execution.runner import Conditions
+from interop.links.ns3 import Ns3Backend
+from interop.model import Outcome, Run
+from interop.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
+from tests import faults
+from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation
+
+DISK = 16 * 1024 * 1024
+"""Bytes of the file system that is filled."""
+PIECE = 4096
+
+
+@dataclass(frozen=True)
+class Case:
+    """What became of one campaign."""
+
+    room: int
+    """Bytes that were free when it began."""
+    ended: str
+    """By what its first part ended."""
+    acknowledged: int
+    lost: int
+    """Results that were acknowledged and cannot be read."""
+    unreadable: int
+    """Files that a reader would trip over."""
+    finished: bool
+    """After it was resumed."""
+
+
+def main() -> int:
+    """Exit status: 0 all bars are kept, 1 one is not, 3 no file system can be mounted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    faults.quick(setattr)
+    runner.FREE_SPACE = 0  # else the guard would hardly ever let a disk become full
+    dice = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="quicsat-disk-") as folder:
+        try:
+            with file_system(Path(folder)):
+                needed = measure_need(Path(folder))
+            cases = []
+            for number in range(options.points):
+                with file_system(Path(folder)):
+                    cases.append(one(Path(folder), dice.randrange(PIECE, needed)))
+                print(f"[{number + 1}] {cases[-1]}")
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"No file system of a known size can be mounted here: {error}")
+            return 3
+    return tell(cases, needed)
+
+
+@contextmanager
+def file_system(place: Path) -> Iterator[None]:
+    """A small file system at ``place``."""
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "quicsat-bench", str(place)]
+    subprocess.run(command, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def measure_need(place: Path) -> int:
+    """Bytes that a campaign takes if there is room enough."""
+    before = shutil.disk_usage(place).free
+    carry_out(place / "campaign")
+    return before - shutil.disk_usage(place).free
+
+
+def one(place: Path, room: int) -> Case:
+    """A campaign that has ``room`` bytes, and its continuation when there is more."""
+    filler = place / "filler"
+    with filler.open("wb") as file:
+        file.write(bytes(max(0, shutil.disk_usage(place).free - room)))
+    directory = place / "campaign"
+    heard: set[tuple[str, int]] = set()
+    ended = carry_out(directory, heard)
+    before = readable(directory)
+    bad = unreadable(directory)
+    filler.unlink()
+    carry_out(directory, heard)
+    record = load(directory)
+    finished = record.result_set.finished is not None and all(
+        result.verdict.outcome is Outcome.SUCCEEDED for result in record.result_set.results
+    )
+    lost = len(heard - readable(directory)) + len(before - readable(directory))
+    return Case(room, ended, len(before), lost, bad + unreadable(directory), finished)
+
+
+def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str:
+    """Begin or continue a campaign of four runs; how it ended."""
+    case = replace(CASE, repetitions=4, timeout=10.0, file_sizes=(60_000,))
+    good = implementation("good")
+    runs = tuple(Run(good, good, case, number, 1) for number in range(1, 5))
+    engine = FakeEngine(good=endpoint)
+    engine.server_patience = 10.0
+    daemon = connect(engine)
+    conditions = Conditions(
+        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(), {}, Meter()
+    )
+    try:
+        directory.mkdir(exist_ok=True)
+        begun = (directory / JOURNAL).exists() and bool((directory / JOURNAL).stat().st_size)
+        if not begun:
+            (directory / JOURNAL).unlink(missing_ok=True)
+        manifest = replace(faults.manifest(runs), seed=1)
+        with Journal.open(directory) if begun else Journal.create(directory, manifest) as journal:
+            rest = rest_of(journal.record(), ())
+            done = (heard if heard is not None else set()).add
+            way = Campaign(
+                conditions, journal, analyse, lambda _: None, lambda result: done((result.test_case, result.repetition))
+            )
+            with way.open() as campaign:
+                campaign.carry_out(rest.runs, set(), rest.tried)
+            journal.finish()
+            write_result_json(directory, journal.record().result_set)
+    except (UserError, HarnessFault, OSError) as error:
+        return type(error).__name__ if isinstance(error, (MachineError, HarnessFault)) else f"{error!r}"
+    return "its own end"
+
+
+def readable(directory: Path) -> set[tuple[str, int]]:
+    """Runs whose result can be read."""
+    try:
+        return {(result.test_case, result.repetition) for result in load(directory).result_set.results}
+    except UserError:
+        return set()
+
+
+def unreadable(directory: Path) -> int:
+    """Files that are there, and are not whole: result.json, and the series of runs that have a result."""
+    bad = 0
+    document = directory / DOCUMENT
+    if document.exists():
+        try:
+            json.loads(document.read_bytes())
+        except ValueError:
+            bad += 1
+    for case, repetition in readable(directory):
+        for series in directory.glob(f"*/{case}/{repetition}/series.parquet"):
+            try:
+                pyarrow.parquet.read_metadata(series)
+            except (OSError, pyarrow.lib.ArrowException):
+                bad += 1
+    return bad
+
+
+def tell(cases: list[Case], needed: int) -> int:
+    """Print the figures; the exit status."""
+    ends = Counter(case.ended for case in cases)
+    surprises = sum(count for end, count in ends.items() if end not in ("its own end", "MachineError"))
+    lost, bad = sum(case.lost for case in cases), sum(case.unreadable for case in cases)
+    unfinished = sum(not case.finished for case in cases)
+    table = PrettyTable(["", "count"], align="l")
+    table.add_rows(
+        [
+            ["points at which the disk was full", len(cases)],
+            ["bytes of a whole campaign", needed],
+            *([f"ended by {end}", count] for end, count in ends.most_common()),
+            ["results that were on disk then", sum(case.acknowledged for case in cases)],
+            ["results lost", lost],
+            ["files that cannot be read", bad],
+            ["campaigns that resume did not finish", unfinished],
+        ]
+    )
+    print(table)
+    return int(bool(lost or bad or unfinished or surprises))
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())

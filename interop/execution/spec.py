@@ -1,0 +1,42 @@
+"""What a container is created from; a noun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from interop.units import MIB
+
+
+@dataclass(frozen=True)
+class Realtime:
+    """Real-time budget under cgroup v1, microseconds; once it is used up, the kernel waits until the period ends."""
+
+    runtime: int = 9_000
+    period: int = 10_000
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """All that a container is created from; nothing of the host is mounted into it."""
+
+    name: str
+    image: str
+    command: tuple[str, ...] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: str = "none"
+    hostname: str | None = None
+    hosts: tuple[tuple[str, str], ...] = ()
+    """(name, address); a name may stand several times."""
+    capabilities: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """Capabilities taken away; ``("ALL",)`` for none but ``capabilities``."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    tty: bool = False
+    host_pids: bool = False
+    memory: int = 1024 * MIB
+    pids: int = 512
+    log_bytes: int = 2 * MIB
+    memlock: int | None = None
+    """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
+    realtime: Realtime | None = None
