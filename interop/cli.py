@@ -272,8 +272,9 @@ def _export(given: argparse.Namespace, _root: Path) -> int:
 def _analyse(given: argparse.Namespace, _root: Path) -> int:
     from interop.analysis import reanalysis
 
-    print(reanalysis.carry_out(given.directories))
-    return SUCCESS
+    said, spoiled = reanalysis.carry_out(given.directories)
+    print(said)
+    return MACHINE if spoiled else SUCCESS
 
 
 def _packets(given: argparse.Namespace, _root: Path) -> int:

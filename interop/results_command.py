@@ -180,7 +180,7 @@ def _sheets(name: str, campaign: Campaign, options: argparse.Namespace) -> Seque
             return run_reports.groups_of_runs(results, cases[0])
         return run_reports.groups_of_pairs(results, *_two(options.test))
     if name == "objectives":
-        wish = Wish((campaign,), Path(), test_cases=tuple(options.test), pairs=tuple(map(_pair, options.pair)),
+        wish = Wish((campaign,), Path(), test_cases=tuple(options.test), pairs=_pairs(options.pair, [campaign]),
                     objectives=tuple(map(_objective, options.objective)))  # fmt: skip
         return [run_reports.objectives_met(wish)]
     return [(reports.PER_CAMPAIGN | run_reports.PER_CAMPAIGN)[name](results, cases)]
@@ -203,7 +203,7 @@ def plot(options: argparse.Namespace, known: Mapping[str, Implementation], _widt
         plots=tuple(options.plot),
         formats=tuple(dict.fromkeys(options.format)),
         test_cases=tuple(options.test),
-        pairs=tuple(map(_pair, options.pair)),
+        pairs=_pairs(options.pair, opened.campaigns),
         without_failed=options.without_failed,
         own_scale=options.own_scale,
         overlaid=options.overlay,
@@ -217,11 +217,18 @@ def plot(options: argparse.Namespace, known: Mapping[str, Implementation], _widt
     return Report("\n".join(map(str, gallery.files)), (*opened.warnings, *skipped))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    server, sign, client = text.partition("_")
-    if not (server and sign and client):
-        raise InputError(f"{quoted(text)} is no pair. Write it SERVER_CLIENT, for example quic-go_aioquic.")
-    return server, client
+def _pairs(wanted: Sequence[str], campaigns: Sequence[Campaign]) -> tuple[tuple[str, str], ...]:
+    """Server and client of each pair that is named as SERVER_CLIENT."""
+    results = (result for campaign in campaigns for result in campaign.results.results)
+    known = {f"{result.server}_{result.client}": (result.server, result.client) for result in results}
+    problems = [
+        f"These results have no pair {quoted(name)}, written SERVER_CLIENT.{did_you_mean(name, known)}"
+        for name in wanted
+        if name not in known
+    ]
+    if problems:
+        raise InputError(*problems, f"Known: {', '.join(sorted(known))}.")
+    return tuple(known[name] for name in wanted)
 
 
 def _objective(text: str) -> Objective:
@@ -253,7 +260,10 @@ def compare(options: argparse.Namespace, known: Mapping[str, Implementation], wi
         found = comparison.links(first.results, *(case for case in cases if case is not None))
         sheet = reports.comparison(found, *_two(options.test), Unit.SHARE, everything=options.all)
     else:
-        found = comparison.campaigns(first.results, second.results, _cases(first.results, options.test))
+        chosen = _cases(first.results, options.test)
+        if not {case.name for case in chosen} & {case.name for case in second.results.manifest.test_cases}:
+            raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
+        found = comparison.campaigns(first.results, second.results, chosen)
         sheet = reports.comparison(found, first.label, second.label, everything=options.all)
         worse = any(pair.change in comparison.WORSE for pair in found.pairs)
     text = render(sheet, options.format, width)

@@ -16,6 +16,7 @@ from termcolor import colored
 from interop.errors import InputError
 from interop.link_words import link_in_words
 from interop.model import (
+    ErrorCode,
     Implementation,
     Outcome,
     Protocol,
@@ -221,22 +222,31 @@ def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, 
 
 
 def failures(result_set: ResultSet, *, colour: bool = False, width: int | None = None, markdown: bool = False) -> str:
-    """All runs that did not succeed, those of a pair and test case that ended alike in one row."""
+    """All runs that did not succeed, those of a pair and test case that ended alike in one row.
+
+    Where an endpoint says that it does not know the test there is nothing more to tell: such runs are only counted.
+    """
     groups: dict[tuple[str, ...], list[int]] = {}
+    unknown = 0
     for result in result_set.results:
         verdict = result.verdict
-        if verdict.outcome is not Outcome.SUCCEEDED:
+        unknown += verdict.code is ErrorCode.UNSUPPORTED
+        if verdict.outcome is not Outcome.SUCCEEDED and verdict.code is not ErrorCode.UNSUPPORTED:
             reason = verdict.reason or result.evidence.fault
             key = (result.server, result.client, result.test_case, verdict.outcome, verdict.code, reason)
             groups.setdefault(key, []).append(result.repetition)
-    if not groups:
+    told = f"Of {unknown} runs an endpoint does not know the test." if unknown else ""
+    if not groups and not unknown:
         return f"All {len(result_set.results)} runs succeeded." if result_set.results else "No run has a result yet."
+    if not groups:
+        return f"{told} All others succeeded."
     header = ["server", "client", "test case", "repetition", "outcome", "code", "reason"]
     rows = [[*key[:3], _ranges(repetitions), *key[3:]] for key, repetitions in groups.items()]
     used = sum(max(len(printable(row[number])) for row in [header, *rows]) + 3 for number in range(6)) + 4
     wrapped = {"reason": max(20, width - used)} if width else None
     coloured: list[Row] = [[Text(row[0], "cyan"), Text(row[1], "cyan"), *row[2:]] for row in rows]
-    return draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
+    table = draw(header, coloured, colour=colour, markdown=markdown, wrapped=wrapped)
+    return f"{table}\n\n{told}" if told else table
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,14 +86,14 @@ def test_compare_draws_too(places: list[str], tmp_path: Path) -> None:
 
 def test_plot_hands_over_all_that_was_asked(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     draws = Draws()
-    command = ["plot", places[0], "-p", "offset", "cdf", "--format", "png", "svg", "-t", "SAT", "--pair", "a_b",
-               "c_d:e", "--own-scale", "--without-failed", "--overlay"]  # fmt: skip
+    command = ["plot", places[0], "-p", "offset", "cdf", "--format", "png", "svg", "-t", "SAT", "--pair",
+               "picoquic_quiche", "--own-scale", "--without-failed", "--overlay"]  # fmt: skip
     assert main(ROOT, command, draws) == 0
     [wish] = draws.wishes
     assert wish.target == Path(places[0]) / "plots"
     assert wish.plots == ("offset", "cdf")
     assert wish.formats == ("png", "svg")
-    assert wish.pairs == (("a", "b"), ("c", "d:e"))
+    assert wish.pairs == (("picoquic", "quiche"),)
     assert (wish.own_scale, wish.without_failed, wish.overlaid, wish.ideal) == (True, True, True, True)
     assert [campaign.label for campaign in wish.campaigns] == ["one"]
     told = capsys.readouterr()
@@ -105,7 +106,7 @@ def test_plot_hands_over_all_that_was_asked(places: list[str], capsys: pytest.Ca
     [
         (["tables", "-t", "satlos"], "Did you mean satloss?"),
         (["compare"], "Two test cases are needed"),
-        (["plot", "--pair", "quic-go"], "is no pair"),
+        (["plot", "--pair", "picoquic_quich"], "written SERVER_CLIENT. Did you mean picoquic_quiche?"),
         (["tables", "--table", "clusters"], "Two test cases are needed"),
     ],
 )
@@ -123,3 +124,14 @@ def test_the_same_directory_twice_has_two_labels(places: list[str]) -> None:
     draws = Draws()
     main(ROOT, ["plot", places[0], places[0]], draws)
     assert [campaign.label for campaign in draws.wishes[0].campaigns] == ["one", "one-2"]
+
+
+def test_campaigns_without_a_test_case_in_common_are_not_compared(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = replace(SAT, name="other", abbreviation="O")
+    place = tmp_path / "other"
+    place.mkdir()
+    write_result_json(place, result_set(test_cases=(other,)))
+    assert main(ROOT, ["compare", places[0], str(place)], Draws()) == 2
+    assert "one and other have no test case in common" in capsys.readouterr().err

@@ -279,7 +279,10 @@ def _stall(scene: Scene) -> Told | None:
     last_new = float(sent.time[sent.new > 0].max(initial=0.0))
     idle = _idle_timeout(scene)
     if idle is not None and scene.duration - scene.end > idle - END_MARGIN:
-        sentence = f"Nobody sent anything after {seconds(scene.end)}; the idle time-out is {seconds(idle)}."
+        sentence = (
+            f"Nobody sent anything after {seconds(scene.end)}, {_last_words(scene)}; the idle time-out is "
+            f"{seconds(idle)}."
+        )
         return Cause.IDLE_TIMEOUT, sentence
     gap = _longest_silence(scene)
     if idle is not None and gap[1] > idle:
@@ -296,6 +299,13 @@ def _stall(scene: Scene) -> Told | None:
         f"The server sent its last new byte after {seconds(last_new)} in packet {number}, with "
         f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived{_names(lost)}."
     )
+
+
+def _last_words(scene: Scene) -> str:
+    """The last packet of each side, by number."""
+    sides = (("server", scene.series.forward), ("client", scene.series.back))
+    last = [f"packet {int(sent.number[-1])} of the {side}" for side, sent in sides if len(sent)]
+    return f"the last being {' and '.join(last)}"
 
 
 def _keeps_sending(scene: Scene, since: float) -> bool:

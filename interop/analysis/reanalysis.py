@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop.analysis.analyse import analyse
-from interop.model import Manifest, Measurement, Run, RunResult, Verdict
+from interop.model import Manifest, Measurement, Outcome, Run, RunResult, Verdict
 from interop.store import Journal, write_result_json
 from interop.traces.reading import CLIENT_TRACE
+
+NAMED = 5
+"""Runs without traces that are named."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +24,33 @@ class Again:
     analysed: int
     changed: tuple[str, ...]
     """One line per run that has another verdict or other numbers now."""
-    without_traces: int
+    without_traces: tuple[str, ...]
     """Runs that were left as they are, since their traces are no longer there."""
+    spoiled: bool
+    """A run that had a result cannot be judged any more."""
 
 
-def carry_out(directories: Sequence[Path]) -> str:
-    """What ``run.py analyse`` does and says; raises like ``analyse_again``."""
+def carry_out(directories: Sequence[Path]) -> tuple[str, bool]:
+    """What ``run.py analyse`` does and says, and whether a run is spoiled now; raises like ``analyse_again``."""
     said: list[str] = []
+    spoiled = False
     for directory in directories:
         again = analyse_again(directory)
-        left = f"; {again.without_traces} without traces were left as they are" if again.without_traces else ""
-        said += [*again.changed, f"{directory}: {again.analysed} runs analysed, {len(again.changed)} changed{left}"]
-    return "\n".join(said)
+        said += [
+            *again.changed,
+            f"{directory}: {again.analysed} runs analysed, {len(again.changed)} changed{_left(again)}",
+        ]
+        spoiled |= again.spoiled
+    return "\n".join(said), spoiled
+
+
+def _left(again: Again) -> str:
+    """``; 3 without traces were left as they are: a_b/sat/1, …``."""
+    if not again.without_traces:
+        return ""
+    shown = ", ".join(again.without_traces[:NAMED])
+    more = f" and {len(again.without_traces) - NAMED} more" if len(again.without_traces) > NAMED else ""
+    return f"; {len(again.without_traces)} without traces were left as they are: {shown}{more}"
 
 
 def analyse_again(directory: Path) -> Again:
@@ -42,6 +60,7 @@ def analyse_again(directory: Path) -> Again:
     traces are the ones that are kept. Raises InputError if there is no journal, LockedError if a campaign writes to it.
     """
     changed: list[str] = []
+    spoiled = False
     with Journal.open(directory) as journal, ProcessPoolExecutor(os.cpu_count()) as pool:
         record = journal.record().result_set
         jobs = list(_submitted(pool, record.manifest, record.results, directory))
@@ -51,10 +70,14 @@ def analyse_again(directory: Path) -> Again:
             if after != before:
                 journal.append_result(after)
                 changed.append(_difference(before, after))
+                spoiled |= after.verdict.outcome is Outcome.ERROR
         if record.finished and changed:
             journal.finish()
         write_result_json(directory, journal.record().result_set)
-    return Again(len(jobs), tuple(changed), len(record.results) - len(jobs))
+    judged = {id(before) for before, _ in jobs}
+    return Again(
+        len(jobs), tuple(changed), tuple(_name(each) for each in record.results if id(each) not in judged), spoiled
+    )
 
 
 def _submitted(
@@ -64,7 +87,7 @@ def _submitted(
     for result in results:
         run = planned(manifest, result)
         place = directory / run.path
-        if (place / CLIENT_TRACE).is_file():
+        if os.path.lexists(place / CLIENT_TRACE):
             yield result, pool.submit(analyse, run, result.evidence, place)
 
 
@@ -82,8 +105,12 @@ def planned(manifest: Manifest, result: RunResult) -> Run:
     )
 
 
+def _name(result: RunResult) -> str:
+    return f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
+
+
 def _difference(before: RunResult, after: RunResult) -> str:
-    name = f"{after.server}_{after.client}/{after.test_case}/{after.repetition}"
+    name = _name(after)
     if before.verdict != after.verdict:
         was, now = (result.verdict.code or result.verdict.outcome for result in (before, after))
         return f"{name}: {was} -> {now}. {after.verdict.reason}".rstrip()

@@ -245,8 +245,12 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> Record:
     """
     manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
     if manifest is None:
-        message = f"{path}: holds no manifest: the campaign ended before its first run. Start it anew."
-        raise InputError(message)
+        why = (
+            "its first line, the manifest, is damaged; take that line from a copy"
+            if lines
+            else ("the campaign ended before its first run; start it anew")
+        )
+        raise InputError(f"{path}: holds no manifest: {why}.")
     if faults := _manifest_faults(manifest):
         raise InputError(*(f"{path}: {fault}" for fault in faults))
     told = list(warnings)

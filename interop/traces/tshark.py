@@ -69,8 +69,9 @@ def deep_look(
     chosen = ", ".join(map(str, frames))
     if not chosen:
         return {}
+    form = ["-T", "pdml", "-c", str(max(frames))]  # what lies behind them may be damaged
     try:
-        with _output(path, keys, timeout, ["-T", "pdml", "-Y", f"frame.number in {{{chosen}}}"]) as stream:
+        with _output(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"]) as stream:
             pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
         packets = [packet_from_xml_packet(piece) for piece in pieces]
         return {int(packet.number): _quic_fields(packet) for packet in packets}

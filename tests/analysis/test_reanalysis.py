@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from interop import cli
 from interop.analysis.reanalysis import analyse_again, carry_out
 from interop.errors import InputError
 from interop.model import Exit, File, Outcome, RunResult
@@ -38,7 +40,7 @@ def stored(directory: Path, *, finished: bool = True) -> RunResult:
 def test_numbers_are_those_of_the_traces_again(tmp_path: Path) -> None:
     before = stored(tmp_path)
     again = analyse_again(tmp_path)
-    assert (again.analysed, again.without_traces) == (1, 0)
+    assert (again.analysed, again.without_traces, again.spoiled) == (1, (), False)
     assert again.changed == ("picoquic_quiche/sat/1: other numbers",)
     [after] = load(tmp_path).result_set.results
     assert after.measurement is not None
@@ -66,12 +68,23 @@ def test_another_verdict_is_told_with_its_reason(tmp_path: Path) -> None:
     assert load(tmp_path).result_set.results[0].verdict.outcome is Outcome.ERROR
 
 
+def test_what_cannot_be_judged_now_is_told_by_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(tmp_path)
+    assert cli.main(tmp_path, ["analyse", str(tmp_path)]) == 0
+    trace = tmp_path / "picoquic_quiche/sat/1" / CLIENT_TRACE
+    trace.unlink()
+    os.mkfifo(trace)
+    assert cli.main(tmp_path, ["analyse", str(tmp_path)]) == 3
+    assert "succeeded -> trace-corrupt" in capsys.readouterr().out
+
+
 def test_runs_without_traces_stay_as_they_are(tmp_path: Path) -> None:
     before = stored(tmp_path)
     shutil.rmtree(tmp_path / "picoquic_quiche")
     again = analyse_again(tmp_path)
-    assert (again.analysed, again.changed, again.without_traces) == (0, (), 1)
-    assert carry_out([tmp_path]) == f"{tmp_path}: 0 runs analysed, 0 changed; 1 without traces were left as they are"
+    assert (again.analysed, again.changed, again.without_traces) == (0, (), ("picoquic_quiche/sat/1",))
+    told = "0 runs analysed, 0 changed; 1 without traces were left as they are: picoquic_quiche/sat/1"
+    assert carry_out([tmp_path]) == (f"{tmp_path}: {told}", False)
     assert load(tmp_path).result_set.results == (before,)
 
 
