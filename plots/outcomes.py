@@ -30,18 +30,22 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     results = campaign.results
-    cases = [case for case in wish.cases(results) if case.functional]
-    panels = [_panel(case, samples(results, case.name, EFFICIENCY), n) for n, case in enumerate(cases)]
-    if not panels or not any(fate is not Fate.NOT_RUN for panel in panels for fate in panel.columns["fate"]):
+    cases = {case: samples(results, case.name, EFFICIENCY) for case in wish.cases(results) if case.functional}
+    run = [case for case, many in cases.items() if any(sample.fate is not Fate.NOT_RUN for sample in many)]
+    panels = [_panel(case, cases[case], number) for number, case in enumerate(run)]
+    if not panels:
         return None
     across = min(PER_ROW, len(panels))
     rows = tuple(tuple(panels[start : start + across]) for start in range(0, len(panels), across))
     servers, clients = len(results.manifest.servers), len(results.manifest.clients)
     size = (max(4.5, across * (0.4 + 0.2 * servers) + 1.3), len(rows) * (1.2 + 0.2 * clients) + 0.9)
     pairs = len(results.manifest.servers) * len(results.manifest.clients)
+    left_out = ", ".join(case.abbreviation for case in cases if case not in run)
     caption = sentences(
         f"n = {pairs} pairs in each of {len(panels)} tests. ✓ passed, T timed out, × failed, – unsupported, ! error of "
-        "ours, · not run; the first repetition that did not pass decides",
+        "ours, · not run; the first repetition that did not pass decides, and only ✓, T and × count",
+        ", ".join(f"{case.abbreviation} {case.name}" for case in run),
+        f"Left out, since not run: {left_out}" if left_out else "",
     )
     return Drawing(stem(wish, campaign), "Functional tests", caption, rows, size)
 
@@ -54,8 +58,9 @@ def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
         "client": [clients.index(sample.client) for sample in many],
         "fate": [sample.fate for sample in many],
     }
-    passed = sum(sample.fate is Fate.SUCCEEDED for sample in many)
-    title = f"{case.name}: {passed} of {len(many)}"
+    fates = [sample.fate for sample in many]
+    telling = sum(map(fates.count, (Fate.SUCCEEDED, Fate.FAILED, Fate.TIMEOUT)))
+    title = f"{case.abbreviation}: {fates.count(Fate.SUCCEEDED)} of {telling}"
     return Panel(
         columns, {"servers": servers, "clients": clients, "title": title, "left": number % PER_ROW == 0}
     )  # fmt: skip
