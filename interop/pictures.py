@@ -48,6 +48,8 @@ class Wish:
     """Draw several pairs and test cases into one figure over runs."""
     ideal: bool = True
     """Show what the link itself would allow."""
+    metric: str = ""
+    """What figures of single numbers show, of ``interop.analysis.metrics.METRICS``; each has its own if empty."""
     objectives: tuple[Objective, ...] = ()
     """Instead of the SATCOM paper's."""
 

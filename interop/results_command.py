@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "loss", "sweep",
-    "runs", "times", "objectives", "history",
+    "runs", "senders", "times", "objectives", "history",
 )  # fmt: skip
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 SUCCESS, WORSE_THAN_BEFORE = 0, 1
@@ -66,6 +66,8 @@ def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", nargs="+", choices=FORMATS, default=["svg"], metavar="FORMAT",
                         help=f"some of {', '.join(FORMATS)}")  # fmt: skip
     parser.add_argument("--pair", nargs="+", metavar="SERVER_CLIENT", default=[], help="pairs for figures over runs")
+    parser.add_argument("--metric", metavar="NUMBER", default="",
+                        help="what cdf, box, heatmap, swarm and dates show: completion_time, rtt_median …")  # fmt: skip
     parser.add_argument("--without-failed", action="store_true", help="leave failed runs out instead of 0 %%")
     parser.add_argument("--own-scale", action="store_true", help="each heatmap has a scale of its own")
     parser.add_argument("--overlay", action="store_true", help="all pairs and test cases in one figure over runs")
@@ -208,6 +210,7 @@ def plot(options: argparse.Namespace, known: Mapping[str, Implementation], _widt
         own_scale=options.own_scale,
         overlaid=options.overlay,
         ideal=not options.no_ideal,
+        metric=options.metric,
         objectives=tuple(map(_objective, options.objective)),
     )
     gallery = options.draw(wish)

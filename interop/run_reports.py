@@ -158,6 +158,40 @@ def _run(result: RunResult) -> tuple[float | int | None, ...]:
     )
 
 
+def senders(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """How each server sends and how often it is answered (section 5.2 of the SATCOM paper): medians of its runs."""
+    names = ("initial_window", "in_flight_max", "longest_burst", "sent_per_useful_byte", "return_packets", "rtt_95")
+    columns = (
+        Column("test case"), Column("server"), Column("first flight, bytes", Unit.COUNT),
+        Column("most in flight, bytes", Unit.COUNT), Column("largest burst, packets", Unit.COUNT),
+        Column("sent per useful byte", Unit.COUNT), Column("packets back per packet", Unit.COUNT),
+        Column("95 % of RTTs below", Unit.SECONDS, 3), Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        groups: dict[str, list[RunResult]] = {}
+        for each in _mine(results, case):
+            groups.setdefault(each.server, []).append(each)
+        for server, group in groups.items():
+            medians = (_median(value_of(each, name) for each in group) for name in names)
+            rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
+    note = (
+        "Medians over the n runs that succeeded. First flight: response bytes sent in the first round trip; a burst: "
+        "packets sent less than 1 ms apart."
+    )
+    return Sheet("senders", "How servers send", columns, tuple(rows), (note,))
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _whole(value: float | None) -> float | int | None:
+    """Large numbers without a fraction."""
+    return round(value) if value is not None and value >= 10 else value
+
+
 def times(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     """How much the time to completion differs between the repetitions of a pair, the least steady pair first."""
     columns = (
@@ -301,5 +335,5 @@ def _clear(found: Clustering | None, n: str) -> str:
     )
 
 
-PER_CAMPAIGN = {"links": links, "loss": loss, "sweep": sweep, "runs": runs, "times": times}
+PER_CAMPAIGN = {"links": links, "loss": loss, "sweep": sweep, "runs": runs, "senders": senders, "times": times}
 """Tables of one campaign, by name."""

@@ -12,6 +12,8 @@ from interop.pictures import Campaign, Wish
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FAR = 0.6
+"""Share of the highest value that the lowest one must have for an axis not to begin at 0."""
 WIDTH = 6.3
 """Inches: the text width of an A4 page."""
 
@@ -81,7 +83,7 @@ def each_case(wish: Wish) -> Iterator[tuple[Campaign, TestCase]]:
 def stem(wish: Wish, campaign: Campaign, *parts: str) -> str:
     """Last part of a file's name; names the campaign if there are several."""
     named = [campaign.label] if len(wish.campaigns) > 1 else []
-    return "-".join([*named, *parts])
+    return "-".join(part for part in (*named, *parts) if part)
 
 
 def found(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
@@ -91,8 +93,16 @@ def found(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
     return drawings
 
 
+def beginning(values: Sequence[float]) -> float:
+    """Where an axis of a distribution begins: at 0, or just below values that are all far from it."""
+    lowest, highest = min(values), max(values)
+    return 0.0 if lowest < FAR * highest else max(0.0, lowest - 0.3 * (highest - lowest) - 0.01 * highest)
+
+
 def told_of_failures(count: int, *, without: bool) -> str:
     """What became of repetitions that failed, for captions."""
     if not count:
         return "none failed or timed out"
+    if count == 1:
+        return f"the one that failed or timed out {'is left out' if without else 'counts as 0'}"
     return f"the {count} that failed or timed out {'are left out' if without else 'count as 0'}"

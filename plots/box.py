@@ -1,4 +1,4 @@
-"""Box plots of all test cases: goodput with the rate of the link, and efficiency."""
+"""Box plots of all test cases: goodput with the rate of the link, and efficiency; or another number."""
 
 from __future__ import annotations
 
@@ -6,49 +6,54 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
-from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples, with_zeros
-from interop.units import MBPS, PERCENT
+from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
 from plots import theme
 from plots.base import WIDTH, Drawing, Panel, Plot, found, sentences, stem, told_of_failures
+from plots.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METRICS = ((GOODPUT, "goodput [Mbit/s]", MBPS), (EFFICIENCY, "efficiency [%]", PERCENT))
+USUAL = (GOODPUT, EFFICIENCY)
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per campaign, one panel per metric."""
     drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no repetition has a goodput.")
+    return found(drawings, "no repetition has such a number.")
 
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     panels, notes, counts = [], list[str](), list[int]()
-    for metric, label, unit in METRICS:
+    main_one = quantity(wish, GOODPUT)
+    for usual in USUAL[:1] if wish.metric else USUAL:
+        shown = quantity(wish, usual)
         columns: dict[str, list[object]] = {"case": [], "values": [], "rate": []}
         for case in wish.measured(campaign.results):
-            many = samples(campaign.results, case.name, metric)
+            many = samples(campaign.results, case.name, shown.name)
             if not any(sample.values for sample in many):
                 continue
-            values = [v for sample in many for v in (sample.values if wish.without_failed else with_zeros(sample))]
+            values = [v for sample in many for v in shown.values(wish, sample)]
             columns["case"].append(f"{case.abbreviation}\nn = {len(values)}")
             columns["values"].append(values)
-            columns["rate"].append(case.link.forward_rate if metric == GOODPUT else None)
-            if metric == GOODPUT:
+            columns["rate"].append(case.link.forward_rate if shown.name == GOODPUT else None)
+            if usual == GOODPUT:
                 counts.append(sum(sample.told - sample.succeeded for sample in many))
                 notes += [f"Left out in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
         if columns["case"]:
-            panels.append(Panel(columns, {"label": label, "unit": unit}))
+            panels.append(Panel(columns, {"label": shown.label, "unit": shown.size}))
     if not panels:
         return None
     caption = sentences(
-        f"All repetitions of all pairs; {told_of_failures(sum(counts), without=wish.without_failed)}",
-        "Box: quartiles; line: median; diamond: mean; whiskers: 5th and 95th percentile; dashed: rate of the link",
+        f"All repetitions of all pairs; {told_of_failures(sum(counts), without=not main_one.zeros(wish))}",
+        "Box: quartiles; line: median; diamond: mean; whiskers: 5th and 95th percentile"
+        f"{'' if wish.metric else '; dashed: rate of the link'}",
         *notes,
     )
-    title = "Goodput and efficiency per test case"
-    return Drawing(stem(wish, campaign), title, caption, (tuple(panels),), (max(WIDTH, 1.6 * len(counts)), 3.6))
+    title = f"{main_one.words.capitalize()} per test case" if wish.metric else PLOT.title
+    return Drawing(
+        stem(wish, campaign, wish.metric), title, caption, (tuple(panels),), (max(WIDTH, 1.6 * len(counts)), 3.6)
+    )
 
 
 def draw(ax: Axes, panel: Panel) -> None:

@@ -1,4 +1,4 @@
-"""Distribution of the efficiency (Fig. 3 of arXiv 2202.08228): one line per test case, failed repetitions as 0 %."""
+"""Distribution of the efficiency, or another number (Fig. 3 of arXiv 2202.08228): one line per test case."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
-from interop.statistics.samples import EFFICIENCY, left_out, samples, with_zeros
-from interop.units import PERCENT
+from interop.statistics.samples import EFFICIENCY, left_out, samples
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, one, sentences, stem, told_of_failures
+from plots.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per campaign."""
     drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no repetition has an efficiency.")
+    return found(drawings, "no repetition has such a number.")
 
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
-    columns: dict[str, list[object]] = {"case": [], "efficiency": [], "n": [], "failed": []}
+    shown = quantity(wish, EFFICIENCY)
+    columns: dict[str, list[object]] = {"case": [], "value": [], "n": [], "failed": []}
     notes = []
     for case in wish.measured(campaign.results):
-        many = samples(campaign.results, case.name, EFFICIENCY)
-        values = [v for sample in many for v in (sample.values if wish.without_failed else with_zeros(sample))]
+        many = samples(campaign.results, case.name, shown.name)
+        values = [v for sample in many for v in shown.values(wish, sample)]
         failed = sum(sample.told - sample.succeeded for sample in many)
         if not any(sample.values for sample in many):
             continue
         columns["case"].append(case.abbreviation)
-        columns["efficiency"].append(sorted(values))
+        columns["value"].append(sorted(values))
         columns["n"].append(len(values))
         columns["failed"].append(failed)
         notes.append(f"Left out in {case.abbreviation}: {lost}" if (lost := left_out(many)) else "")
@@ -39,28 +40,30 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
         return None
     total = sum(int(str(count)) for count in columns["failed"])
     caption = sentences(
-        f"All repetitions of all pairs; {told_of_failures(total, without=wish.without_failed)}",
+        f"All repetitions of all pairs; {told_of_failures(total, without=not shown.zeros(wish))}",
         *notes,
     )
-    facts = {"without_failed": wish.without_failed}
-    title = "Distribution of the efficiency"
-    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns, facts)))
+    facts = {"without_failed": not shown.zeros(wish), "label": shown.label, "size": shown.size,
+             "whole": shown.name == EFFICIENCY}  # fmt: skip
+    title = f"Distribution: {shown.words}" if wish.metric else PLOT.title
+    return Drawing(stem(wish, campaign, wish.metric), title, caption, one(Panel(columns, facts)))
 
 
 def draw(ax: Axes, panel: Panel) -> None:
     """A step line per test case, told apart by colour and dash."""
     columns = panel.columns
-    failed = panel.facts["without_failed"]
+    failed, size = panel.facts["without_failed"], panel.facts["size"]
+    end = 100.0 if panel.facts["whole"] else 1.02 * max(each[-1] for each in columns["value"]) / size
     for number, case in enumerate(columns["case"]):
         style = theme.of_position(number)
-        values = [value / PERCENT for value in columns["efficiency"][number]]
+        values = [value / size for value in columns["value"][number]]
         told = "" if failed else f", {columns['failed'][number]} failed"
         label = f"{case} (n = {columns['n'][number]}{told})"
         shares = [100 * (rank + 1) / len(values) for rank in range(len(values))]
-        ax.step([0, *values, 100], [0, *shares, 100], where="post", color=style.colour, linestyle=style.dash,
+        ax.step([0, *values, end], [0, *shares, 100], where="post", color=style.colour, linestyle=style.dash,
                 label=label)  # fmt: skip
-    ax.set(xlabel="efficiency [%]", ylabel="share of repetitions [%]", xlim=(0, 100), ylim=(0, 101))
-    ax.legend(loc="lower right")
+    ax.set(xlabel=panel.facts["label"], ylabel="share of repetitions [%]", xlim=(0, end), ylim=(0, 101))
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
 PLOT = Plot("cdf", "Distribution of the efficiency", "results", table, draw)

@@ -1,13 +1,16 @@
-"""What changed between two campaigns, or differs between two test cases: each change, the sure ones named."""
+"""What changed between two campaigns, or differs between two test cases: all changes by rank, and a tile per pair."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from interop.pictures import Wish
 from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, WORSE, Comparison, PairChange
+from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, one, sentences
@@ -45,7 +48,8 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
         "change": [pair.change.value if _sure(pair) else "" for pair in both],
         "name": [_name(pair) if _sure(pair) else "" for pair in both],
     }
-    facts = {"metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in told]}
+    facts = {"kind": "ranks", "metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in told]}
+    histogram = Panel({"ratio": columns["ratio"]}, {"kind": "histogram", "metric": metric})
     lost = len(changes.pairs) - len(both)
     caption = sentences(
         f"n = {len(both)} pairs with numbers in both, in the order of their change; {len(significant)} changes are "
@@ -54,7 +58,36 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
         if lost else "",
         f"In {changes.blind} pairs no change could be significant: too few repetitions" if changes.blind else "",
     )  # fmt: skip
-    return [Drawing("", title, caption, one(Panel(columns, facts)), (8.0, 4.6))]
+    row = (histogram, Panel(columns, facts))
+    ranks = Drawing("", title, caption, (row,), (8.6, 4.6), share_y=True, widths=(1, 3.4))
+    return [ranks, *_tiles(changes, title, metric)]
+
+
+def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
+    """A drawing per test case."""
+    for case in dict.fromkeys(pair.first.test_case for pair in changes.pairs):
+        pairs = [pair for pair in changes.pairs if pair.first.test_case == case]
+        servers = sorted({pair.first.server for pair in pairs})
+        clients = sorted({pair.first.client for pair in pairs})
+        columns: dict[str, list[object]] = {
+            "server": [servers.index(pair.first.server) for pair in pairs],
+            "client": [clients.index(pair.first.client) for pair in pairs],
+            "ratio": [pair.ratio for pair in pairs],
+            "change": [pair.change.value if _sure(pair) else "" for pair in pairs],
+            "absent": [pair.change is Change.ABSENT for pair in pairs],
+        }
+        numbers = [pair for pair in pairs if pair.ratio is not None]
+        caption = sentences(
+            f"n = {len(numbers)} pairs with numbers in both: change of the mean {metric} in per cent; colours end at "
+            f"±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are significant. × new failure, "
+            "✓ fixed, – fails in both, empty: only in one",
+        )
+        facts = {"kind": "tiles", "servers": servers, "clients": clients}
+        size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))
+        several = len({pair.first.test_case for pair in changes.pairs}) > 1
+        name = re.sub(r"[^A-Za-z0-9]+", "-", case)
+        heading = f"{title}, {case}" if several else title
+        yield Drawing(f"pairs-{name}", heading, caption, one(Panel(columns, facts)), size)
 
 
 def _ratio(pair: PairChange) -> float:
@@ -70,6 +103,56 @@ def _name(pair: PairChange) -> str:
 
 
 def draw(ax: Axes, panel: Panel) -> None:
+    """One of three kinds of panels."""
+    {"ranks": _draw_ranks, "histogram": _draw_histogram, "tiles": _draw_tiles}[panel.facts["kind"]](ax, panel)
+
+
+def _draw_histogram(ax: Axes, panel: Panel) -> None:
+    """How many pairs changed by how much, on the axis of the ranks beside it."""
+    import seaborn
+    from matplotlib.ticker import MaxNLocator
+
+    ratios = [ratio / PERCENT for ratio in panel.columns["ratio"]]
+    bins = min(40, max(5, round(2 * len(ratios) ** 0.5)))
+    seaborn.histplot(y=ratios, bins=bins if len(set(ratios)) > 1 else 1, ax=ax, color=theme.SKY, edgecolor="white",
+                     linewidth=0.4, alpha=1)  # fmt: skip
+    ax.axhline(0, color=theme.BLACK, linewidth=0.8)
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.set(xlabel="pairs", ylabel=f"change of the mean {panel.facts['metric']} [%]")
+    ax.grid(axis="y", visible=False)
+
+
+def _draw_tiles(ax: Axes, panel: Panel) -> None:
+    """Per cent in colours from worse to better."""
+    import seaborn
+
+    columns, facts = panel.columns, panel.facts
+    ratios = np.full((len(facts["clients"]), len(facts["servers"])), np.nan)
+    words = np.full(ratios.shape, "", dtype=object)
+    for x, y, ratio, change, absent in zip(
+        *(columns[name] for name in ("server", "client", "ratio", "change", "absent")), strict=True
+    ):
+        if ratio is not None:
+            ratios[y, x] = max(-1.0, min(1.0, ratio))
+            words[y, x] = f"{round(ratio / PERCENT):+d}{'*' if change else ''}".replace("+0", "0")
+        elif not absent:
+            sign, value = {Change.BROKEN.value: ("×", -1.0), Change.FIXED.value: ("✓", 1.0)}.get(change, ("–", 0.0))
+            ratios[y, x], words[y, x] = value, sign
+    seaborn.heatmap(
+        ratios, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6.5, "color": theme.BLACK}, linewidths=1,
+        cmap=theme.DIVERGING, vmin=-1.3, vmax=1.3, cbar=False, mask=np.isnan(ratios),
+    )  # fmt: skip
+    for text in ax.texts:
+        if text.get_text().endswith("*"):
+            text.set_fontweight("bold")
+    ax.set_xticklabels(facts["servers"], rotation=60, ha="right", rotation_mode="anchor")
+    ax.set_yticklabels(facts["clients"], rotation=0)
+    ax.set(xlabel="server", ylabel="client")
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+
+
+def _draw_ranks(ax: Axes, panel: Panel) -> None:
     """Grey points without, triangles with significance; the largest are named."""
     columns, facts = panel.columns, panel.facts
     plain = [row for row, change in enumerate(columns["change"]) if not change]
@@ -81,7 +164,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.plot([columns["rank"][row] for row in rows], [columns["ratio"][row] / PERCENT for row in rows], mark,
                 color=colour, markersize=5, linestyle="none", label=f"{words} ({len(rows)})")  # fmt: skip
     _names(ax, columns, facts["broken"])
-    ax.set(xlabel="pair and test case, by rank of the change", ylabel=f"change of the mean {facts['metric']} [%]")
+    ax.set_xlabel("pair and test case, by rank of the change")
     ax.margins(x=0.04, y=0.08)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 

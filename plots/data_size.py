@@ -16,12 +16,17 @@ from plots.runs import Curve, Picked, draw, drawings
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
-    """A drawing per pair and test case; overlaid, the data that arrived. Stars are the objectives."""
+    """A drawing per pair and test case; overlaid, the data that arrived.
+
+    Stars are the objectives, unless test cases with others are overlaid.
+    """
+    cases = {case.name for campaign in wish.campaigns for case in wish.measured(campaign.results)}
+    starless = wish.overlaid and len(cases) > 1
 
     def pick(pair: Pair, alone: bool) -> Picked:
         picked = _pick(pair, alone)
         wanted = objectives(pair.case, wish.objectives)
-        if not wanted:
+        if starless or not wanted:
             return picked
         places = np.array([each.limit for each in wanted]), np.array([each.size for each in wanted]) / MIB
         stars = Curve(*places, "target", "objective", points=True)

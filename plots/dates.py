@@ -1,19 +1,19 @@
-"""Goodput over date and over time of day: does the hour matter, as on shared real links?"""
+"""Goodput, or another number, over date and over time of day: does the hour matter, as on shared real links?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from interop.model import RunResult
 from interop.pictures import Wish
 from interop.statistics.samples import GOODPUT, value_of
-from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, sentences
+from plots.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +28,15 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """One drawing over all campaigns: date at the left, hour of the day (UTC) at the right, on one scale."""
     rows = sorted(_rows(wish))
     if not rows:
-        return found([], "no repetition has a goodput and a date.")
+        return found([], "no repetition has such a number and a date.")
     cases = list(dict.fromkeys(case for campaign in wish.campaigns for case in
                                (each.abbreviation for each in wish.measured(campaign.results))))  # fmt: skip
     first, last = rows[0][0], rows[-1][0]
+    shown = quantity(wish, GOODPUT)
+    facts = {"label": shown.label, "size": shown.size, "cases": cases}
     panels = (
-        _panel(rows, cases, lambda time: time, (first, max(last, first + 60)), "date"),
-        _panel(rows, cases, lambda time: time % DAY / HOUR, (0.0, 24.0), "hour"),
+        _panel(rows, facts, lambda time: time, (first, max(last, first + 60)), "date"),
+        _panel(rows, facts, lambda time: time % DAY / HOUR, (0.0, 24.0), "hour"),
     )
     several = "one campaign" if len(wish.campaigns) == 1 else f"{len(wish.campaigns)} campaigns"
     caption = sentences(
@@ -42,22 +44,25 @@ def table(wish: Wish) -> Sequence[Drawing]:
         f"medians of stretches with at least {FEWEST} repetitions",
         f"Left out: {lost} that did not" if (lost := _lost(wish)) else "",
     )
-    return [Drawing("", "Goodput over date and time of day", caption, (panels,), (7.2, 3.8), share_y=True)]
+    title = f"{shown.words[0].upper()}{shown.words[1:]} over date and time of day"
+    return [Drawing(wish.metric, title, caption, (panels,), (7.2, 3.8), share_y=True)]
 
 
 def _rows(wish: Wish) -> Iterator[tuple[float, str, float]]:
+    shown = quantity(wish, GOODPUT)
     for campaign in wish.campaigns:
         names = {case.name: case.abbreviation for case in wish.measured(campaign.results)}
         for result in campaign.results.results:
-            goodput, moment = value_of(result, GOODPUT), _moment(result)
-            if result.test_case in names and goodput is not None and moment is not None:
-                yield moment, names[result.test_case], goodput
+            value, moment = value_of(result, shown.name), _moment(result)
+            if result.test_case in names and value is not None and moment is not None:
+                yield moment, names[result.test_case], value
 
 
 def _lost(wish: Wish) -> int:
+    shown = quantity(wish, GOODPUT)
     names = [{case.name for case in wish.measured(campaign.results)} for campaign in wish.campaigns]
     return sum(
-        value_of(result, GOODPUT) is None
+        value_of(result, shown.name) is None
         for campaign, wanted in zip(wish.campaigns, names, strict=True)
         for result in campaign.results.results
         if result.test_case in wanted
@@ -72,19 +77,19 @@ def _moment(result: RunResult) -> float | None:
         return None
 
 
-def _panel(rows: Sequence[tuple[float, str, float]], cases: Sequence[str], place: object, span: tuple[float, float],
-           kind: str) -> Panel:  # fmt: skip
+def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], place: object,
+           span: tuple[float, float], kind: str) -> Panel:  # fmt: skip
     assert callable(place)
     columns: dict[str, list[object]] = {
         "x": [place(time) for time, _, _ in rows],
-        "goodput": [goodput for _, _, goodput in rows],
+        "value": [value for _, _, value in rows],
         "case": [case for _, case, _ in rows],
     }
     trends = {}
-    for case in cases:
-        mine = [(place(time), goodput) for time, name, goodput in rows if name == case]
+    for case in facts["cases"]:
+        mine = [(place(time), value) for time, name, value in rows if name == case]
         trends[case] = _trend(mine, span)
-    return Panel(columns, {"kind": kind, "trends": trends, "span": span, "cases": list(cases)})
+    return Panel(columns, {**facts, "kind": kind, "trends": trends, "span": span})
 
 
 def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
@@ -109,18 +114,18 @@ def draw(ax: Axes, panel: Panel) -> None:
         rows = [row for row, name in enumerate(columns["case"]) if name == case]
         if not rows:
             continue
-        ax.plot([columns["x"][row] / scale for row in rows], [columns["goodput"][row] / MBPS for row in rows],
+        ax.plot([columns["x"][row] / scale for row in rows], [columns["value"][row] / facts["size"] for row in rows],
                 style.mark, color=style.colour, markersize=2, alpha=0.35, linestyle="none",
                 label=None if facts["trends"][case] else case)  # fmt: skip
         if facts["trends"][case]:
-            ax.plot([x / scale for x, _ in facts["trends"][case]], [y / MBPS for _, y in facts["trends"][case]],
-                    color=style.colour, linestyle=style.dash, marker=style.mark, markersize=3.5, linewidth=1.5,
-                    label=case)  # fmt: skip
+            trend = [(x / scale, y / facts["size"]) for x, y in facts["trends"][case]]
+            ax.plot([x for x, _ in trend], [y for _, y in trend], color=style.colour, linestyle=style.dash,
+                    marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip
     low, high = (edge / scale for edge in facts["span"])
     margin = 0.03 * (high - low)
     if by_date:
         theme.dates(ax)
-        ax.set(xlabel="date (UTC)", ylabel="goodput [Mbit/s]", xlim=(low - margin, high + margin))
+        ax.set(xlabel="date (UTC)", ylabel=facts["label"], xlim=(low - margin, high + margin))
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
     else:
         ax.set_xticks(range(0, 25, 4))

@@ -1,4 +1,4 @@
-"""Heatmap of one test case (Fig. 4 of arXiv 2202.08228): servers by clients, circles as large as the goodput."""
+"""Heatmap of one test case (Fig. 4 of arXiv 2202.08228): servers by clients, circles as large as the number."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from interop.model import ResultSet, TestCase
 from interop.pictures import Campaign, Wish
 from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
-from interop.units import MBPS
 from plots import theme
 from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+from plots.quantity import Quantity, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,13 +21,14 @@ def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per test case; areas are scaled over all test cases of the campaign unless the wish is otherwise."""
     drawings = []
     for campaign, case in each_case(wish):
-        many = samples(campaign.results, case.name, GOODPUT)
+        many = samples(campaign.results, case.name, quantity(wish, GOODPUT).name)
         if any(sample.fate in ABOUT_THE_PAIR for sample in many):
             drawings.append(_drawing(wish, campaign, case, many))
     return found(drawings, "no pair has a result.")
 
 
 def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Sample]) -> Drawing:
+    number = quantity(wish, GOODPUT)
     telling = [sample for sample in many if sample.fate in ABOUT_THE_PAIR]
     servers = list(dict.fromkeys(sample.server for sample in many if sample.server in {s.server for s in telling}))
     clients = list(dict.fromkeys(sample.client for sample in many if sample.client in {s.client for s in telling}))
@@ -37,17 +38,18 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Samp
     columns: dict[str, list[object]] = {
         "server": [servers.index(sample.server) for sample in shown],
         "client": [len(clients) - 1 - clients.index(sample.client) for sample in shown],
-        "goodput": [sample.mean for sample in shown],
+        "value": [sample.mean for sample in shown],
         "diameter": [0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0 for sample in shown],
         "mark": [MARKS.get(sample.fate, "" if sample.mean else "✓") for sample in shown],
         "count": [_count(sample) for sample in shown],
     }
-    facts = {"servers": servers, "clients": clients[::-1], "highest": own, "case": case.abbreviation}
+    facts = {"servers": servers, "clients": clients[::-1], "highest": own, "label": f"mean {number.label}",
+             "size": number.size}  # fmt: skip
     size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
     return Drawing(
-        stem(wish, campaign, case.abbreviation),
-        f"{case.abbreviation}: goodput per pair",
-        _caption(many, shown, largest, own_scale=wish.own_scale),
+        stem(wish, campaign, wish.metric, case.abbreviation),
+        f"{case.abbreviation}: {number.words} per pair",
+        _caption(many, shown, f"{largest / number.size:.3g} {number.unit}", wish, number),
         one(Panel(columns, facts)),
         size,
     )
@@ -55,7 +57,8 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Samp
 
 def _largest(wish: Wish, results: ResultSet) -> float:
     """Highest mean of any pair in any wanted test case."""
-    means = (sample.mean for case in wish.measured(results) for sample in samples(results, case.name, GOODPUT))
+    name = quantity(wish, GOODPUT).name
+    means = (sample.mean for case in wish.measured(results) for sample in samples(results, case.name, name))
     return max((mean for mean in means if mean is not None), default=0.0)
 
 
@@ -65,9 +68,9 @@ def _count(sample: Sample) -> str:
     return f"{sample.succeeded}/{sample.told}" if mixed else ""
 
 
-def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: float, *, own_scale: bool) -> str:
+def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: str, wish: Wish, number: Quantity) -> str:
     values = sum(len(sample.values) for sample in shown)
-    scale = "in this test case" if own_scale else "in any test case"
+    scale = "in this test case" if wish.own_scale else "in any test case"
     names = {role: [getattr(sample, role) for sample in many] for role in ("server", "client")}
     lost = [
         f"{name} as {role}"
@@ -76,8 +79,8 @@ def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: float, *,
         if name not in {getattr(sample, role) for sample in shown}
     ]
     return sentences(
-        f"Mean goodput of the n = {values} repetitions that succeeded, of {len(shown)} pairs; the area of a circle is "
-        f"its share of {largest / MBPS:.1f} Mbit/s, the highest {scale}",
+        f"Mean {number.words} of the n = {values} repetitions that succeeded, of {len(shown)} pairs; the area of a "
+        f"circle is its share of {largest}, the highest {scale}",
         "T timed out, × failed, – unsupported, ! error of ours, · not run; 7/10: of ten repetitions seven succeeded",
         f"Left out, for no result says anything of them: {', '.join(lost)}" if lost else "",
     )
@@ -88,21 +91,21 @@ def draw(ax: Axes, panel: Panel) -> None:
     from matplotlib.collections import EllipseCollection
 
     columns, facts = panel.columns, panel.facts
-    rows = list(zip(columns["server"], columns["client"], columns["diameter"], columns["goodput"], strict=True))
-    circles = [(x, y, diameter, goodput / MBPS) for x, y, diameter, goodput in rows if goodput is not None]
+    rows = list(zip(columns["server"], columns["client"], columns["diameter"], columns["value"], strict=True))
+    circles = [(x, y, diameter, value / facts["size"]) for x, y, diameter, value in rows if value is not None]
     drawn = EllipseCollection(
         [circle[2] for circle in circles], [circle[2] for circle in circles], [0.0] * len(circles),
         units="xy", offsets=[circle[:2] for circle in circles] or [(-9, -9)], offset_transform=ax.transData,
         cmap=theme.SEQUENTIAL, edgecolors=theme.GREY, linewidths=0.3,
     )  # fmt: skip
     drawn.set_array([circle[3] for circle in circles] or [0.0])
-    drawn.set_clim(0, facts["highest"] / MBPS or 1)
+    drawn.set_clim(0, facts["highest"] / facts["size"] or 1)
     ax.add_collection(drawn)
-    for x, y, mark, count, goodput in zip(
-        columns["server"], columns["client"], columns["mark"], columns["count"], columns["goodput"], strict=True
+    for x, y, mark, count, value in zip(
+        columns["server"], columns["client"], columns["mark"], columns["count"], columns["value"], strict=True
     ):
         colour = theme.FAILURE if mark in (MARKS[Fate.TIMEOUT], MARKS[Fate.FAILED]) else theme.GREY
-        if mark and goodput is None:
+        if mark and value is None:
             ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)
         elif mark:
             ax.text(x + 0.47, y - 0.48, f"{mark} {count}", ha="right", va="bottom", color=colour, fontsize=4.5,
@@ -117,7 +120,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     )  # fmt: skip
     ax.tick_params(length=0)
     if circles:
-        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label="mean goodput [Mbit/s]")
+        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label=facts["label"])
 
 
 PLOT = Plot("heatmap", "Goodput per pair", "results", table, draw)

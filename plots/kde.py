@@ -64,7 +64,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     seaborn.violinplot(
         x=columns["case"], y=[mean / PERCENT for mean in columns["mean"]], hue=[role.value for role in columns["role"]],
         order=cases, hue_order=[role.value for role in ROLES], palette=[theme.SERVER, theme.CLIENT], saturation=1,
-        split=True, dodge=True, density_norm="area", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
+        split=True, dodge=True, density_norm="width", inner=None, cut=0, width=0.9, linewidth=0.8, gap=0.04, alpha=0.45,
         legend=False, ax=ax,
     )  # fmt: skip
     for name in sorted(set(columns["name"])):
@@ -74,7 +74,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.plot([cases.index(columns["case"][row]) + shift[columns["role"][row]] for row in rows],
                 [columns["mean"][row] / PERCENT for row in rows], style.mark, color=style.colour, markersize=4.5,
                 markeredgecolor="white", markeredgewidth=0.4, linestyle="none", label=name)  # fmt: skip
-    ax.set(xlabel="test case", ylabel="mean efficiency [%]")
+    ax.set(xlabel="test case", ylabel="mean efficiency [%]", xlim=(-0.6, len(cases) - 0.4))
     ax.set_ylim(bottom=0)
     ax.grid(axis="x", visible=False)
     marks = ax.get_legend_handles_labels()[0]

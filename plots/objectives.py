@@ -82,7 +82,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         words[y, x] = f"{'✓' if met else '×'} {time:.1f}\n{margin:+.1f}" if np.isfinite(time) else "×\nnever"
     seaborn.heatmap(
         margins, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6, "color": theme.BLACK}, linewidths=1.5,
-        cmap=theme.DIVERGING, vmin=-1.5, vmax=1.5, cbar=False, mask=np.isnan(margins),
+        cmap=theme.DIVERGING, vmin=-1.8, vmax=1.8, cbar=False, mask=np.isnan(margins),
         xticklabels=facts["servers"], yticklabels=facts["clients"] if facts["left"] else False,
     )  # fmt: skip
     ax.set_xticklabels(facts["servers"], rotation=60, ha="right", rotation_mode="anchor")

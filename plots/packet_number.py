@@ -12,6 +12,8 @@ from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Picked, draw, drawings
 
+NOTE = "Numbers from the first response, and from the first request, on, which are 0 here: some begin at random ones"
+
 
 def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per pair and test case; packets without a readable number are left out and counted."""
@@ -21,13 +23,13 @@ def table(wish: Wish) -> Sequence[Drawing]:
 def _pick(pair: Pair, alone: bool) -> Picked:
     series = pair.middle.series
     if not alone:
-        return Picked([_curve(series.forward, _since(series.sent), pair.server, pair.name)])
+        return Picked([_curve(series.forward, _since(series.sent), pair.server, pair.name)], NOTE)
     others = [_curve(run.series.forward, _since(run.series.sent), "other") for run in pair.others]
     forward = _curve(series.forward, _since(series.sent), "first", "from the server")
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
     told = f"{lost} packets before them, or without a readable number, are left out" if lost else ""
-    return Picked([*others, forward, back], f"From the first response and the first request on. {told}".rstrip(". "))
+    return Picked([*others, forward, back], f"{NOTE}. {told}".rstrip(". "))
 
 
 def _since(what: StreamData | Requests) -> float:
@@ -38,7 +40,8 @@ def _since(what: StreamData | Requests) -> float:
 
 def _curve(packets: Packets, since: float, role: str, label: str = "") -> Curve:
     shown = (packets.number != UNKNOWN) & (packets.sent >= since)
-    return Curve(packets.sent[shown], packets.number[shown], role, label, points=True)
+    numbers = packets.number[shown]
+    return Curve(packets.sent[shown], numbers - numbers.min(initial=numbers.max(initial=0)), role, label, points=True)
 
 
 PLOT = Plot("packet-number", "Packet number over time", "runs", table, draw)

@@ -90,7 +90,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     if "count" in columns:
         ax.bar([start / PERCENT for start in columns["start"]], columns["count"], width=100 / BINS, align="edge",
                color=theme.SKY, edgecolor="white", linewidth=0.4)  # fmt: skip
-        ax.text(0.97, 0.95, facts["x"], transform=ax.transAxes, ha="right", va="top", color=theme.GREY, fontsize=11)
+        ax.set_title(facts["x"], color=theme.GREY)
         ax.set_ylabel("pairs")
         ax.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     else:

@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 from plots import theme
 from plots.base import Drawing, Plot
 
+_TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\bn) (?==)")
+"""Spaces at which no line ends: between a number and its unit."""
 _METADATA = {
     "svg": {"Date": None, "Creator": "quicsat"},
     "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
@@ -47,8 +49,7 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
 def caption(drawing: Drawing) -> str:
     """Wrapped to the width of the picture."""
     letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * 0.56))
-    with_their_units = re.sub(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)", "\u00a0", drawing.caption)
-    return literal(textwrap.fill(with_their_units, letters))
+    return literal(textwrap.fill(_TOGETHER.sub("\u00a0", drawing.caption), letters))
 
 
 def literal(text: str) -> str:

@@ -11,7 +11,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
 from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, sentences, stem
+from plots.base import Drawing, Panel, Plot, beginning, each_case, found, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +39,7 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     caption = sentences(
         f"n = {n} repetitions that succeeded, in each panel; how many of each stands beside its name. Ordered by the "
         "mean, which is the white mark",
+        "The axes do not begin at 0" if panels[0].facts["begin"] else "",
         f"Left out: {lost}" if (lost := left_out(many)) else "",
     )
     title = f"{case.abbreviation}: efficiency per server and per client"
@@ -57,7 +58,8 @@ def _panel(many: Sequence[Sample], role: str) -> Panel | None:
         "mean": [mean for mean, _, _ in known],
         "values": [values for _, _, values in known],
     }
-    return Panel(columns, {"role": role, "limit": 1.05 * max(max(values) for _, _, values in known)})
+    everything = [value for _, _, values in known for value in values]
+    return Panel(columns, {"role": role, "begin": beginning(everything), "limit": 1.02 * max(everything)})
 
 
 def draw(ax: Axes, panel: Panel) -> None:
@@ -83,7 +85,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set_yticks(range(count), [f"{name}  {len(values)}" for name, values in
                                  zip(columns["name"], columns["values"], strict=True)])  # fmt: skip
     ax.set(xlabel="efficiency [%]", ylabel=panel.facts["role"], ylim=(-0.3, count - 0.8 + OVERLAP))
-    ax.set_xlim(0, min(100.0, panel.facts["limit"] / PERCENT))
+    ax.set_xlim(panel.facts["begin"] / PERCENT, min(100.0, panel.facts["limit"] / PERCENT))
     ax.grid(axis="y", visible=False)
 
 

@@ -11,7 +11,7 @@ from interop.repetitions import Pair, pairs
 from interop.traces.series import Samples
 from interop.units import KIB, MS
 from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
-from plots.runs import Curve, draw, overlay, panel, told, told_of_all
+from plots.runs import Curve, draw, overlaid, overlay, panel, told, told_of_all
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -21,7 +21,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     if wish.overlaid:
         title, caption = "Round-trip time and bytes in flight", sentences(told_of_all(found))
-        return [_drawing("overlaid", title, caption, *_overlaid(found))]
+        return [_drawing(overlaid(found), title, caption, *_overlaid(found))]
     return [
         _drawing(
             stem(wish, pair.campaign, pair.folder),
@@ -36,7 +36,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 
 def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below: Sequence[Curve]) -> Drawing:
-    several = name == "overlaid"
+    several = name.startswith("overlaid")
     panels = (
         (panel(above, ylabel="RTT [ms]", from_zero=False),),
         (panel(below, ylabel="window, in flight [KiB]", legend=not several),),

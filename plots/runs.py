@@ -31,7 +31,7 @@ class Curve:
     y: Floats | Integers
     """In the unit of the axis."""
     role: str
-    """Of ``ROLES``, or the name of an implementation."""
+    """Of ``ROLES``, or the name of an implementation; empty: its place among the curves."""
     label: str = ""
     points: bool = False
     """Points instead of a line."""
@@ -74,7 +74,7 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
         many = [pick(pair, False) for pair in found]
         rows = overlay(found, [each.curves for each in many])
         caption = sentences(told_of_all(found), *dict.fromkeys(each.note for each in many))
-        return [Drawing("overlaid", title, caption, one(panel(rows, ylabel=ylabel, **facts)), (6.6, 4.0))]
+        return [Drawing(overlaid(found), title, caption, one(panel(rows, ylabel=ylabel, **facts)), (6.6, 4.0))]
     made = []
     for pair in found:
         picked = pick(pair, True)
@@ -86,29 +86,50 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
 
 
 def overlay(found: Sequence[Pair], curves: Sequence[Sequence[Curve]]) -> list[Curve]:
-    """The curves of several pairs in the colours of the servers, or of the clients if only these tell pairs apart.
+    """The curves of several pairs in the colours of the servers, or of the clients or test cases if these differ.
 
     What is the same for all of them, by its label, is there once.
     """
-    role = _apart(found)
+    apart = _apart(found)
     rows, shared = list[Curve](), dict[str, Curve]()
     for pair, own in zip(found, curves, strict=True):
-        rows += [replace(each, role=getattr(pair, role), label=pair.name) for each in own if each.role not in ROLES]
+        rows += [
+            replace(each, role=getattr(pair, apart) if apart in ("server", "client") else "", label=pair.name)
+            for each in own
+            if each.role not in ROLES
+        ]
         shared.update({each.label: each for each in own if each.role in ROLES})
     return [*rows, *shared.values()]
 
 
+def overlaid(found: Sequence[Pair]) -> str:
+    """For the name of a file: what all pairs have in common."""
+    cases, pairs_there = ({each(pair) for pair in found} for each in (_case, _pair))
+    return "-".join(["overlaid", *(cases if len(cases) == 1 else ()), *(pairs_there if len(pairs_there) == 1 else ())])
+
+
+def _case(pair: Pair) -> str:
+    return pair.case.abbreviation
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair.server}_{pair.client}".replace(":", "+")
+
+
 def _apart(found: Sequence[Pair]) -> str:
     servers, clients = ({getattr(pair, role) for pair in found} for role in ("server", "client"))
+    if len(servers) == len(clients) == 1 < len(found):
+        return "test case"
     return "client" if len(servers) < len(found) == len(clients) else "server"
 
 
 def told_of_all(found: Sequence[Pair]) -> str:
     """n and what the names mean, of several pairs in one figure."""
     counts = {len(pair.runs) for pair in found}
-    n = f"{min(counts)} each" if len(counts) == 1 else ", ".join(f"{len(pair.runs)} in {pair.name}" for pair in found)
-    chosen = "" if counts == {1} else "; the one with the median time to completion is shown"
-    return f"n = {n}, repetitions{chosen}. Server, client, test case; colours are those of the {_apart(found)}s"
+    n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    chosen = "" if counts == {1} else ", of which the one with the median time to completion is shown"
+    words = f"n = {n} repetitions of each{chosen}"
+    return f"{words}. Server, client, test case; colours are those of the {_apart(found)}s"
 
 
 def told(pair: Pair) -> str:
@@ -148,7 +169,8 @@ def draw(ax: Axes, shown: Panel) -> None:
             colour, dash, mark, size = ROLES[role]
         else:
             style = theme.of_position(overlaid.index(label))
-            colour, dash, mark, size = theme.of_implementation(role).colour, style.dash, style.mark, 2.0
+            colour = theme.of_implementation(role).colour if role else style.colour
+            dash, mark, size = style.dash, style.mark, 2.0
         known = label or None
         named += bool(known)
         if points:

@@ -1,4 +1,4 @@
-"""Swarm: a point for the mean goodput of every pair, per test case, in the colour and mark of its server."""
+"""Swarm: a point for the mean of every pair, of goodput or another number, per test case, as its server looks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from interop.pictures import Campaign, Wish
 from interop.statistics.samples import GOODPUT, samples, without_number
-from interop.units import MBPS
 from plots import theme
 from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
+from plots.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,32 +21,39 @@ HALF = 0.42
 def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per campaign."""
     drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no pair has a goodput.")
+    return found(drawings, "no pair has such a number.")
 
 
 def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
-    columns: dict[str, list[object]] = {"x": [], "goodput": [], "server": []}
-    cases, rates, lost = list[str](), list[float](), list[str]()
+    shown = quantity(wish, GOODPUT)
+    columns: dict[str, list[object]] = {"x": [], "value": [], "server": []}
+    cases, rates, lost = list[str](), list[float | None](), list[str]()
     for case in wish.measured(campaign.results):
-        many = samples(campaign.results, case.name, GOODPUT)
+        many = samples(campaign.results, case.name, shown.name)
         pairs = sorted((sample.mean, sample.server) for sample in many if sample.mean is not None)
         lost += [f"Left out in {case.abbreviation}: {told}"] if (told := without_number(many)) else []
         if pairs:
             columns["x"] += [len(cases) + shift for shift in spread([mean for mean, _ in pairs])]
-            columns["goodput"] += [mean for mean, _ in pairs]
+            columns["value"] += [mean for mean, _ in pairs]
             columns["server"] += [server for _, server in pairs]
             cases.append(f"{case.abbreviation}\nn = {len(pairs)}")
-            rates.append(case.link.forward_rate)
+            rates.append(case.link.forward_rate if shown.name == GOODPUT else None)
     if not cases:
         return None
     caption = sentences(
-        f"n = {len(columns['x'])} pairs in all test cases, mean of the repetitions that succeeded; dashed: link",
+        f"n = {len(columns['x'])} pairs in all test cases, mean of the repetitions that succeeded"
+        f"{'; dashed: link' if any(rates) else ''}",
         *lost,
     )
-    facts = {"cases": cases, "rates": rates}
+    facts = {"cases": cases, "rates": rates, "label": f"mean {shown.label}", "size": shown.size}
     size = (max(WIDTH, 1.5 * len(cases) + 1.5), 4.2)
-    title = "Mean goodput of every pair"
-    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns, facts)), size)
+    return Drawing(
+        stem(wish, campaign, wish.metric),
+        f"Mean {shown.words} of every pair",
+        caption,
+        one(Panel(columns, facts)),
+        size,
+    )
 
 
 def spread(values: Sequence[float], step: float = 0.05) -> list[float]:
@@ -69,18 +76,19 @@ def spread(values: Sequence[float], step: float = 0.05) -> list[float]:
 def draw(ax: Axes, panel: Panel) -> None:
     """Points, the legend of servers at the right, the links' rates."""
     columns, facts = panel.columns, panel.facts
+    size = facts["size"]
     for server in sorted(set(columns["server"])):
         rows = [number for number, name in enumerate(columns["server"]) if name == server]
         style = theme.of_implementation(server)
         ax.scatter(
-            [columns["x"][row] for row in rows], [columns["goodput"][row] / MBPS for row in rows],
+            [columns["x"][row] for row in rows], [columns["value"][row] / size for row in rows],
             s=16, c=style.colour, marker=style.mark, label=server, linewidths=0.3, edgecolors="white",
         )  # fmt: skip
     for place, rate in enumerate(facts["rates"]):
         if rate:
-            ax.hlines(rate / MBPS, place - HALF, place + HALF, color=theme.VERMILION, linestyle="--")
+            ax.hlines(rate / size, place - HALF, place + HALF, color=theme.VERMILION, linestyle="--")
     ax.set_xticks(range(len(facts["cases"])), facts["cases"])
-    ax.set(xlabel="test case", ylabel="mean goodput [Mbit/s]", xlim=(-0.5, len(facts["cases"]) - 0.5))
+    ax.set(xlabel="test case", ylabel=facts["label"], xlim=(-0.5, len(facts["cases"]) - 0.5))
     ax.set_ylim(bottom=0)
     ax.grid(axis="x", visible=False)
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -1,8 +1,7 @@
 """Colours, marks and settings of all figures: safe for the colour-blind, and never colour alone.
 
-Colours are those of Okabe and Ito (2008) without yellow, which vanishes on white paper; where they are used up, darker
-and lighter shades of them follow. An implementation has the same colour and mark in every figure, whichever others are
-there.
+Colours are those of Okabe and Ito (2008) without yellow, which vanishes on white paper. An implementation has the same
+colour and mark in every figure, whichever others are there.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000",
 )  # fmt: skip
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK)
-SHADES = ((0.0, 1.0), (0.0, 0.55), (0.45, 0.55), (0.2, 0.4))
-"""What is added to a colour, and what is left of it, each time that all have been used."""
+MORE_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#8C510A", "#999933", "#888888")
+"""For implementations, when those have been used up: mostly of Tol's muted scheme (2021)."""
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 GREY = "#767676"
@@ -92,8 +91,13 @@ def of_implementation(name: str) -> Style:
     """The same for a name everywhere; a variant has the colour of its implementation and a mark and dash of its own."""
     base, _, variant = name.partition(":")
     number = ORDER.index(base) if base in ORDER else len(ORDER) + _hash(base)
-    turn = number + (1 + _hash(variant) if variant else 0)
-    return Style(_shade(number), MARKS[turn % len(MARKS)], DASHES[turn % len(DASHES)])
+    colours = COLOURS + MORE_COLOURS
+    turns = [1 + _hash(variant) % (len(kinds) - 1) if variant else 0 for kinds in (MARKS, DASHES)]
+    return Style(
+        colours[number % len(colours)],
+        MARKS[(number + turns[0]) % len(MARKS)],
+        DASHES[(number + turns[1]) % len(DASHES)],
+    )
 
 
 def of_position(number: int) -> Style:
@@ -104,16 +108,6 @@ def of_position(number: int) -> Style:
 def of_family(name: str) -> tuple[str, str]:
     """Colour and mark of a congestion control."""
     return FAMILY_STYLES[name]
-
-
-def _shade(number: int) -> str:
-    """A colour for each number below 28, then from the start."""
-    added, left = SHADES[number // len(COLOURS) % len(SHADES)]
-    colour = COLOURS[number % len(COLOURS)]
-    if colour == BLACK and number >= len(COLOURS):  # which has no darker shade
-        added, left = added + 0.4, 0.0
-    red, green, blue = (added + left * part for part in to_rgb(colour))
-    return to_hex((red, green, blue))
 
 
 def _hash(text: str) -> int:
@@ -131,7 +125,7 @@ def _helix() -> LinearSegmentedColormap:
 
 
 SEQUENTIAL = _helix()
-DIVERGING = LinearSegmentedColormap.from_list("worse-better", (VERMILION, "#F7E9DF", "#FFFFFF", "#E1ECF4", BLUE))
+DIVERGING = LinearSegmentedColormap.from_list("worse-better", (VERMILION, "#FFFFFF", BLUE))
 """From what is worse through nothing to what is better."""
 
 

@@ -10,7 +10,7 @@ from interop.pictures import Campaign, Wish
 from interop.statistics.samples import GOODPUT, left_out, samples
 from interop.units import MBPS
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, each_case, found, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, beginning, each_case, found, one, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,14 +43,16 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
                 columns["role"].append(role)
                 columns["values"].append(values)
     n = sum(len(sample.values) for sample in many)
+    begin = beginning([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
         f"n = {n} repetitions that succeeded, each at its server and at its client. The width tells how many; lines "
         f"are quartiles; fewer than {FEWEST} repetitions are points",
         f"Without any: {', '.join(silent)}" if silent else "",
+        "The axis does not begin at 0" if begin else "",
         f"Left out: {lost}" if (lost := left_out(many)) else "",
     )
-    facts = {"names": names, "rate": case.link.forward_rate}
+    facts = {"names": names, "rate": case.link.forward_rate, "begin": begin}
     size = (max(WIDTH, 1.2 + 0.55 * len(names)), 3.8)
     title = f"{case.abbreviation}: goodput per implementation"
     return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), size)
@@ -70,7 +72,7 @@ def draw(ax: Axes, panel: Panel) -> None:
                 "<" if left else ">", color=theme.SERVER if left else theme.CLIENT, markersize=3)  # fmt: skip
     ax.set_xticks(range(len(names)), names, rotation=35, ha="right", rotation_mode="anchor")
     ax.set(xlabel="", ylabel="goodput [Mbit/s]", xlim=(-0.6, len(names) - 0.4))
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=facts["begin"] / MBPS)
     ax.grid(axis="x", visible=False)
     if facts["rate"]:
         scale = 100 * MBPS / facts["rate"]

@@ -1,7 +1,7 @@
 """Draw docs/gallery/ and docs/gallery.md from campaigns: `make gallery RESULTS="results/a results/b"`.
 
-Every figure and table that the given results allow, one of each kind; a figure over runs for the pair with the most
-goodput in each test case that has series. Also: `scripts/gallery.py --output DIR RESULTS…`.
+Every figure and table that the first campaign allows; others over more links are parts of it, one with functional tests
+adds their matrix, any other one figures over campaigns. Also: `scripts/gallery.py --output DIR RESULTS…`.
 """
 
 # ruff: noqa: E402, T201 - a script
@@ -12,22 +12,44 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop import reports
+from interop import reports, run_reports
 from interop.foreign import open_results
 from interop.inventory import load_implementations
+from interop.model import TestCase
 from interop.pictures import Campaign, Gallery, Wish
-from interop.sheets import render
-from interop.statistics.samples import GOODPUT, samples
+from interop.sheets import Sheet, render
+from interop.statistics.samples import GOODPUT, samples, value_of
 from interop.traces.series import FILE_NAME
 from plots.catalogue import draw, plots
 
-OVERLAID = ("offset", "data-size", "data-rate", "rtt")
-MOST_OVERLAID = 4
+OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
+MOST_OVERLAID = 5
+PAPERS = (
+    ("arXiv 2202.08228", "Fig. 2", "topology"), ("arXiv 2202.08228", "Fig. 3", "cdf"),
+    ("arXiv 2202.08228", "Fig. 4", "heatmap"), ("arXiv 2202.08228", "Fig. 5", "violin"),
+    ("arXiv 2202.08228", "Fig. 6", "relation"), ("arXiv 2202.08228", "Figs. 7 to 11", "offset"),
+    ("SATCOM", "Fig. 2", "percentiles"), ("SATCOM", "Figs. 3, 7, 9, 10", "data-size"),
+    ("SATCOM", "Figs. 6, 8, 11", "data-rate"), ("SATCOM", "Table 2", "loss"), ("SATCOM", "objectives", "objectives"),
+    ("quicly over satellite", "packet numbers", "packet-number"), ("quicly over satellite", "RTT and window", "rtt"),
+)  # fmt: skip
+"""Where the figures of others have their counterparts."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what was drawn below it."""
+
+    heading: str
+    gallery: Gallery
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the gallery of the documentation.")
     parser.add_argument("results", type=Path, nargs="+", help="campaign directories, or result files of QIR and QIR-SE")
     parser.add_argument("--output", type=Path, default=ROOT / "docs", help="where gallery.md and gallery/ are made")
-    parser.add_argument("--format", choices=("svg", "png"), default="svg")
+    parser.add_argument("--format", choices=("svg", "png"), default="png")
     options = parser.parse_args(arguments)
     known = load_implementations(ROOT / "implementations.json")
     campaigns = [
@@ -44,84 +66,201 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     target = options.output / "gallery"
     shutil.rmtree(target, ignore_errors=True)
-    galleries = list(pictures(campaigns, target, options.format))
-    (options.output / "gallery.md").write_text(page(campaigns, galleries), encoding="utf-8")
-    files = [file for _, gallery in galleries for file in gallery.files]
+    with TemporaryDirectory() as place:
+        campaigns = joined(campaigns, Path(place))
+        sections = list(pictures(campaigns, target, options.format))
+        (options.output / "gallery.md").write_text(page(campaigns, sections), encoding="utf-8")
+    files = [file for section in sections for file in section.gallery.files]
+    for file in files:
+        lighten(file)
     size = sum(file.stat().st_size for file in files)
     print(f"{len(files)} figures, {size / 1024:.0f} KiB, in {target}")
-    for _, gallery in galleries:
-        for skipped in gallery.skipped:
+    for section in sections:
+        for skipped in section.gallery.skipped:
             print(f"not drawn: {skipped}")
     return 0
 
 
-def pictures(campaigns: Sequence[Campaign], target: Path, form: str) -> Iterator[tuple[str, Gallery]]:
-    """Headings and what was drawn below them."""
-    main_one = campaigns[0]
-    of = {kind: tuple(name for name, plot in plots().items() if plot.of == kind) for kind in ("results", "campaigns")}
-    yield "Over results", draw(Wish((main_one,), target, of["results"], (form,)))
-    if len(campaigns) > 1:
-        yield "Over campaigns", draw(Wish(tuple(campaigns), target, of["campaigns"], (form,)))
+def lighten(file: Path) -> None:
+    """Let a PNG have no more than 256 colours: a third of its size."""
+    if file.suffix == ".png":
+        with Image.open(file) as picture:
+            few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(file, optimize=True)
+
+
+def joined(campaigns: Sequence[Campaign], place: Path) -> list[Campaign]:
+    """Campaigns of the same implementations over other links become one; ``place`` gets links to their runs."""
+    found = list[Campaign]()
+    for campaign in campaigns:
+        fitting = next((number for number, each in enumerate(found) if _are_parts(each, campaign)), None)
+        if fitting is None:
+            found.append(campaign)
+        else:
+            found[fitting] = _join(found[fitting], campaign, place / str(len(list(place.iterdir()))))
+    return found
+
+
+def _are_parts(one: Campaign, other: Campaign) -> bool:
+    manifests = one.results.manifest, other.results.manifest
+    pairs = [(sorted(each.servers), sorted(each.clients)) for each in manifests]
+    cases = [{case.name for case in each.test_cases} for each in manifests]
+    return pairs[0] == pairs[1] and not cases[0] & cases[1] and not (functional(one) or functional(other))
+
+
+def _join(one: Campaign, other: Campaign, place: Path) -> Campaign:
+    for part in (one, other):
+        for case in part.results.manifest.test_cases:
+            for directory in part.directory.glob(f"*/{case.name}") if part.directory else ():
+                link = place / directory.parent.name / case.name
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(directory.resolve(), target_is_directory=True)
+    first, second = one.results.manifest, other.results.manifest
+    manifest = replace(
+        first,
+        started=min(first.started, second.started),
+        test_cases=(*first.test_cases, *second.test_cases),
+        planned_runs=first.planned_runs + second.planned_runs,
+    )
+    results = replace(one.results, manifest=manifest, results=(*one.results.results, *other.results.results))
+    return Campaign(one.label, results, place)
+
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def pictures(campaigns: Sequence[Campaign], target: Path, form: str) -> Iterator[Section]:
+    """All sections, in the order of the page."""
+    main_one, others = campaigns[0], [each for each in campaigns[1:] if not functional(each)]
+    of = {kind: tuple(name for name, plot in plots().items() if plot.of == kind) for kind in ("results", "runs")}
+    forms = (form,)
+    over_results = tuple(name for name in of["results"] if name != "outcomes")
+    yield Section("Over results", draw(Wish((main_one,), target, over_results, forms)))
+    for tested in filter(functional, campaigns):
+        yield Section("Functional tests", draw(Wish((tested,), target, ("outcomes",), forms)))
+    yield Section("Over time", draw(Wish((main_one, *others), target, ("dates",), forms)))
+    if others:
+        yield Section("Over campaigns", draw(Wish((others[0], main_one), target, ("comparison", "history"), forms)))
     else:
-        yield "Over time", draw(Wish((main_one,), target, ("dates",), (form,)))
-        names = [case.abbreviation for case in main_one.results.manifest.test_cases if not case.functional]
-        if len(names) > 1:
-            chosen = tuple(names[-2:])
-            yield "Compared", draw(Wish((main_one,), target, ("comparison",), (form,), chosen))
-    runs = tuple(name for name, plot in plots().items() if plot.of == "runs" and name != "objectives")
-    shown = list(best_pairs(main_one))
-    for case, ranked in shown:
-        wish = Wish((main_one,), target, runs, (form,), (case,), tuple(ranked[:1]))
-        yield f"Over runs: {case}", draw(wish)
+        hardest = tuple(case.abbreviation for case in Wish((), target).measured(main_one.results))[-2:]
+        yield Section("Compared", draw(Wish((main_one,), target, ("comparison",), forms, hardest)))
+    yield from over_runs(main_one, target, form, tuple(name for name in of["runs"] if name != "objectives"))
+
+
+def functional(campaign: Campaign) -> bool:
+    """Whether it has nothing but functional tests."""
+    return all(case.functional for case in campaign.results.manifest.test_cases)
+
+
+def over_runs(campaign: Campaign, target: Path, form: str, names: tuple[str, ...]) -> Iterator[Section]:
+    """Per test case all figures of the fastest pair, and where the offsets of the slowest and the most wasteful lie;
+
+    the fastest pair of each server overlaid, and the pair with the most goodput over all links.
+    """
+    ranked = {case: pairs_with_series(campaign, case) for case in Wish((), target).measured(campaign.results)}
+    shown = {case: pairs for case, pairs in ranked.items() if pairs}
+    for case, pairs in shown.items():
+        title = f"Over runs: {case.abbreviation}"
+        here = (case.abbreviation,)
+        yield Section(f"{title}, the fastest pair", draw(Wish((campaign,), target, names, (form,), here, (pairs[0],))))
+        rest = tuple(
+            dict.fromkeys(pair for pair in (pairs[-1], most_wasteful(campaign, case, pairs)) if pair != pairs[0])
+        )
+        if rest:
+            others = draw(Wish((campaign,), target, ("offset",), (form,), here, rest))
+            yield Section(f"{title}, the slowest pair and the one that sends the most in vain", others)
+        servers = {pair[0]: pair for pair in reversed(pairs)}
+        best = tuple(pair for pair in pairs if pair in servers.values())[:MOST_OVERLAID]
+        if len(best) > 1:
+            overlay = Wish((campaign,), target, OVERLAID, (form,), here, best, overlaid=True)
+            yield Section(f"{title}, servers overlaid", draw(overlay))
+    if len(shown) > 1:
+        pair = list(shown.values())[-1][0]
+        overlay = Wish((campaign,), target, OVERLAID[:3], (form,), pairs=(pair,), overlaid=True)
+        yield Section("Over runs: links overlaid", draw(overlay))
     if shown:
-        case, ranked = shown[-1]
-        overlay = Wish((main_one,), target, OVERLAID, (form,), (case,), tuple(ranked[:MOST_OVERLAID]), overlaid=True)
-        yield f"Several pairs overlaid: {case}", draw(overlay)
-        yield "Objectives", draw(Wish((main_one,), target, ("objectives",), (form,)))
+        yield Section("Objectives", draw(Wish((campaign,), target, ("objectives",), (form,))))
 
 
-def best_pairs(campaign: Campaign) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Per test case (its abbreviation) the pairs with series, those with the most goodput first."""
+def pairs_with_series(campaign: Campaign, case: TestCase) -> list[tuple[str, str]]:
+    """Pairs (server, client) with series in a test case, those with the most goodput first."""
     if campaign.directory is None:
-        return
-    for case in campaign.results.manifest.test_cases:
-        ranked = sorted(
-            ((sample.mean, sample.server, sample.client) for sample in samples(campaign.results, case.name, GOODPUT)
-             if sample.mean is not None), reverse=True,
-        )  # fmt: skip
-        folders = [(server, client, f"{server}_{client}".replace(":", "+")) for _, server, client in ranked]
-        there = [(server, client) for server, client, folder in folders
-                 if any((campaign.directory / folder / case.name).glob(f"*/{FILE_NAME}"))]  # fmt: skip
-        if there:
-            yield case.abbreviation, there
+        return []
+    known = [sample for sample in samples(campaign.results, case.name, GOODPUT) if sample.mean is not None]
+    ranked = sorted(known, key=lambda sample: (-(sample.mean or 0.0), sample.server, sample.client))
+    folders = {sample: f"{sample.server}_{sample.client}".replace(":", "+") for sample in ranked}
+    return [
+        (sample.server, sample.client)
+        for sample in ranked
+        if any((campaign.directory / folders[sample] / case.name).glob(f"*/{FILE_NAME}"))
+    ]
 
 
-def page(campaigns: Sequence[Campaign], galleries: Sequence[tuple[str, Gallery]]) -> str:
-    """Markdown: what was measured, the tables, and each figure with its caption."""
+def most_wasteful(campaign: Campaign, case: TestCase, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The pair of which a run has sent the most per useful byte."""
+    sent = {
+        (result.server, result.client): value_of(result, "sent_per_useful_byte") or 0.0
+        for result in campaign.results.results
+        if result.test_case == case.name
+    }
+    return max(pairs, key=lambda pair: sent.get(pair, 0.0))
+
+
+# ---- the page -------------------------------------------------------------------------------
+
+
+def page(campaigns: Sequence[Campaign], sections: Sequence[Section]) -> str:
+    """Markdown: what was measured, where the papers' figures are, the tables, and each figure with its caption."""
     manifest = campaigns[0].results.manifest
-    cases = [case for case in manifest.test_cases if not case.functional]
+    cases = Wish((), Path()).measured(campaigns[0].results)
     made = (
         f"Made by `make gallery` from a campaign of {manifest.started[:10]}: {len(manifest.servers)} servers, "
-        f"{len(manifest.clients)} clients, {', '.join(case.name for case in cases)}."
+        f"{len(manifest.clients)} clients, {', '.join(case.name for case in cases)}, "
+        f"{max(case.repetitions for case in cases)} repetitions. Figures and tables of any other: "
+        "`./run.py plot DIR` and `./run.py tables DIR`."
     )
     lines = [
         "# Gallery",
         "",
-        f"{made} Figures and tables of any other: `./run.py plot DIR` and `./run.py tables DIR`.",
+        made,
+        "",
+        *counterparts(sections),
+        "## Tables",
         "",
     ]
-    for make in (reports.summary, reports.implementations, reports.variance):
-        lines += [render(make(campaigns[0].results, cases), "markdown"), ""]
-    used = [each for each in manifest.implementations if each.name in {*manifest.servers, *manifest.clients}]
-    lines += [render(reports.congestion(used), "markdown"), ""]
-    if len(campaigns) > 1:
-        lines += [render(reports.history([each.results for each in campaigns], cases), "markdown"), ""]
-    for heading, gallery in galleries:
-        if gallery.files:
-            lines += [f"## {heading}", ""]
-        for file, (_, title, caption) in zip(gallery.files, gallery.captions, strict=True):
+    for sheet in sheets(campaigns[0], cases):
+        lines += [render(sheet, "markdown"), ""]
+    for section in sections:
+        if section.gallery.files:
+            lines += [f"## {section.heading}", ""]
+        for file, (_, title, caption) in zip(section.gallery.files, section.gallery.captions, strict=True):
             lines += [f"### {title}", "", f"![{title}](gallery/{file.name})", "", caption, ""]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def counterparts(sections: Sequence[Section]) -> Iterator[str]:
+    """A table of the papers' figures with links to ours."""
+    names = [file.name for section in sections for file in section.gallery.files]
+    yield from ("| figure of | | here |", "|:----------|:--|:-----|")
+    for paper, number, plot in PAPERS:
+        mine = [name for name in names if name.startswith((f"{plot}-", f"{plot}."))]
+        links = ", ".join(f"[{name.partition('.')[0]}](gallery/{name})" for name in mine)
+        yield f"| {paper} | {number} | {links} |"
+    yield ""
+
+
+def sheets(campaign: Campaign, cases: Sequence[TestCase]) -> Iterator[Sheet]:
+    """The tables that are not longer than a page."""
+    results, manifest = campaign.results, campaign.results.manifest
+    yield from (make(results, cases) for make in (run_reports.links, reports.summary, reports.implementations))
+    yield reports.variance(results, cases)
+    used = [each for each in manifest.implementations if each.name in {*manifest.servers, *manifest.clients}]
+    yield reports.congestion(used)
+    if len(cases) > 1:
+        names = [case.abbreviation for case in cases[-2:]]
+        yield run_reports.groups_of_pairs(results, names[0], names[1])[0]
+    yield from (run_reports.groups_of_runs(results, case)[0] for case in cases)
+    yield from (make(results, cases) for make in (run_reports.loss, run_reports.sweep, run_reports.senders))
 
 
 if __name__ == "__main__":

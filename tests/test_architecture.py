@@ -85,6 +85,7 @@ PLOTTED = {
     "statistics.significance",
     "statistics.comparison",
     "statistics.history",
+    "analysis.metrics",
     "statistics.clusters",
     "statistics.objectives",
     "pictures",

@@ -71,6 +71,16 @@ def test_runs_tell_start_steady_rate_and_burst() -> None:
     )
 
 
+def test_servers_have_medians() -> None:
+    found = [
+        told(run_result(1e6, repetition=number), initial_window=12_000.4, longest_burst=burst, rtt_95=0.61)
+        for number, burst in enumerate((10, 40, 12), start=1)
+    ]
+    assert run_reports.senders(result_set(found), [SAT]).rows == (
+        ("SAT", "picoquic", 12_000, None, 12, None, None, 0.61, 3),
+    )
+
+
 def test_the_least_steady_pair_comes_first() -> None:
     found = [
         told(run_result(1e6, server=server, repetition=number), completion_time=time)

@@ -16,13 +16,13 @@ RESULTS = result_set([*runs(4e6, 2e6, None), *runs(1e6, test_case="satloss")], t
 def test_failed_count_as_nothing() -> None:
     shown = panel(PLOT, wish(RESULTS))
     assert shown.columns == {
-        "case": ["SAT", "SATL"], "efficiency": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
+        "case": ["SAT", "SATL"], "value": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
     }  # fmt: skip
-    assert "the 1 that failed or timed out count as 0" in PLOT.table(wish(RESULTS))[0].caption
+    assert "the one that failed or timed out counts as 0" in PLOT.table(wish(RESULTS))[0].caption
 
 
 def test_failed_are_left_out() -> None:
-    assert panel(PLOT, wish(RESULTS, without_failed=True)).columns["efficiency"] == [[0.1, 0.2], [0.05]]
+    assert panel(PLOT, wish(RESULTS, without_failed=True)).columns["value"] == [[0.1, 0.2], [0.05]]
 
 
 def test_lines_end_at_one() -> None:

@@ -131,7 +131,7 @@ def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
 
 def test_plots_are_found_by_their_modules() -> None:
     files = {path.stem.replace("_", "-") for path in Path(theme.__file__).parent.glob("*.py")}
-    assert set(plots()) == files - {"--init--", "base", "catalogue", "render", "runs", "theme"}
+    assert set(plots()) == files - {"--init--", "base", "catalogue", "quantity", "render", "runs", "theme"}
 
 
 def test_a_wrong_name_is_told(tmp_path: Path) -> None:
@@ -145,6 +145,8 @@ def test_implementations_look_the_same_everywhere_and_unlike_each_other() -> Non
     assert theme.of_implementation("quic-go") == styles["quic-go"]
     variant = theme.of_implementation("picoquic:bbr")
     assert variant.colour == styles["picoquic"].colour
+    assert variant.mark != styles["picoquic"].mark
+    assert variant.dash != styles["picoquic"].dash
     assert theme.of_implementation("unheard-of") == theme.of_implementation("unheard-of")
 
 

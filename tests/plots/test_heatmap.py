@@ -31,12 +31,18 @@ def test_table() -> None:
     assert shown.columns == {
         "server": [0, 1, 0, 1],
         "client": [1, 1, 0, 0],
-        "goodput": [4e6, 1e6, None, None],
+        "value": [4e6, 1e6, None, None],
         "diameter": [pytest.approx(0.45), pytest.approx(0.225), 0.0, 0.0],
         "mark": ["", "T", "T", "×"],
         "count": ["", "1/2", "", ""],
     }
-    assert shown.facts == {"servers": ["a", "b"], "clients": ["y", "x"], "highest": 4e6, "case": "SAT"}
+    assert shown.facts == {
+        "servers": ["a", "b"],
+        "clients": ["y", "x"],
+        "highest": 4e6,
+        "label": "mean goodput [Mbit/s]",
+        "size": 1e6,
+    }
 
 
 def test_own_scale() -> None:

@@ -167,7 +167,7 @@ def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> Non
     made = campaign(tmp_path, (("quic-go", "aioquic"), ("picoquic:bbr", "aioquic")), repetitions=2)
     plot: Plot = module.PLOT  # type: ignore[attr-defined]
     [drawing] = plot.table(Wish((made,), tmp_path, overlaid=True))
-    assert drawing.stem == "overlaid"
+    assert drawing.stem == "overlaid-SAT"
     shown = drawing.panels[0][0]
     assert shown is not None
     assert shown.columns["role"] == ["quic-go", "picoquic:bbr"]

@@ -10,8 +10,19 @@ from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 from interop.model import Role
 from interop.pictures import Wish
 from interop.statistics.objectives import MB, Objective
-from plots import data_rate, data_size, kde, packet_number, relation, ridgeline, swarm, topology, violin
-from plots.base import NothingToDrawError
+from plots import (
+    comparison,
+    data_rate,
+    data_size,
+    kde,
+    packet_number,
+    relation,
+    ridgeline,
+    swarm,
+    topology,
+    violin,
+)
+from plots.base import NothingToDrawError, beginning
 from plots.runs import overlay
 from tests.campaign_builder import TERRESTRIAL
 from tests.plots.drawn import axes, panel, texts, wish
@@ -64,6 +75,16 @@ def test_ridges_stand_on_their_rows_the_best_at_the_top() -> None:
     boxes = [ridge.get_paths()[0].get_extents() for ridge in ridges]
     assert [round(box.y0, 6) for box in boxes] == [2, 1, 0]
     assert [box.height for box in boxes] == pytest.approx([ridgeline.OVERLAP] * 3)
+
+
+def test_an_axis_begins_near_values_that_are_far_from_0() -> None:
+    assert beginning([1e6, 5e6, 9e6]) == 0
+    assert beginning([18.0, 19.0]) == pytest.approx(18 - 0.3 - 0.19)
+    high = wish(result_set(runs(18e6, 18.5e6, 19e6, 18.2e6, 18.1e6)))
+    ax = axes(violin.PLOT, panel(violin.PLOT, high))
+    assert ax.get_ylim()[0] == pytest.approx(17.51)
+    assert "The axis does not begin at 0." in violin.PLOT.table(high)[0].caption
+    assert "The axes do not begin at 0." in ridgeline.PLOT.table(high)[0].caption
 
 
 def test_equal_values_are_a_line() -> None:
@@ -165,6 +186,7 @@ def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     shown = drawing.panels[0][0]
     assert shown is not None
     assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
+    assert int(shown.columns["y"][-1].min()) == 0
 
 
 @pytest.mark.parametrize(
@@ -186,3 +208,26 @@ def test_pairs_have_the_colour_of_whom_they_differ_in(
     assert shown.columns["role"] == [*roles, "target"]
     assert f"colours are those of the {'clients' if roles[0] == 'neqo' else 'servers'}" in drawing.caption
     assert overlay([], []) == []
+
+
+# ---- what changed ---------------------------------------------------------------------------
+
+
+def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
+    fast, slow = [10e6 + 1e5 * number for number in range(10)], [5e6 + 5e4 * number for number in range(10)]
+    names = ("a", "b", "c", "d")
+    before = [*runs(*fast, server="a"), *runs(*fast, server="b"), *runs(*fast, server="c")]
+    after = [*runs(*slow, server="a"), *runs(*fast, server="b"), *runs(None, None, server="c"), *runs(1e6, server="d")]
+    given = wish(result_set(before, servers=names), result_set(after, servers=names))
+    ranks, tiles = comparison.PLOT.table(given)
+    histogram, by_rank = ranks.panels[0]
+    assert histogram is not None
+    assert by_rank is not None
+    assert histogram.columns["ratio"] == by_rank.columns["ratio"] == [pytest.approx(-0.5), 0.0]
+    bars = axes(comparison.PLOT, histogram).patches
+    assert sorted(bar.get_width() for bar in bars if bar.get_width()) == [1, 1]  # type: ignore[attr-defined]
+    shown = tiles.panels[0][0]
+    assert shown is not None
+    assert texts(axes(comparison.PLOT, shown)) == ["-50*", "0", "×"]
+    assert "n = 2 pairs" in tiles.caption
+    assert "1 changes that are significant" in tiles.caption
