@@ -46,8 +46,9 @@ TIMES_CHANCE, LEAST = 2.0, 0.01
 REDUCTION = 0.9
 """A window that falls below this share of itself has been reduced."""
 KEPT_APART = 0.08
-"""Shares that are kept of windows tell two variants apart if so much lies between those of their runs."""
-SPEAKER = re.compile(r"([A-Za-z]+): ")
+"""Shares that are kept of windows tell two variants apart if so much lies between those of their runs, and not less
+than between two runs of one of them."""
+SPEAKER = re.compile(rb'"message": ?"([A-Za-z]+): ')
 """Part of a stack that says something in its qlog, as picoquic's "Prague: ..."."""
 WIRE, KEPT, WORDS = "wire", "kept", "words"
 """By what two variants are told apart; the last two are the qlog's."""
@@ -64,7 +65,7 @@ class Sent:
     windows: tuple[float, ...]
     """Congestion window after each reduction over that before, from the qlog."""
     words: tuple[str, ...]
-    """What the qlog says of the congestion control in words, or in the stack's own numbers for states."""
+    """What the qlog says of the congestion control in words; numbers of states depend too much on chance."""
 
     @property
     def kept(self) -> float | None:
@@ -126,9 +127,12 @@ def effects(runs: Mapping[str, Sequence[Sent]]) -> list[Effect]:
 def told_by_qlog(own: Sequence[Sent], theirs: Sequence[Sent]) -> str:
     """By what their qlogs tell the runs of two variants apart; empty if by nothing."""
     one, other = ([run.kept for run in runs if run.kept is not None] for runs in (own, theirs))
-    known = len(one) == len(own) and len(other) == len(theirs)
-    if known and max(min(one) - max(other), min(other) - max(one)) >= KEPT_APART:
+    if sorted((len(one), len(other))) == [0, len(own)]:
         return KEPT
+    if len(one) == len(own) and len(other) == len(theirs):
+        chance = max(max(kept) - min(kept) for kept in (one, other))
+        if max(min(one) - max(other), min(other) - max(one)) >= max(KEPT_APART, chance):
+            return KEPT
     for some, others in ((own, theirs), (theirs, own)):
         said_by_all = set(some[0].words).intersection(*(run.words for run in some))
         if said_by_all.difference(*(run.words for run in others)):
@@ -146,11 +150,12 @@ def sent(directory: Path, protocol: int) -> Sent:
     times = times - times[0]
     grid = np.arange(0, times[-1] + STEP, STEP)
     so_far = np.concatenate([[0], np.cumsum(sizes)])[np.searchsorted(times, grid, side="right")]
-    windows, words = _from_qlog(sorted((directory / "server" / "qlog").glob("*")))
+    windows, words = read_qlog(sorted((directory / "server" / "qlog").glob("*")))
     return Sent(float(times[-1]), so_far.astype(float), windows, words)
 
 
-def _from_qlog(paths: Sequence[Path]) -> tuple[tuple[float, ...], tuple[str, ...]]:
+def read_qlog(paths: Sequence[Path]) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """What the largest qlog tells: each window after a reduction over that before, and all words, each once."""
     for path in sorted(paths, key=lambda each: -each.stat().st_size)[:1]:
         try:
             events = qlog.read(path)
@@ -158,7 +163,8 @@ def _from_qlog(paths: Sequence[Path]) -> tuple[tuple[float, ...], tuple[str, ...
             continue
         windows = [value for event in events for key in ("congestion_window", "cwnd")
                    if isinstance(value := event.data.get(key), int | float)]  # fmt: skip
-        return tuple(_reductions(windows)), tuple(dict.fromkeys(_words(events)))
+        words = [*_words(events), *(each.decode() for each in SPEAKER.findall(path.read_bytes()))]
+        return tuple(_reductions(windows)), tuple(word for word in dict.fromkeys(words) if re.search("[a-z]", word))
     return (), ()
 
 
@@ -175,8 +181,6 @@ def _words(events: Sequence[qlog.Event]) -> Iterator[str]:
                 yield event.data[key]
         if event.name.endswith(":congestion_state_updated") and isinstance(event.data.get("new"), str):
             yield event.data["new"]
-        if event.name.endswith(":message") and (found := SPEAKER.match(str(event.data.get("message")))):
-            yield found[1]
 
 
 # ---- the measurement ------------------------------------------------------------------------

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from bench.variants import KEPT, WORDS, Sent, distance, effects
+from bench.variants import KEPT, WORDS, Sent, distance, effects, read_qlog
 
 
 def test_distance_is_the_mean_difference_of_what_was_sent() -> None:
@@ -35,6 +38,9 @@ def test_an_effect_is_what_chance_does_not_explain(other: tuple[float, float], s
         ((0.7, 0.7), ("y", "x"), ""),
         ((0.7, 0.7), ("x y", "y"), WORDS),
         ((0.5, None), ("x", "x"), ""),
+        ((None, None), ("x", "x"), KEPT),
+        ((0.5, 0.4), ("x", "x"), KEPT),
+        ((0.5, 0.2), ("x", "x"), ""),
     ],
 )
 def test_what_is_sent_alike_may_be_told_by_the_qlog(
@@ -45,6 +51,23 @@ def test_what_is_sent_alike_may_be_told_by_the_qlog(
     other = [run(1.0, *each) for each in zip(windows, words, strict=True)]
     for effect in effects({"a:cubic": cubic, "a:other": other}):
         assert set(effect.told_by.values()) == {by}
+
+
+def test_a_qlog_tells_reductions_states_and_who_speaks(tmp_path: Path) -> None:
+    events: list[tuple[str, str, dict[str, object]]] = [
+        ("recovery", "metrics_updated", {"cwnd": 1000}),
+        ("recovery", "metrics_updated", {"cwnd": 950}),
+        ("recovery", "congestion_state_updated", {"old": "0", "new": "2"}),
+        ("recovery", "congestion_state_updated", {"old": "slow_start", "new": "recovery"}),
+        ("recovery", "metrics_updated", {"cwnd": 475}),
+        ("info", "message", {"message": "Prague: 1,2"}),
+        ("info", "message", {"message": "no more tickets: 1"}),
+    ]
+    fields = ["relative_time", "category", "event", "data"]
+    trace = {"event_fields": fields, "events": [[time, *event] for time, event in enumerate(events)]}
+    (tmp_path / "a.qlog").write_text(json.dumps({"traces": [trace]}))
+    assert read_qlog([tmp_path / "a.qlog"]) == ((0.5,), ("recovery", "Prague"))
+    assert read_qlog([]) == ((), ())
 
 
 def run(seconds: float, kept: float | None = None, words: str = "") -> Sent:
