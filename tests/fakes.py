@@ -109,7 +109,9 @@ class Life:
     def _joined(self) -> frozenset[int]:
         """Process ids of the namespaces that a cable joins with the one that it lives in."""
         wanted = self.host_config["network_mode"].removeprefix("container:")
-        holder = next((life for life in self.engine.all_lives if life.id == wanted), None)  # outlived by its namespace
+        holder = next(
+            (life for life in [*self.engine.all_lives] if life.id == wanted), None
+        )  # outlived by its namespace
         cables = self.engine.cables
         return next((pids for pids in cables if holder is not None and holder.pid in pids), frozenset())
 
@@ -273,7 +275,7 @@ class FakeEngine:
 
     def all(self, role: str) -> list[Life]:
         """Containers of the endpoints in ``role`` that are there."""
-        return [life for life in self.lives.values() if life.environment.get("ROLE") == role]
+        return [life for life in [*self.lives.values()] if life.environment.get("ROLE") == role]
 
     def endpoint(self, role: str) -> Life:
         """The one endpoint in ``role``."""
@@ -294,7 +296,7 @@ class FakeEngine:
             raise DockerException("Connection refused")
         if verb in self.refused:
             raise APIError(f"{verb} was refused", explanation=f"{verb} was refused")
-        life = self.lives.get(identity) or next((x for x in self.lives.values() if x.name == identity), None)
+        life = self.lives.get(identity) or next((x for x in [*self.lives.values()] if x.name == identity), None)
         if identity and life is None:
             raise NotFound(f"No such container: {identity}", explanation=f"No such container: {identity}")
         if life is not None:
@@ -456,7 +458,7 @@ class FakeEngine:
     def containers(self, *, filters: Mapping[str, str], **_options: Any) -> list[dict[str, str]]:
         self._answer("list")
         label, _, value = filters["label"].partition("=")
-        found = [life for life in self.lives.values() if label in life.labels]
+        found = [life for life in [*self.lives.values()] if label in life.labels]
         return [{"Id": life.id} for life in found if not value or life.labels[label] == value]
 
 
