@@ -147,9 +147,8 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: Limits) -> tuple[str, 
             notes.append(f"left out {'/'.join(parts)!a}: not a regular file")
             continue
         path = names.free(parts)
-        if path.relative_to(target).parts != parts:
+        if path != target.joinpath(*parts):
             notes.append(f"renamed {'/'.join(parts)!a} to {path.relative_to(target)}")
-        path.parent.mkdir(parents=True, exist_ok=True)
         if content is not None:
             with path.open("xb") as out:
                 for data in content:
@@ -203,27 +202,36 @@ class _Names:
     def __init__(self, target: Path, limits: Limits) -> None:
         self._target = target
         self._limits = limits
+        self._folders: dict[tuple[str, ...], Path] = {(): target}
+        """Directories that are there."""
         self._counts: dict[Path, int] = {}
         """How often a path was asked for: thousands of members may have the same name."""
 
     def free(self, parts: tuple[str, ...]) -> Path:
-        """A path that does not exist yet, as like ``parts`` as is safe."""
-        limits, target = self._limits, self._target
+        """A path that does not exist yet, in a directory that does, as like ``parts`` as is safe."""
+        limits = self._limits
         longest = limits.name - SUFFIX
         safe = [UNSAFE.sub("_", part)[:longest] or "_" for part in parts]
         safe = ["_" + part if set(part) == {"."} else part for part in safe]
         if len(safe) > limits.depth:
             safe = [*safe[: limits.depth - 1], "_".join(safe[limits.depth - 1 :])[:longest]]
-        wanted = target.joinpath(*safe)
-        for ancestor in wanted.parents:
-            if ancestor == target:
-                break
-            if ancestor.is_file():
-                wanted = target / "_".join(safe)[:longest]
-                break
+        folder = self._folder(tuple(safe[:-1]))
+        wanted = self._target / "_".join(safe)[:longest] if folder is None else folder / safe[-1]
         path, count = wanted, self._counts.get(wanted, 1)
         while path.exists():
             count += 1
             path = wanted.with_name(f"{wanted.name}~{count}")
         self._counts[wanted] = count
         return path
+
+    def _folder(self, parts: tuple[str, ...]) -> Path | None:
+        """The directory of that name; None if a file is where it or one above it should be."""
+        if parts in self._folders:
+            return self._folders[parts]
+        above = self._folder(parts[:-1])
+        if above is None or (above / parts[-1]).is_file():
+            return None
+        folder = above / parts[-1]
+        folder.mkdir(exist_ok=True)
+        self._folders[parts] = folder
+        return folder
