@@ -121,11 +121,13 @@ def _holds_results(place: Path) -> bool:
 
 
 def _without_twins(campaigns: list[Campaign], problems: list[str]) -> list[Campaign]:
+    """Of copies of a campaign, the one with most results."""
     kept: dict[str, Campaign] = {}
     for campaign in campaigns:
-        identity = campaign.results.manifest.id
-        if identity in kept:
-            problems.append(f"{campaign.directory}: is the same as {kept[identity].directory}; it is left out.")
-        else:
-            kept[identity] = campaign
+        other = kept.setdefault(campaign.results.manifest.id, campaign)
+        if other is campaign:
+            continue
+        less, more = sorted((campaign, other), key=lambda each: len(each.results.results))
+        kept[more.results.manifest.id] = more
+        problems.append(f"{less.directory}: has no more results of the same campaign than {more.directory}; left out.")
     return list(kept.values())
