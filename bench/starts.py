@@ -99,7 +99,7 @@ def tell(starts: list[Start], cpu: float) -> int:
     for each in ran:
         if each.status:
             print(each.said)
-    return int(len(ran) != 1 or ran[0].status != 0 or len(named) != len(busy) or slowest > BAR)
+    return int(len(ran) != 1 or len(named) != len(busy) or slowest > BAR)
 
 
 if __name__ == "__main__":

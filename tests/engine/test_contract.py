@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
+import requests.exceptions
 
 from interop.errors import HarnessFault
 from interop.execution.archive import pack
@@ -65,3 +69,37 @@ def test_refusals(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
         pass
     assert daemon.answers()
     assert daemon.sweep(daemon.campaign) == 0
+
+
+def test_no_container_joins_the_network_of_one_that_has_ended(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    simulator = image_ids["simulator"]
+    with daemon.container(spec(daemon, simulator, "true", name="holder")) as holder:
+        holder.start()
+        assert holder.wait(10)
+        late = replace(spec(daemon, simulator, "true", name="late"), network=f"container:{holder.id}")
+        with daemon.container(late) as container, pytest.raises(HarnessFault, match="non running container"):
+            container.start()
+
+
+def test_lines_are_told_once_though_their_stream_breaks_off(
+    daemon: Daemon, image_ids: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("bash", "-c", "for n in 1 2 3 4 5 6; do echo $n; sleep 0.3; done")
+    logs, asked = daemon.slow.logs, list[int]()
+
+    def break_off(*arguments: Any, **options: Any) -> Any:
+        asked.append(len(asked))
+        if len(asked) == 1:
+            raise requests.exceptions.ConnectionError("Connection refused")
+        whole = logs(*arguments, **options)
+        return itertools.islice(whole, 2) if len(asked) == 2 else whole
+
+    monkeypatch.setattr(daemon.slow, "logs", break_off)
+    with daemon.container(spec(daemon, image_ids["simulator"], *words)) as container:
+        events: SimpleQueue[Event] = SimpleQueue()
+        container.start()
+        container.watch(events, lines=True)
+        assert container.wait(20)
+        told = [events.get(timeout=10).line for _ in range(7)]
+    assert [line for line in told if line is not None] == ["1", "2", "3", "4", "5", "6"]
+    assert len(asked) >= 3

@@ -259,3 +259,30 @@ def test_a_testbed_beyond_repair_is_our_fault_and_replaced(
         assert bench.run()[0].outcome in (Outcome.ERROR, Outcome.SUCCEEDED)
     with backend.open() as second:
         assert replace(bench, testbed=second).run()[0] == Verdict(Outcome.SUCCEEDED)
+
+
+def test_a_testbed_that_ends_during_a_run_is_our_fault(
+    lock: None, daemon: Daemon, image_ids: Mapping[str, str], tmp_path: Path
+) -> None:
+    """As when the daemon is started anew: its containers end, and nobody is to blame for it."""
+    with Ns3Backend(daemon, image_ids["simulator"]).open() as testbed:
+        mine = Bench(daemon, testbed, image_ids, tmp_path)
+        holder = testbed.network(Role.SERVER).removeprefix("container:")
+
+        def end_all_once_the_client_runs() -> None:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                found = daemon.quick.containers(filters={"name": f"quicsat-{daemon.campaign}-.*-client$"})
+                if any("holder" not in name for each in found for name in each["Names"]):
+                    break
+                time.sleep(0.05)
+            time.sleep(0.5)
+            for each in daemon.quick.containers(filters={"label": f"quicsat.campaign={daemon.campaign}"}):
+                daemon.quick.kill(each["Id"], "SIGTERM" if each["Id"] != holder else "SIGKILL")
+
+        thread = threading.Thread(target=end_all_once_the_client_runs)
+        thread.start()
+        verdict, _, _ = mine.run(client="trap 'exit 1' TERM; sleep 20 & wait")
+        thread.join()
+    assert verdict.outcome is Outcome.ERROR
+    assert "the testbed has ended during the run" in verdict.reason
