@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts gallery
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts gallery
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,7 +23,7 @@ images: setup  ## build the simulator and the endpoints that tests need
 
 test: setup-dev images lint  ## all tests, those against the real engine too
 	$(PYTHON) -m pytest -m "not engine"
-	$(PYTHON) -m pytest -m "engine and not endpoints"
+	$(PYTHON) -m pytest -m "engine and not endpoints and not laboratory"
 	$(PYTHON) -m pytest -m endpoints -k "$(IN_CI)"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser
@@ -31,6 +31,9 @@ test-fast: setup-dev  ## the tests that need neither engine nor browser
 
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
 	$(PYTHON) -m pytest -m endpoints
+
+test-real-link: setup-dev images  ## real links, between two Docker daemons on this machine (needs openssh-server)
+	$(PYTHON) -m pytest -m laboratory
 
 variants: images  ## show that every variant takes effect: which congestion control does what after a loss (half an hour)
 	$(PYTHON) bench/variants.py

@@ -28,7 +28,7 @@ from interop.execution.lock import exclusive
 from interop.execution.reaper import watched_over
 from interop.images import Images, Policy
 from interop.links.ns3 import Abilities, Ns3Backend, probe
-from interop.model import EmulatedLink, QueueMode, UniformLoss
+from interop.model import EmulatedLink, Host, QueueMode, UniformLoss
 from interop.units import MBPS, MS, PERCENT
 
 TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
@@ -241,7 +241,7 @@ def main() -> int:
     begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()
     with ExitStack() as stack:
         stack.enter_context(exclusive(daemon.id, "bench/link.py"))
-        stack.enter_context(watched_over(daemon.url, daemon.campaign))
+        stack.enter_context(watched_over([Host("", daemon.url)], daemon.campaign))
         abilities = probe(daemon, image)
         numbers = count(1)
 

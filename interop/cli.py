@@ -12,14 +12,16 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop import (
     __version__,
     functional_table,
+    hosts,
     inventory,
     keeping_command,
     options,
@@ -32,7 +34,7 @@ from interop import (
 )
 from interop.errors import HarnessFault, InputError, UserError
 from interop.execution.lock import DEFAULT_DAEMON
-from interop.model import Outcome, ResultSet, Run, RunResult
+from interop.model import Host, Outcome, ResultSet, Run, RunResult, TestCase
 from interop.names import printable
 from interop.parser import Parser
 from interop.progress import Progress
@@ -134,12 +136,18 @@ def _parser(root: Path) -> argparse.ArgumentParser:
         "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
     )
     images.add_argument("names", nargs="*", metavar="NAME", help="implementations, or simulator; all if none is named")
-    command("doctor", _doctor, "examine this machine, with a remedy for what is wrong")
-    command("clean", _clean, "remove what killed campaigns have left at the Docker daemon")
+    options.add_hosts(command("doctor", _doctor, "examine this machine, with a remedy for what is wrong"))
+    options.add_hosts(command("clean", _clean, "remove what killed campaigns have left at the Docker daemon"))
     return parser
 
 
 # ---- commands -------------------------------------------------------------------------------
+
+
+def _hosts(given: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
+    """The hosts that the real links of some test cases need."""
+    known = hosts.load_hosts(given.hosts) if given.hosts else {}
+    return hosts.hosts_of(test_cases, known, given.hosts)
 
 
 def _run(given: argparse.Namespace, root: Path) -> int:
@@ -149,6 +157,8 @@ def _run(given: argparse.Namespace, root: Path) -> int:
     if given.json:
         _check_target(given.json)
     settings = measure.Settings(
+        hosts=_hosts(given, selection.test_cases),
+        bare_link=given.bare_link,
         url=_daemon_url(),
         root=root,
         results=root / "results",
@@ -171,14 +181,24 @@ def _run(given: argparse.Namespace, root: Path) -> int:
 
 
 def _resume(given: argparse.Namespace, root: Path) -> int:
-    from interop import images, measure
+    from interop import images, measure, store
 
     if given.json:
         _check_target(given.json)
     local = images.Policy.LOCAL
     limits, past = options.limits(given, os.environ), _past(root)
     settings = measure.Settings(
-        _daemon_url(), root, root / "results", None, local, 0, (), testbeds=given.parallel, limits=limits, past=past
+        _daemon_url(),
+        root,
+        root / "results",
+        None,
+        local,
+        0,
+        (),
+        testbeds=given.parallel,
+        limits=limits,
+        past=past,
+        hosts=_hosts(given, store.load(given.directory).result_set.manifest.test_cases),
     )
     retry = [Outcome(word) for word in given.retry]
     return _conclude(measure.resume(given.directory, retry, settings, _say, partial(_telling, past=past)), given)
@@ -316,11 +336,13 @@ def _images(given: argparse.Namespace, root: Path) -> int:
     return MACHINE if report.missing else FAILURE if report.failed else SUCCESS
 
 
-def _doctor(_given: argparse.Namespace, root: Path) -> int:
+def _doctor(given: argparse.Namespace, root: Path) -> int:
     from interop import doctor, recipes
 
     worst = SUCCESS
-    for finding in doctor.examine(_daemon_url(), recipes.expected(root), root / "results"):
+    known = hosts.load_hosts(given.hosts) if given.hosts else {}
+    here = doctor.examine(_daemon_url(), recipes.expected(root), root / "results")
+    for finding in chain(here, doctor.examine_hosts(known.values())):
         print(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not doctor.State.OK:
             print(f"{'':24}-> {finding.remedy}")
@@ -328,12 +350,14 @@ def _doctor(_given: argparse.Namespace, root: Path) -> int:
     return worst
 
 
-def _clean(_given: argparse.Namespace, _root: Path) -> int:
-    from interop.execution import daemon, lock
+def _clean(given: argparse.Namespace, _root: Path) -> int:
+    from interop.execution import lock, remote
 
-    here = daemon.Daemon(_daemon_url(), "clean")
-    with lock.exclusive(here.id, "clean"):
-        removed = here.sweep(passes=2)
+    known = hosts.load_hosts(given.hosts) if given.hosts else {}
+    removed = 0
+    for host in (Host("", _daemon_url()), *known.values()):
+        with remote.connected(host, "clean") as there, lock.exclusive(there.id, "clean"):
+            removed += there.sweep(passes=2)
     print(f"removed {removed} containers" if removed else "nothing was left")
     return SUCCESS
 

@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import ip_network
 from pathlib import Path
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.daemon import LABEL, Daemon
+from interop.execution.remote import connected
 from interop.links.ns3 import probe
+from interop.model import Host
 from interop.traces.tshark import tshark_version
-from interop.units import byte_size
+from interop.units import byte_size, seconds
 
 OLDEST_API = (1, 40)
 LOCAL_SOCKET = "unix:///var/run/docker.sock"
 CONTRACT_NETWORKS = (ip_network("193.167.0.0/16"), ip_network("fd00:cafe:cafe::/48"))
+CLOCK_MARGIN = 0.05
+"""Seconds by which the clock of a host may be wrong before it is told."""
 ROOM = 5 * 1024**3
 """Bytes that images and a first campaign take."""
 
@@ -73,6 +78,48 @@ def _examine_daemon(daemon: Daemon, images: dict[str, str]) -> Iterator[Finding]
         yield _image(daemon, name, reference)
     if daemon.find(images["simulator"]):
         yield from _abilities(daemon, images["simulator"])
+
+
+# ---- machines of real links -----------------------------------------------------------------
+
+
+def examine_hosts(hosts: Iterable[Host]) -> Iterator[Finding]:
+    """All findings about the hosts of a hosts file, each of which is visited."""
+    for host in hosts:
+        try:
+            with connected(host, "doctor") as daemon:
+                yield from _examine_host(host, daemon)
+        except MachineError as error:
+            first, *rest = str(error).splitlines()
+            yield Finding(host.name, State.FAIL, first, " ".join(rest))
+        except HarnessFault as fault:
+            yield Finding(host.name, State.FAIL, fault.reason, "look into its daemon's log and start it again")
+
+
+def _examine_host(host: Host, daemon: Daemon) -> Iterator[Finding]:
+    engine = _engine(daemon)
+    text = engine.text.replace(f"at {daemon.url}", f"identity {daemon.id}")  # a tunnel's address tells nothing
+    yield replace(engine, what=host.name, text=text)
+    if "bridge" not in daemon.subnets():
+        remedy = "start dockerd without --bridge=none: endpoints are published by it"
+        yield Finding(host.name, State.FAIL, "there is no network bridge", remedy)
+    yield replace(_leftovers(daemon), what=host.name)
+    yield _clock(host, daemon)
+
+
+def _clock(host: Host, daemon: Daemon) -> Finding:
+    begin = time.time()
+    there = daemon.system_time()
+    end = time.time()
+    ahead, margin = there - (begin + end) / 2 - host.clock_skew, CLOCK_MARGIN + (end - begin) / 2
+    text = f"its clock is {seconds(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}, ± {seconds((end - begin) / 2)}"
+    if abs(ahead) > margin:
+        remedy = "let it be set (chrony, systemd-timesyncd), or say clock skew; one-way delays are corrected anyhow"
+        return Finding(host.name, State.WARN, text, remedy)
+    return Finding(host.name, State.OK, text)
+
+
+# ---- this machine ---------------------------------------------------------------------------
 
 
 def _python() -> Finding:

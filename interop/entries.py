@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from interop.documents import Fields
 from interop.link_entries import BLANK_LINK, LINK_EXAMPLE, read_link
-from interop.model import Check, TestCase
+from interop.model import Check, Link, RealLink, TestCase
 from interop.names import NAME_RULE, is_name
 from interop.quantities import SIZE, count, duration, matching, one_line, one_of, size, within
+from interop.real_entries import means_real_link, read_real_link
 from interop.units import MIB, byte_size
 
 T = TypeVar("T")
@@ -89,7 +90,7 @@ def read_test_case(
     faults = len(fields.problems)
     fields.allow_only(TEST_CASE_KEYS)
     fields.require(NAMING_EXAMPLES | (EXAMPLES if whole and base is None else {}))
-    link = read_link(fields, base.link if base else None, scenarios, whole=whole)
+    link = _read_link(fields, base.link if base else None, scenarios, whole=whole)
     file_sizes = _read_file_sizes(fields, needed=whole and base is None)
     client_test, server_test = _read_endpoint_tests(fields)
     check = fields.read("check", _CHECK)
@@ -114,7 +115,15 @@ def read_test_case(
         fields.note(
             "a measurement needs a file.", fields.line_of("file sizes" if "file sizes" in fields else "file size")
         )
+    if isinstance(link, RealLink) and test_case.check is not None and len(fields.problems) == faults:
+        fields.note("a functional test needs an emulated link.", fields.line_of("link"))
     return test_case if len(fields.problems) == faults else None
+
+
+def _read_link(fields: Fields, base: Link | None, scenarios: Collection[str], *, whole: bool) -> Link:
+    if means_real_link(fields, base):
+        return read_real_link(fields, base if isinstance(base, RealLink) else None, whole=whole)
+    return read_link(fields, None if isinstance(base, RealLink) else base, scenarios, whole=whole)
 
 
 _BLANK = TestCase("", "", "", BLANK_LINK, (), 0, 0)

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from interop.model import EmulatedLink, Outcome, ResultSet, Run, RunResult, TestCase
+from interop.model import Link, Outcome, ResultSet, Run, RunResult, TestCase
 from interop.units import seconds
 
 OVERHEAD = 4.0
@@ -24,7 +24,7 @@ FEW = 3
 SPREAD = (0.9, 1.25)
 """By which factors the next duration may differ where fewer are known."""
 
-_Kind = tuple[EmulatedLink, tuple[int, ...]]
+_Kind = tuple[Link, tuple[int, ...]]
 
 
 class Span(NamedTuple):

@@ -20,6 +20,7 @@ from interop.recipes import (
     BASE,
     BASES,
     HOST_CERTIFICATES,
+    LINK_TOOLS,
     SIMULATOR,
     Recipe,
     build_context,
@@ -124,13 +125,20 @@ class Images:
 
     def ensure_simulator(self) -> ImageFacts:
         """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
-        with self._failure("simulator"):
-            recipe = find_recipe(self._root, "simulator", SIMULATOR)
+        return self._ensure_own("simulator", SIMULATOR)
+
+    def ensure_link_tools(self) -> ImageFacts:
+        """The image of what stands at each end of a real link; the same."""
+        return self._ensure_own("link-tools", LINK_TOOLS)
+
+    def _ensure_own(self, name: str, folder: str) -> ImageFacts:
+        with self._failure(name):
+            recipe = find_recipe(self._root, name, folder)
             built = self._built(recipe)
             if built:
                 return built
             if self._policy is Policy.LOCAL:
-                raise MachineError(self._not_here("simulator", recipe.tag))
+                raise MachineError(self._not_here(name, recipe.tag))
             return self._build(recipe)
 
     def ensure_base(self) -> ImageFacts:

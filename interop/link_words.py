@@ -10,8 +10,10 @@ from interop.model import (
     CorruptionMode,
     EmulatedLink,
     GilbertElliottLoss,
+    Link,
     Loss,
     QueueMode,
+    RealLink,
     Rebind,
     Towards,
     UniformLoss,
@@ -23,8 +25,10 @@ MOST_DROPS = 8
 """Packets of a list that are named."""
 
 
-def link_in_words(link: EmulatedLink) -> str:
+def link_in_words(link: Link) -> str:
     """``20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %``; forward / return where they differ."""
+    if isinstance(link, RealLink):
+        return _real_link(link)
     rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
     queue = _both(f"{link.forward_queue} packets", f"{link.return_queue} packets", " packets")
     paper = " (as QIR-SE had it)" if link.queue_mode is QueueMode.PAPER else ""
@@ -32,6 +36,14 @@ def link_in_words(link: EmulatedLink) -> str:
     loss = "no loss" if loss == "none" else f"loss {loss}"
     geometry = f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}"
     return ", ".join([geometry, loss, *_impairments(link)])
+
+
+def _real_link(link: RealLink) -> str:
+    """``real, 20.00 / 2.00 Mbit/s as advertised, RTT about 600.0 ms, Novostream Connect L, modem SkyEdge II-c``."""
+    rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
+    access = " ".join(filter(None, (link.provider, link.tariff)))
+    words = [f"{rates} as advertised", f"RTT about {seconds(link.round_trip_delay)}", access]
+    return ", ".join(["real", *filter(None, words), *([f"modem {link.modem}"] if link.modem else [])])
 
 
 def _both(forward: str, back: str, unit: str = "") -> str:

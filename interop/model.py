@@ -9,6 +9,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from interop.access import Baseline as Baseline
+from interop.access import CaptureReport as CaptureReport
+from interop.access import Host as Host
+from interop.access import RealLink as RealLink
+from interop.access import RealLinkReport as RealLinkReport
+from interop.access import Tls as Tls
 from interop.emulation import Blackhole as Blackhole
 from interop.emulation import Corruption as Corruption
 from interop.emulation import CorruptionMode as CorruptionMode
@@ -39,6 +45,9 @@ from interop.verdicts import ErrorCode as ErrorCode
 from interop.verdicts import Outcome as Outcome
 from interop.verdicts import Verdict as Verdict
 
+Link = EmulatedLink | RealLink
+"""What carries the packets of a test case."""
+
 # ---- what can be measured -------------------------------------------------------------------
 
 
@@ -51,7 +60,7 @@ class TestCase:
     name: str
     abbreviation: str
     description: str
-    link: EmulatedLink
+    link: Link
     file_sizes: tuple[int, ...]
     """Bytes of each file that the client has to fetch."""
     repetitions: int
@@ -71,6 +80,18 @@ class TestCase:
     """Certificates that the server sends: the leaf and those between it and the root."""
     name_length: int = 16
     """Characters of each file's name."""
+
+    @property
+    def emulated(self) -> EmulatedLink:
+        """Its link, which must be emulated; raises TypeError if it is real."""
+        if isinstance(self.link, EmulatedLink):
+            return self.link
+        raise TypeError(f"{self.name} has a real link")
+
+    @property
+    def real(self) -> bool:
+        """Whether its link is a real one."""
+        return isinstance(self.link, RealLink)
 
     @property
     def functional(self) -> bool:
@@ -193,8 +214,9 @@ class Evidence:
     offered: tuple[File, ...] = ()
     downloaded: tuple[File, ...] = ()
     images: dict[str, str] = field(default_factory=dict)
-    """Image id of client, server and simulator."""
+    """Image id of client, server, and simulator or link tools."""
     simulator: SimulatorReport | None = None
+    real_link: RealLinkReport | None = None
     host: HostFacts | None = None
     cpu_peak: float | None = None
     """CPUs that both endpoints and the link used together, at most, over two seconds; None if that was not seen."""
@@ -277,7 +299,7 @@ class Manifest:
     implementations: tuple[Implementation, ...]
     test_cases: tuple[TestCase, ...]
     images: dict[str, ImageFacts]
-    """By implementation name, and ``simulator``."""
+    """By implementation name, ``simulator`` and ``link-tools``."""
     planned_runs: int
     options: dict[str, bool] = field(default_factory=dict)
     """``check_compliance``, ``qlog``, ``keep_files``, ``shuffle``: how the campaign was asked to run, for whoever

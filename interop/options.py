@@ -57,6 +57,9 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", help="where images come from"
     )
+    parser.add_argument(
+        "--bare-link", type=float, default=0.0, metavar="SECONDS", help="fill real links with TCP first (iperf3)"
+    )
     parser.add_argument("--no-qlog", action="store_true", help="ask the endpoints for no qlog, which slows some down")
     parser.add_argument("--skip-compliance-check", action="store_true", help="trust the images")
     _add_common(parser)
@@ -122,7 +125,13 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Where the ends of real links are."""
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the machines of real links, and their daemons")
+
+
 def _add_common(parser: argparse.ArgumentParser) -> None:
+    add_hosts(parser)
     parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
     parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
     add_schedule(parser)

@@ -13,6 +13,7 @@ from interop.errors import InputError
 from interop.model import (
     PROTOCOL_TESTS,
     CorruptionMode,
+    EmulatedLink,
     Implementation,
     Protocol,
     Role,
@@ -172,13 +173,14 @@ def select_images(names: Sequence[str], known: Mapping[str, Implementation]) -> 
 def select_test_cases(
     names: Sequence[str], known: Mapping[str, TestCase], load: LoadTestCases
 ) -> tuple[tuple[TestCase, ...], list[str]]:
-    """The test cases that ``names`` mean (all known if there are no names), and the faults.
+    """The test cases that ``names`` mean (all known on emulated links if there are no names), and the faults.
 
     A name is that of a test case or its abbreviation, a file (it ends in .yaml or .yml, or contains a slash) with test
     cases of one's own, ``onlyTests`` or ``onlyMeasurements``.
     """
     if not names:
-        return tuple(known.values()), [] if known else ["There is no test case."]
+        emulated = tuple(case for case in known.values() if isinstance(case.link, EmulatedLink))
+        return emulated, [] if emulated else ["There is no test case."]
     everything = dict(known)
     words: list[str] = []
     problems: list[str] = []
@@ -193,7 +195,11 @@ def select_test_cases(
             words += [test_case.name for test_case in loaded]
         elif word.casefold() in (ALL_MEASUREMENTS.casefold(), ALL_FUNCTIONAL_TESTS.casefold()):
             functional = word.casefold() == ALL_FUNCTIONAL_TESTS.casefold()
-            meant = [name for name, test_case in known.items() if test_case.functional is functional]
+            meant = [
+                name
+                for name, test_case in known.items()
+                if test_case.functional is functional and isinstance(test_case.link, EmulatedLink)
+            ]
             words += meant
             if not meant:
                 problems.append(f"{word} selects nothing. Known: {_listed(known)}.")
@@ -300,7 +306,7 @@ def _under(rules: Rules, case: TestCase) -> TestCase:
     """A functional test by the rules asked for; upstream's links lose what they should corrupt, and start too early."""
     if not case.functional or rules is Rules.STANDARD:
         return case
-    link = case.link
+    link = case.emulated
     forward, back = (
         corruption and replace(corruption, mode=CorruptionMode.LOSS)
         for corruption in (link.forward_corruption, link.return_corruption)

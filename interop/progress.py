@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from interop import tables
+from interop.access import CLOCKS
 from interop.estimate import Durations, Span
 from interop.model import Outcome, ResultSet, Run, RunResult
 from interop.units import mbit_per_s, percent
@@ -21,6 +22,7 @@ class Progress:
         self._durations = Durations(past)
         self._spent = 0.0
         self._begin = time.monotonic()
+        self._warned: set[str] = set()
 
     def line(self, result: RunResult, finished: int) -> str:
         """What to say of a result when ``finished`` runs are."""
@@ -29,7 +31,15 @@ class Progress:
             self._durations.learn(run.test_case, result)
         self._spent += sum(result.evidence.phases.values())
         name = f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
-        return f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}"
+        return f"[{finished}/{self._total}] {name}: {_in_words(result)}{self._rest()}{self._warning(result)}"
+
+    def _warning(self, result: RunResult) -> str:
+        """What is wrong with the clocks of hosts, once for each test case."""
+        found = [note for note in (result.measurement.notes if result.measurement else ()) if note.startswith(CLOCKS)]
+        if not found or result.test_case in self._warned:
+            return ""
+        self._warned.add(result.test_case)
+        return f"\nwarning: {found[0]}"
 
     def _rest(self) -> str:
         """How long the rest takes if it goes on like this, side by side or one after another."""

@@ -21,6 +21,7 @@ built in."""
 NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders of endpoints/ that are not one."""
 SIMULATOR = "ns3-scenarios"
+LINK_TOOLS = "link-tools"
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 """Certificate authorities that this machine trusts beyond the usual ones; behind some proxies a build needs them."""
 NOT_OF_THE_IMAGE = frozenset({"ca", "target", "__pycache__", ".git"})

@@ -21,11 +21,12 @@ CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
 
 def table(wish: Wish) -> Sequence[Drawing]:
     """A drawing per test case, from the plan of the campaign."""
-    return found([_drawing(wish, *each) for each in each_case(wish)], "no test case measures anything.")
+    emulated = [_drawing(wish, campaign, case) for campaign, case in each_case(wish) if not case.real]
+    return found(emulated, "no test case measures anything over an emulated link.")
 
 
 def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing:
-    link, manifest = case.link, campaign.results.manifest
+    link, manifest = case.emulated, campaign.results.manifest
     ways = (
         ("server to client", link.forward_rate, link.forward_delay, link.forward_queue, link.forward_loss),
         ("client to server", link.return_rate, link.return_delay, link.return_queue, link.return_loss),

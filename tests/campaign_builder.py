@@ -23,7 +23,7 @@ from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 TERRESTRIAL = replace(
     SAT, name="terrestrial", abbreviation="T", description="10 MiB over a terrestrial link",
-    link=replace(SAT.link, scenario="simple-p2p", forward_delay=0.015, return_delay=0.015, return_rate=20 * MBPS),
+    link=replace(SAT.emulated, scenario="simple-p2p", forward_delay=0.015, return_delay=0.015, return_rate=20 * MBPS),
     timeout=60.0,
 )  # fmt: skip
 SMALL = replace(
@@ -32,7 +32,7 @@ SMALL = replace(
 LOSSES = tuple(
     replace(
         SAT, name=f"loss-{rate:g}", abbreviation=f"L{rate:g}", description=f"{rate:%} loss",
-        link=replace(SAT.link, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate)),
+        link=replace(SAT.emulated, forward_loss=UniformLoss(rate), return_loss=UniformLoss(rate)),
     )
     for rate in (0.0001, 0.001)
 )  # fmt: skip
@@ -95,7 +95,7 @@ def campaign(shape: Shape | None = None) -> ResultSet:
 def _level(case: TestCase, server: str, client: str, skill: Mapping[str, float], pairs: np.random.Generator) -> float:
     """Mean efficiency of a pair: mostly the server's doing; congestion controls that keep up with loss gain there."""
     level = LEVEL.get(case.name, 0.3) * skill[server] * (0.7 + 0.3 * skill[client]) * float(pairs.uniform(0.85, 1.15))
-    if case.link.forward_loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
+    if case.emulated.forward_loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
         level *= 6 if CONTROLS[server] == "bbr" else 2.5
     return min(level, 0.95)
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 from unittest.mock import patch
@@ -50,6 +51,7 @@ PIECE = 1000
 LINK = EmulatedLink("simple-p2p", DELAY, DELAY, 20 * MBPS, 20 * MBPS, 25, 25)
 CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, 20.0)
 SIMULATOR = "simulator"
+LINK_TOOLS = "link-tools"
 _numbers = itertools.count(1)
 
 
@@ -189,6 +191,61 @@ def simulate(life: Life) -> int:
     return carry_packets(life)
 
 
+def link_tools(life: Life) -> int:
+    """All commands of the link tools' image."""
+    word = life.command[0]
+    if word == "hold":
+        return hold(life)
+    return capture(life) if word == "capture" else answer(life)
+
+
+def hold(life: Life) -> int:
+    """The namespace of an endpoint; with the other end's it is as if a cable joined them."""
+    held = [other.pid for other in life.engine.lives.values() if other.command == ("hold",)]
+    life.engine.cables.append(frozenset(held))
+    life.say(json.dumps({"event": "holding"}))
+    life.terminated.wait()
+    return 0
+
+
+def capture(life: Life) -> int:
+    """A capture; at the server's end it waits for the server."""
+    life.say(json.dumps({"event": "capturing"}))
+    if life.environment["AWAIT"]:
+        server = life.opposite("server")
+        if server is None or not server.listening.wait(life.engine.server_patience) or server.ended.is_set():
+            return 3
+        life.say(json.dumps({"event": "server-ready"}))
+    life.terminated.wait()
+    servers = [other for other in life.engine.all_lives if other.environment.get("ROLE") == "server"]
+    files = [data for name, data in servers[-1].files.items() if name.startswith("www/")]
+    life.files["logs/trace.pcap"] = traces(files)["server-capture" in life.name]
+    counts = {"captured": 9, "received": 9, "dropped": 0} | life.engine.counts
+    life.files["logs/capture.json"] = json.dumps(counts).encode()
+    return 0
+
+
+def answer(life: Life) -> int:
+    """A probe."""
+    match life.command[1:]:
+        case ("answer",):
+            life.say(json.dumps({"event": "answering"}))
+            life.terminated.wait()
+            return 0
+        case ("route", *_):
+            found: Any = [{"dev": "wwan0", "prefsrc": "10.0.0.2"}]
+        case ("ask", *_):
+            trips = [{"lost": "false", "delay": {"rtt": 600_000_000 + n * 1_000_000}} for n in range(19)]
+            found = {"round_trips": [*trips, {"lost": "true", "delay": {}}]}
+        case _:
+            found = {"end": {"sum_received": {"bits_per_second": 12.5e6}}}
+    if life.engine.link_down:
+        life.say("Error: no reply from server")
+        return 1
+    life.files["logs/probe.json"] = json.dumps(found).encode()
+    return 0
+
+
 def compete(life: Life) -> int:
     """An end of the competing flow, whose command is a shell's."""
     life.say(json.dumps({"event": "connected" if "send" in life.command else "listening"}))
@@ -256,7 +313,7 @@ class FakeEngine:
     api_version = "1.41"
 
     def __init__(self, **programs: Program) -> None:
-        self.programs: dict[str, Program] = {SIMULATOR: simulate, **programs}
+        self.programs: dict[str, Program] = {SIMULATOR: simulate, LINK_TOOLS: link_tools, **programs}
         self.lives: dict[str, Life] = {}
         self.all_lives: list[Life] = []
         """Those too that have been removed."""
@@ -269,6 +326,9 @@ class FakeEngine:
         """Verbs that fail."""
         self.gone = False
         self.server_patience = 0.3
+        self.counts: dict[str, int] = {}
+        """What a capture says of itself, where it is not as it should be."""
+        self.link_down = False
         self.mutex = threading.RLock()
 
     # ---- for tests and programs
@@ -322,6 +382,7 @@ class FakeEngine:
             "NCPU": 2,
             "MemTotal": 8 * 1024**3,
             "DockerRootDir": "/",
+            "SystemTime": datetime.now(UTC).isoformat(),
         }
 
     def ping(self) -> bool:

@@ -40,7 +40,7 @@ SATLOSS = replace(
     name="satloss",
     abbreviation="SATL",
     description="10 MiB over a geostationary satellite link that loses 1 % of the packets",
-    link=replace(SAT.link, forward_loss=UniformLoss(0.01), return_loss=UniformLoss(0.01)),
+    link=replace(SAT.emulated, forward_loss=UniformLoss(0.01), return_loss=UniformLoss(0.01)),
     timeout=360.0,
 )
 USUAL_CODE = {

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a module imports from the layers above its own line, and never from its own layer.
 LAYERS = (
-    "emulation rules stack verdicts",
+    "access emulation rules stack verdicts",
     "errors model units",  # nouns
     # nouns of one subject each
     "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
@@ -26,6 +26,7 @@ LAYERS = (
     "traces.frames traces.keyring traces.passage",
     "traces.rows",
     # one concern each
+    "execution.shelf",
     (
         "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
         "execution.inputs execution.lock traces.packets traces.pcap"
@@ -33,15 +34,15 @@ LAYERS = (
     "traces.qlog quantities recipes schema.document traces.streams variants",
     (
         "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
-        "links.simulator options plan execution.reaper"
+        "links.simulator options plan real_entries execution.distribution execution.remote"
     ),
-    "traces.tcp traces.trace traces.tshark",  # verbs
+    "traces.tcp traces.trace traces.tshark execution.reaper hosts",  # verbs
     (
         "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
         "analysis.session_checks"
     ),
-    "analysis.path_checks",
-    "analysis.network_checks",
+    "analysis.path_checks links.tools",
+    "analysis.network_checks links.baseline",
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",

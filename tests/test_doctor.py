@@ -13,6 +13,7 @@ from interop import doctor
 from interop.doctor import Finding, State
 from interop.errors import MachineError
 from interop.execution.daemon import ContainerSpec
+from interop.model import Host
 from tests.fakes import FakeEngine, Life, connect, simulate
 
 IMAGES = {"simulator": "quicsat/simulator:1", "good": "quicsat/good:1"}
@@ -120,3 +121,40 @@ def test_what_the_engine_refuses(engine: FakeEngine) -> None:
     engine.programs["simulator"] = refuse
     found = examine()
     assert found["memlock"].state is found["real time"].state is State.WARN
+
+
+# ---- machines of real links -----------------------------------------------------------------
+
+
+def of_hosts(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, skew: float = 0.0) -> dict[str, tuple[State, str]]:
+    monkeypatch.setattr("docker.APIClient", engine.client)
+    host = Host("far", "unix:///fake", clock_skew=skew)
+    return {found.text.split()[0]: (found.state, found.text) for found in doctor.examine_hosts([host])}
+
+
+def test_each_host_is_visited(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = of_hosts(FakeEngine(), monkeypatch)
+    assert {words: state for words, (state, _) in found.items()} == {
+        "99.0,": State.OK, "none": State.OK, "its": State.OK,
+    }  # fmt: skip
+    assert "unix:///fake" not in found["99.0,"][1]
+
+
+def test_a_host_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    engine.gone = True
+    assert of_hosts(engine, monkeypatch)["No"] == (
+        State.FAIL, "No Docker daemon answers at far: Connection refused",
+    )  # fmt: skip
+
+
+def test_a_clock_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, text = of_hosts(FakeEngine(), monkeypatch, skew=-3600.0)["its"]
+    assert state is State.WARN
+    assert "60 min 0 s ahead" in text
+
+
+def test_a_daemon_without_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    monkeypatch.setattr(engine, "networks", lambda: [{"Name": "none", "IPAM": {"Config": None}}])
+    assert of_hosts(engine, monkeypatch)["there"][0] is State.FAIL

@@ -207,7 +207,7 @@ def test_losses_are_replaced_removed_and_merged() -> None:
         + "---\nname: c\nabbreviation: C\nextends: b\nlink: {return loss: {bad to good: 0.9}}\n"
         + "---\nname: d\nabbreviation: D\nextends: c\nlink: {queue: 9}\n"
     )
-    losses = {name: (case.link.forward_loss, case.link.return_loss) for name, case in found.items()}
+    losses = {name: (case.emulated.forward_loss, case.emulated.return_loss) for name, case in found.items()}
     burst = GilbertElliottLoss(0.1, 0.5)
     assert losses == {
         "leo": (None, None),

@@ -80,10 +80,10 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
     longer = "---\nname: b\nabbreviation: B\nextends: a\nlink: {blackhole: {off: 3 s}, queue: 9}\n"
     back = "---\nname: c\nabbreviation: C\nextends: b\nlink: {scenario: asymmetric-p2p}\n"
     Path("my.yaml").write_text(hole + longer + back)
-    links = {case.name: case.link for case in load_test_cases(Path("my.yaml"), PAPERS)}
+    links = {case.name: case.emulated for case in load_test_cases(Path("my.yaml"), PAPERS)}
     assert links["a"].blackhole == HOLE
     assert (links["b"].blackhole, links["b"].forward_queue) == (Blackhole(5.0, 3.0), 9)
-    assert links["c"] == replace(PAPERS["sat"].link, forward_queue=9, return_queue=9)
+    assert links["c"] == replace(PAPERS["sat"].emulated, forward_queue=9, return_queue=9)
 
 
 @pytest.mark.parametrize(

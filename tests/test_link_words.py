@@ -23,7 +23,7 @@ from interop.model import (
 from interop.units import MBPS
 from tests.results_builder import SAT, SATLOSS
 
-LINK = SAT.link
+LINK = SAT.emulated
 
 
 @pytest.mark.parametrize(

@@ -131,13 +131,13 @@ def test_scenarios_of_the_interop_runner(scenario_name: str, impairments: dict[s
 
 
 def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
-    words = scenario(SATLOSS.link, 1)
-    assert scenario(SATLOSS.link, 1, Protocol.TCP) == words.replace(" --queue-mode", " --protocol=tcp --queue-mode")
-    assert scenario(SATLOSS.link, 1, Protocol.H3) == words
+    words = scenario(SATLOSS.emulated, 1)
+    assert scenario(SATLOSS.emulated, 1, Protocol.TCP) == words.replace(" --queue-mode", " --protocol=tcp --queue-mode")
+    assert scenario(SATLOSS.emulated, 1, Protocol.H3) == words
 
 
 def test_loss_of_both_directions() -> None:
-    words = scenario(SATLOSS.link, 1).split()
+    words = scenario(SATLOSS.emulated, 1).split()
     assert "--drop-rate-to-client=1" in words
     assert "--drop-rate-to-server=1" in words
 
@@ -273,7 +273,7 @@ def test_the_simulator_is_told_all_and_may_little() -> None:
     run = run_of()
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run):
         [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
-        assert life.environment["SCENARIO"] == scenario(run.test_case.link, run.seed)
+        assert life.environment["SCENARIO"] == scenario(run.test_case.emulated, run.seed)
         assert life.environment["WAITFORSERVER"] == "server:443"
         assert life.host_config["cap_drop"] == ["ALL"]
         assert life.host_config["cap_add"] == ["NET_RAW", "SYS_NICE"]

@@ -144,7 +144,7 @@ def test_functional_tests_are_over_hq_unless_they_are_about_http3() -> None:
 
 def test_upstreams_rules_change_links_and_verdicts_of_functional_tests_only() -> None:
     link = replace(
-        FUNCTIONAL.link, forward_corruption=Corruption(0.3, 3), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
+        FUNCTIONAL.emulated, forward_corruption=Corruption(0.3, 3), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
     )
     cases = [replace(FUNCTIONAL, link=link), case("sat", "SAT")]
     one = implementation("one")

@@ -23,7 +23,7 @@ def told(result: RunResult, **values: float) -> RunResult:
 
 
 def test_links_in_numbers() -> None:
-    bursty = replace(SAT, abbreviation="B", link=replace(SAT.link, forward_loss=GilbertElliottLoss(0.1, 0.3)))
+    bursty = replace(SAT, abbreviation="B", link=replace(SAT.emulated, forward_loss=GilbertElliottLoss(0.1, 0.3)))
     sheet = run_reports.links(result_set(), [TERRESTRIAL, SATLOSS, bursty])
     assert sheet.rows == (
         ("T", 20e6, 20e6, 0.03, 25, 0.0, 0.0, 10485760, 60.0),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from interop.access import CLOCKS
 from interop.analysis import checks, metrics
 from interop.analysis.causes import Scene, explain, explain_tcp
 from interop.analysis.facts import facts
@@ -30,6 +31,10 @@ TRACE_CODES = {
     Condition.TRUNCATED: ErrorCode.TRACE_TRUNCATED,
     Condition.CORRUPT: ErrorCode.TRACE_CORRUPT,
 }
+CLOCK_MARGIN = 0.05
+"""Seconds by which clocks may differ more than expected before it is told."""
+UNINVITED = 0.001
+"""Share of the packets that arrived over a real link which may come from others."""
 SPAN_MARGIN = 1.0
 """Seconds that a trace may be longer than the phases of its run together."""
 
@@ -105,11 +110,15 @@ def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None
     verdict = checks.transfer(evidence, test_case) or checks.files(evidence.offered, evidence.downloaded)
     if verdict is None and test_case.functional and evidence.simulator is not None:
         return None
+    if verdict is None and evidence.real_link is not None:  # an outage of a host spoils no transfer that it outlived
+        return checks.starved(evidence)
     return _disturbance(evidence, test_case) or verdict
 
 
 def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     """Whether neighbours took the CPU from a run, or its link fell behind the clock."""
+    if test_case.real:
+        return checks.starved(evidence) or checks.real_link(evidence.real_link)
     return checks.starved(evidence) or checks.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
@@ -146,7 +155,7 @@ def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]
 def _strangers(reading: Reading, evidence: Evidence) -> Verdict | None:
     """Whether every packet that arrived was sent, but for those that the link says it has corrupted."""
     report = evidence.simulator
-    corrupted = (report.forward.corrupted, report.back.corrupted) if report else (0, 0)
+    corrupted = (report.forward.corrupted, report.back.corrupted) if report else _uninvited(reading, evidence)
     forward, back = reading.ends.forward.strangers, reading.ends.back.strangers
     if reading.cut or (forward <= corrupted[0] and back <= corrupted[1]):
         return None
@@ -155,6 +164,14 @@ def _strangers(reading: Reading, evidence: Evidence) -> Verdict | None:
         "the other side never sent."
     )
     return checks.our_error(ErrorCode.TRACE_MISMATCH, reason)
+
+
+def _uninvited(reading: Reading, evidence: Evidence) -> tuple[int, int]:
+    """Packets forward and return that may come from others: a public address is asked by whoever scans the Internet."""
+    if evidence.real_link is None:
+        return 0, 0
+    came = (reading.ends.forward.arrived >= 0).sum(), (reading.ends.back.arrived >= 0).sum()
+    return int(UNINVITED * came[0]), int(UNINVITED * came[1])
 
 
 def _useful_bytes(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
@@ -188,7 +205,7 @@ def _measure(reading: Reading, series: Series, evidence: Evidence, test_case: Te
     if not reading.cut:
         values |= {"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss}
         values |= facts(series)
-    return Measurement(_known(values), tuple(_notes(reading, test_case, rate)))
+    return Measurement(_known(values), (*_notes(reading, test_case, rate), *_clocks(series, evidence)))
 
 
 def _times(ends: Ends, size: int) -> dict[str, float | None]:
@@ -226,6 +243,19 @@ def _notes(reading: Reading, test_case: TestCase, rate: float | None) -> Iterato
         yield f"{reading.cut} packets of the traces are cut, so that the loss could not be measured."
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
+
+
+def _clocks(series: Series, evidence: Evidence) -> Iterator[str]:
+    """What a reader should know if the clocks of two hosts differ by more than is expected."""
+    if evidence.real_link is None or not np.isfinite(series.clock.uncertainty):
+        return
+    expected, found = evidence.real_link.expected_skew, series.clock.offset
+    if abs(found - expected) > max(CLOCK_MARGIN, series.clock.uncertainty):
+        ahead = "server" if found > 0 else "client"
+        yield (
+            f"{CLOCKS} differ by {seconds(abs(found))}, the {ahead}'s is ahead; {seconds(abs(expected))} were "
+            "expected. One-way delays are corrected by that."
+        )
 
 
 def _loss_only(reading: Reading) -> Measurement | None:

@@ -9,7 +9,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from signal import Signals
 
-from interop.model import Deadline, ErrorCode, Evidence, Exit, File, Outcome, Role, SimulatorReport, TestCase, Verdict
+from interop.model import (
+    Deadline,
+    ErrorCode,
+    Evidence,
+    Exit,
+    File,
+    Outcome,
+    RealLinkReport,
+    Role,
+    SimulatorReport,
+    TestCase,
+    Verdict,
+)
 from interop.traces.columns import Form, Integers, Trace
 from interop.traces.connections import handshakes
 from interop.traces.streams import arrived_bytes
@@ -87,6 +99,16 @@ def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
             reason = f"The server was not ready {after}, while {percent(busy)} of the CPU time was in use."
             return our_error(ErrorCode.HOST_STARVED, reason)
         return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.")
+    return None
+
+
+def real_link(report: RealLinkReport | None) -> Verdict | None:
+    """Whether what a pair did not achieve may be the fault of a host that was out of reach."""
+    if report is None:
+        return our_error(ErrorCode.CAPTURE_FAILED, "The link left no report, so nobody knows what it was like.")
+    if report.outage:
+        reason = "A host could not be reached for a time during the run, so that nothing is said about the pair."
+        return our_error(ErrorCode.HOST_LOST, reason)
     return None
 
 

@@ -68,8 +68,9 @@ class Campaign:
         finally:
             for runner in self._runners:
                 runner.close()
-            with suppress(HarnessFault):  # the reaper or the next start will
-                self._conditions.daemon.sweep(self._conditions.daemon.campaign)
+            for daemon in self._conditions.daemons:
+                with suppress(HarnessFault):  # the reaper or the next start will
+                    daemon.sweep(daemon.campaign)
 
     def check_compliance(self, wanted: Mapping[str, tuple[Implementation, set[Role]]]) -> set[tuple[str, Role]]:
         """Check every implementation in the roles that the plan needs; return those that are not compliant."""

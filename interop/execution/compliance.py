@@ -30,7 +30,9 @@ def check_compliance(
     with ExitStack() as stack:
         link = stack.enter_context(around.testbed.link(run, wait_for_server=False))
         endpoints = {
-            role: stack.enter_context(around.daemon.container(endpoint_spec(role, run, around, ("file",))))
+            role: stack.enter_context(
+                around.testbed.daemon(role).container(endpoint_spec(role, run, around, ("file",)))
+            )
             for role in roles
         }
         link.start(events)

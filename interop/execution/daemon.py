@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import docker
 import docker.errors
+import docker.tls
 import requests.exceptions
 
 from interop.errors import HarnessFault, MachineError
+from interop.execution.shelf import Shelf
 from interop.execution.spec import ContainerSpec as ContainerSpec
 from interop.execution.spec import Realtime as Realtime
-from interop.model import ErrorCode, Exit, ImageFacts
+from interop.model import ErrorCode, Exit, Tls
 from interop.units import MIB
+
+T = TypeVar("T")
 
 LABEL = "quicsat"
 """Label of all that this project creates at a daemon."""
@@ -30,6 +34,10 @@ SLOW = 120
 """Seconds within which a daemon creates, starts or archives (docker/docker-py#2266 saw a create take two minutes)."""
 RETRY = 0.2
 """Seconds between two attempts to ask for the same."""
+REMOTE_PATIENCE = 60
+"""Seconds for which another machine's daemon may be out of reach before a run is given up."""
+OLDEST_API = "1.40"
+PORTS = ("443/udp", "443/tcp")
 LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
@@ -57,8 +65,7 @@ class Container:
     def start(self) -> None:
         """Start it; raises :class:`StartFailure` if its own image is to blame, else :class:`HarnessFault`."""
         try:
-            with self._daemon.fault("start", self.spec.name):
-                self._daemon.slow.start(self.id)
+            self._daemon.ask("start", self.spec.name, lambda: self._daemon.slow.start(self.id))
         except HarnessFault as fault:
             state = self._state()
             # the engine's own codes for a command that is not there (127) or cannot be executed (126)
@@ -92,8 +99,11 @@ class Container:
 
     def cpu_seconds(self) -> float:
         """CPU time that it has used so far; 0 once it has ended."""
-        with self._daemon.fault("ask for the CPU time of", self.spec.name):
-            stats = self._daemon.quick.stats(self.id, stream=False, one_shot=True)
+        stats = self._daemon.ask(
+            "ask for the CPU time of",
+            self.spec.name,
+            lambda: self._daemon.quick.stats(self.id, stream=False, one_shot=True),
+        )
         return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
 
     @property
@@ -103,8 +113,12 @@ class Container:
 
     def signal(self, name: str) -> None:
         """Send a signal; nothing happens if it has ended already."""
-        with self._daemon.fault("signal", self.spec.name), suppress(docker.errors.APIError):
-            self._daemon.quick.kill(self.id, name)
+
+        def kill() -> None:
+            with suppress(docker.errors.APIError):
+                self._daemon.quick.kill(self.id, name)
+
+        self._daemon.ask("signal", self.spec.name, kill)
 
     def stop(self, grace: float) -> None:
         """SIGTERM, and SIGKILL if it still runs after ``grace`` seconds."""
@@ -128,8 +142,13 @@ class Container:
 
     def output(self) -> bytes:
         """What it wrote to its standard output and error; bounded by ``log_bytes``."""
-        with self._daemon.fault("read the log of", self.spec.name):
-            return bytes(self._daemon.slow.logs(self.id, stdout=True, stderr=True, timestamps=True))
+        return bytes(
+            self._daemon.ask(
+                "read the log of",
+                self.spec.name,
+                lambda: self._daemon.slow.logs(self.id, stdout=True, stderr=True, timestamps=True),
+            )
+        )
 
     def watch(self, events: SimpleQueue[Event], *, lines: bool = False) -> None:
         """Put its end, and with ``lines`` each line of its output, into ``events`` from threads of their own.
@@ -170,33 +189,61 @@ class Container:
             yield from lines
 
     def _state(self) -> dict[str, Any]:
-        with self._daemon.fault("inspect", self.spec.name):
-            return dict(self._daemon.quick.inspect_container(self.id)["State"])
+        inspect = self._daemon.quick.inspect_container
+        return dict(self._daemon.ask("inspect", self.spec.name, lambda: inspect(self.id))["State"])
 
 
-class Daemon:
+class Daemon(Shelf):
     """One Docker daemon, as seen by one campaign."""
 
-    def __init__(self, url: str, campaign: str) -> None:
-        """Connect; raises :class:`MachineError` if no daemon answers at ``url``."""
+    def __init__(self, url: str, campaign: str, tls: Tls | None = None, *, host: str = "") -> None:
+        """Connect; raises :class:`MachineError` if no daemon answers at ``url``.
+
+        ``host`` is the name of the other machine on which it runs, if so: its questions are patient then.
+        """
         self.url = url
         self.campaign = campaign
+        self.host = host
+        self.out_of_reach: float | None = None
+        """When it could not be reached the last time, on the monotonic clock; None if it always could."""
+        self._tls = tls
         try:
-            self.quick = docker.APIClient(base_url=url, version="auto", timeout=QUICK, max_pool_size=32)
+            self.quick = self.client("auto", QUICK)
             version = self.quick.api_version
-            self.slow = docker.APIClient(base_url=url, version=version, timeout=SLOW, max_pool_size=32)
+            self.slow = self.client(version, SLOW)
             self.info: dict[str, Any] = self.quick.info()
         except LIBRARY_ERRORS as error:
             raise MachineError(
-                f"No Docker daemon answers at {url}: {_first_line(error)}\n"
-                "Start it (`make setup` does on a machine without one), or name another with DOCKER_HOST."
+                f"No Docker daemon answers at {host or url}: {_first_line(error)}\n"
+                + (
+                    "Look at its entry in the hosts file, and at the machine itself."
+                    if host
+                    else "Start it (`make setup` does on a machine without one), or name another with DOCKER_HOST."
+                )
             ) from error
         self.api_version = str(version)
+
+    def client(self, version: str | None, timeout: float) -> docker.APIClient:
+        patience = max(1, round(timeout))
+        if self._tls is None:
+            return docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32)
+        if version == "auto":
+            version = str(self.client(OLDEST_API, timeout).version(api_version=False)["ApiVersion"])
+        own = (str(self._tls.certificate), str(self._tls.key))
+        tls = docker.tls.TLSConfig(client_cert=own, ca_cert=str(self._tls.ca), verify=True)
+        client = docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32, tls=tls)
+        client.trust_env = False  # REQUESTS_CA_BUNDLE must not replace this CA (psf/requests#3829), nor a proxy step in
+        return client
 
     @property
     def id(self) -> str:
         """Identity that the daemon gives itself."""
         return str(self.info["ID"])
+
+    def system_time(self) -> float:
+        """What its clock says now, seconds since 1970."""
+        with self.fault("ask for the time of", self.host or self.url):
+            return datetime.fromisoformat(self.quick.info()["SystemTime"]).timestamp()
 
     def answers(self) -> bool:
         """Whether it answers now."""
@@ -218,6 +265,21 @@ class Daemon:
         except LIBRARY_ERRORS as error:
             raise HarnessFault(ErrorCode.DAEMON_FAULT, f"cannot {verb} {what}: {_first_line(error)}") from error
 
+    def ask(self, verb: str, what: str, call: Callable[[], T]) -> T:
+        """The answer to a call that may be made twice: of another machine it is waited for, however it is reached."""
+        begin = time.monotonic()
+        while True:
+            try:
+                with self.fault(verb, what):
+                    return call()
+            except HarnessFault as fault:
+                if isinstance(fault.__cause__, docker.errors.APIError):
+                    raise
+                now = self.out_of_reach = time.monotonic()
+                if not self.host or now - begin > REMOTE_PATIENCE:
+                    raise
+                time.sleep(0.5)
+
     @contextmanager
     def container(self, spec: ContainerSpec) -> Iterator[Container]:
         """A created container, removed with its volumes when the block is left, however it is left."""
@@ -231,6 +293,7 @@ class Daemon:
     def _create(self, spec: ContainerSpec) -> str:
         host_config = self.slow.create_host_config(
             network_mode=spec.network,
+            port_bindings=dict.fromkeys(PORTS, (spec.published, 443)) if spec.published is not None else None,
             extra_hosts=[f"{name}:{address}" for name, address in spec.hosts] or None,
             cap_add=list(spec.capabilities),
             cap_drop=list(spec.without),
@@ -254,6 +317,7 @@ class Daemon:
             hostname=spec.hostname,
             environment=dict(spec.environment),
             labels={LABEL: "1", CAMPAIGN_LABEL: self.campaign},
+            ports=[("443", "udp"), ("443", "tcp")] if spec.published is not None else None,
             tty=spec.tty,
             stdin_open=spec.tty,
             host_config=host_config,
@@ -262,7 +326,7 @@ class Daemon:
 
     def remove(self, name_or_id: str) -> None:
         """Remove a container and its volumes; patient with a removal that is under way (HTTP 409)."""
-        deadline = time.monotonic() + QUICK
+        deadline = time.monotonic() + (REMOTE_PATIENCE if self.host else QUICK)
         while True:
             try:
                 self.slow.remove_container(name_or_id, v=True, force=True)
@@ -303,83 +367,6 @@ class Daemon:
         with self.fault("list", "networks"):
             networks = self.quick.networks()
         return {each["Name"]: tuple(one["Subnet"] for one in each["IPAM"].get("Config") or ()) for each in networks}
-
-    def find(self, reference: str) -> ImageFacts | None:
-        """The image at the daemon, or None."""
-        with self.fault("inspect image", reference):
-            try:
-                image: dict[str, Any] = self.quick.inspect_image(reference)  # type: ignore[no-untyped-call]
-            except docker.errors.ImageNotFound:
-                return None
-        labels = image["Config"].get("Labels") or {}
-        return ImageFacts(
-            reference=reference,
-            id=image["Id"],
-            digests=tuple(image.get("RepoDigests") or ()),
-            created=image["Created"],
-            size=image["Size"],
-            version=labels.get("org.opencontainers.image.version", ""),
-        )
-
-    def pull(self, reference: str, patience: float) -> ImageFacts | None:
-        """Pull from the image's registry; None if nothing came for ``patience`` seconds or it was refused."""
-        client = docker.APIClient(base_url=self.url, version=self.api_version, timeout=max(1, round(patience)))
-        try:
-            for line in client.pull(reference, stream=True, decode=True):
-                if "error" in line:
-                    return None
-        except LIBRARY_ERRORS:
-            return None
-        finally:
-            client.close()
-        return self.find(reference)
-
-    def build(
-        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
-    ) -> ImageFacts:
-        """Build an uncompressed context archive; each line of output goes to ``on_line``.
-
-        Raises :class:`HarnessFault` (image-missing) with the step's own message if a step fails.
-        """
-        with self.fault("build", tag):
-            stream = self.slow.build(
-                fileobj=context,
-                custom_context=True,
-                tag=tag,
-                buildargs=dict(arguments),
-                labels={"quicsat.image": "1"},
-                network_mode="host",
-                rm=True,
-                forcerm=True,
-                timeout=3600,
-                decode=True,
-            )
-            for message in stream:
-                if "error" in message:
-                    raise HarnessFault(ErrorCode.IMAGE_MISSING, str(message["error"]).strip())
-                for line in str(message.get("stream", "")).splitlines():
-                    on_line(line)
-        image = self.find(tag)
-        if image is None:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"the build of {tag} ended without an image")
-        return image
-
-    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
-        """Make an image of one layer from a root file system."""
-        repository, _, name = tag.rpartition(":")
-        with self.fault("import", tag):
-            answer = self.slow.import_image_from_data(archive, repository=repository, tag=name)
-            error = next((line for line in str(answer).splitlines() if "error" in json.loads(line)), None)
-        image = self.find(tag)
-        if image is None or error:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot import {tag}: {error}")
-        return image
-
-    def tag(self, image: str, tag: str) -> None:
-        """Give an image another name."""
-        repository, _, name = tag.rpartition(":")
-        with self.fault("tag", tag):
-            self.quick.tag(image, repository, name)
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from interop.errors import HarnessFault, MachineError
-from interop.execution.daemon import Daemon
+from interop.execution.remote import connected, from_words, in_words
+from interop.model import Host
 
 FAREWELL = b"done"
 PASSES = 3
@@ -20,31 +22,45 @@ PASSES = 3
 
 
 @contextmanager
-def watched_over(url: str, campaign: str) -> Iterator[None]:
-    """A reaper for ``campaign`` at the daemon ``url`` while the block runs; it does nothing if the block is left."""
+def watched_over(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
+    """A reaper for ``campaign`` at the daemons of ``hosts`` while the block runs; it does nothing if the block is left.
+
+    It hears of the hosts through its standard input: their addresses are private, and words of a command are not.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "interop.execution.reaper", url, campaign],
+        [sys.executable, "-m", "interop.execution.reaper", campaign],
         cwd=Path(__file__).resolve().parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    assert process.stdin is not None
+    process.stdin.write(in_words(hosts).encode() + b"\n")
+    process.stdin.flush()
     try:
         yield
     finally:
         process.communicate(FAREWELL)
 
 
-def main(url: str, campaign: str) -> None:
+def main(campaign: str) -> None:
     """Wait for the end of the campaign, and clean up after it if it said no farewell."""
-    if sys.stdin.buffer.read() == FAREWELL:
+    words, _, last = sys.stdin.buffer.read().partition(b"\n")
+    if last == FAREWELL:
         return
+    threads = [threading.Thread(target=_sweep, args=(host, campaign)) for host in from_words(words.decode())]
+    for thread in threads:
+        thread.start()
+
+
+def _sweep(host: Host, campaign: str) -> None:
     try:
-        Daemon(url, campaign).sweep(campaign, passes=PASSES)
+        with connected(host, campaign) as daemon:
+            daemon.sweep(campaign, passes=PASSES)
     except (HarnessFault, MachineError):
         return  # the daemon is gone too; the next start sweeps
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1])

@@ -58,7 +58,9 @@ def pinned_images(
     manifest: Manifest, runs: Sequence[Run], find: Callable[[str], ImageFacts | None]
 ) -> dict[str, ImageFacts]:
     """The very images with which the campaign began, by name; MachineError that names all that are gone."""
-    names = dict.fromkeys(["simulator", *(end.name for run in runs for end in (run.server, run.client))])
+    kinds = {run.test_case.real: None for run in runs}
+    own = ["link-tools" if real else "simulator" for real in kinds]
+    names = dict.fromkeys([*own, *(end.name for run in runs for end in (run.server, run.client))])
     pinned = {name: manifest.images[name] for name in names if name in manifest.images}
     gone = [name for name in names if name not in pinned or find(pinned[name].id) is None]
     if gone:

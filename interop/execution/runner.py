@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from interop.errors import HarnessFault, MachineError, UserError
@@ -23,8 +23,10 @@ from interop.model import (
     ErrorCode,
     Evidence,
     Implementation,
+    Link,
     Measurement,
     Outcome,
+    RealLink,
     Role,
     Run,
     RunResult,
@@ -70,6 +72,19 @@ class Conditions:
     qlog: bool = True
     keep_files: bool = False
     """Keep the files of runs that do not succeed."""
+    links: Mapping[tuple[str, str], LinkBackend] = field(default_factory=dict)
+    """Backends of real links, by the names of their client's and server's host; all other links are ``backend``'s."""
+    hosts: tuple[Daemon, ...] = ()
+    """Daemons of real links."""
+
+    def backend_of(self, link: Link) -> LinkBackend:
+        """What makes testbeds with that link."""
+        return self.links[link.client_host, link.server_host] if isinstance(link, RealLink) else self.backend
+
+    @property
+    def daemons(self) -> tuple[Daemon, ...]:
+        """All at which the campaign makes something."""
+        return (self.daemon, *self.hosts)
 
 
 class Runner:
@@ -89,7 +104,7 @@ class Runner:
         self._judge = judge
         self._keep = keep
         self._say = say
-        self._around: Surroundings | None = None
+        self._around: dict[LinkBackend, Surroundings] = {}
         self._testbed = ExitStack()
 
     def carry_out(self, run: Run, attempt: int = 1, neighbours: Callable[[], int] | None = None) -> RunResult:
@@ -127,7 +142,7 @@ class Runner:
         """Whether an image is compliant in ``roles``; raises :class:`MachineError` if that cannot be found out."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return check_compliance(implementation, roles, self._surroundings())
+                return check_compliance(implementation, roles, self._surroundings(self._conditions.backend))
             except HarnessFault as fault:
                 if attempt == ATTEMPTS:
                     message = f"The compliance of {implementation.name} could not be checked: {fault.reason}"
@@ -137,7 +152,7 @@ class Runner:
 
     def close(self) -> None:
         """Remove the testbed; the next run gets another."""
-        self._around = None
+        self._around.clear()
         stack, self._testbed = self._testbed, ExitStack()
         try:
             stack.close()
@@ -172,7 +187,7 @@ class Runner:
 
     def _evidence(self, run: Run, directory: Path, neighbours: Callable[[], int]) -> Evidence:
         try:
-            around = self._surroundings()
+            around = self._surroundings(self._conditions.backend_of(run.test_case.link))
             facts = host.watch(self._conditions.daemon.info, self._conditions.meter)
             evidence = transfer(run, around, directory)
             return replace(evidence, host=replace(facts(), neighbours=neighbours()))
@@ -186,11 +201,11 @@ class Runner:
 
     # ---- where runs happen -----------------------------------------------------------------
 
-    def _surroundings(self) -> Surroundings:
-        if self._around is None:
+    def _surroundings(self, backend: LinkBackend) -> Surroundings:
+        if backend not in self._around:
             conditions = self._conditions
-            testbed = self._testbed.enter_context(conditions.backend.open())
-            self._around = Surroundings(
+            testbed = self._testbed.enter_context(backend.open())
+            self._around[backend] = Surroundings(
                 daemon=conditions.daemon,
                 testbed=testbed,
                 images=conditions.images,
@@ -199,30 +214,32 @@ class Runner:
                 keep_files=conditions.keep_files,
                 parameters=conditions.parameters,
             )
-        return self._around
+        return self._around[backend]
 
     def _recover(self, *, alone: bool) -> None:
         """After a fault of ours: wait until the daemon answers, and begin with a new testbed."""
         deadline = time.monotonic() + DAEMON_PATIENCE
-        while not self._clear(alone):
+        while silent := self._clear(alone):
             if time.monotonic() > deadline:
                 raise MachineError(
-                    f"The Docker daemon at {self._conditions.daemon.url} has not answered for {DAEMON_PATIENCE:.0f} s. "
+                    f"The Docker daemon at {silent} has not answered for {DAEMON_PATIENCE:.0f} s. "
                     "What was finished is kept."
                 )
             if self._conditions.stop.wait(2):
                 raise Interrupted
 
-    def _clear(self, alone: bool) -> bool:
-        """Remove the testbed and, if no other is in use, all that is left of the campaign; whether that was done."""
+    def _clear(self, alone: bool) -> str:
+        """Remove the testbed and, if no other is in use, all that is left of the campaign; who kept that from us."""
         self.close()
-        daemon = self._conditions.daemon
-        try:
-            if alone:
-                daemon.sweep(daemon.campaign)
-        except HarnessFault:
-            return False
-        return daemon.answers()
+        for daemon in self._conditions.daemons:
+            try:
+                if alone:
+                    daemon.sweep(daemon.campaign)
+            except HarnessFault:
+                return daemon.host or daemon.url
+            if not daemon.answers():
+                return daemon.host or daemon.url
+        return ""
 
     def _check_disk(self) -> None:
         free = shutil.disk_usage(self._directory).free

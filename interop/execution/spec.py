@@ -25,6 +25,8 @@ class ContainerSpec:
     command: tuple[str, ...] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     network: str = "none"
+    published: str | None = None
+    """Address of the host at which port 443 of UDP and TCP is reached; empty for all that it has, None for nowhere."""
     hostname: str | None = None
     hosts: tuple[tuple[str, str], ...] = ()
     """(name, address); a name may stand several times."""

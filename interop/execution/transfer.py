@@ -21,7 +21,18 @@ from interop.execution.archive import Limits, list_files, pack, unpack
 from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, StartFailure
 from interop.execution.inputs import Inputs, make_inputs
 from interop.links import RunningLink, Testbed
-from interop.model import Deadline, ErrorCode, Evidence, Exit, Implementation, Role, Run
+from interop.model import (
+    Deadline,
+    ErrorCode,
+    Evidence,
+    Exit,
+    Implementation,
+    RealLink,
+    RealLinkReport,
+    Role,
+    Run,
+    SimulatorReport,
+)
 from interop.store import OUTPUT
 from interop.units import MIB
 
@@ -128,7 +139,8 @@ def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
 
 
 def _parts(run: Run) -> dict[str, str]:
-    return {"client": run.client.name, "server": run.server.name, "simulator": "simulator"}
+    tools = "link-tools" if isinstance(run.test_case.link, RealLink) else "simulator"
+    return {"client": run.client.name, "server": run.server.name, tools: tools}
 
 
 def _carry_out(
@@ -154,11 +166,17 @@ def _carry_out(
             _collect_logs(endpoints, directory, record)
             if around.keep_files:
                 _keep_files(endpoints[Role.CLIENT], inputs, directory, record)
-            evidence = replace(evidence, downloaded=downloaded.result(), simulator=report.result())
+            evidence = _with_report(replace(evidence, downloaded=downloaded.result()), report.result())
         removal = stack.pop_all()
         with record.phase("remove"):
             removal.close()
     return evidence
+
+
+def _with_report(evidence: Evidence, report: SimulatorReport | RealLinkReport | None) -> Evidence:
+    if isinstance(report, RealLinkReport):
+        return replace(evidence, real_link=report)
+    return replace(evidence, simulator=report)
 
 
 # ---- create and start -----------------------------------------------------------------------
@@ -166,7 +184,9 @@ def _carry_out(
 
 def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) -> dict[Role, Container]:
     endpoints = {
-        role: stack.enter_context(around.daemon.container(endpoint_spec(role, run, around, inputs.requests)))
+        role: stack.enter_context(
+            around.testbed.daemon(role).container(endpoint_spec(role, run, around, inputs.requests))
+        )
         for role in Role
     }
     with ThreadPoolExecutor() as pool:
@@ -236,6 +256,8 @@ def _start(
             if event is not None and link.ready(event):
                 return _start_endpoint(client, Role.CLIENT, events, record)
             alive = server.running() and link.running()
+        if outage := link.outage():
+            raise HarnessFault(ErrorCode.HOST_LOST, outage)
         if took > START_PATIENCE and server.running():
             raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the Docker daemon took {took:.1f} s to start two containers")
         record.timed_out = Deadline.READY  # a server that has ended is never going to be ready

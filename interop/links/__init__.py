@@ -7,8 +7,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-from interop.execution.daemon import Event
-from interop.model import Role, Run, SimulatorReport
+from interop.execution.daemon import Daemon, Event
+from interop.model import RealLinkReport, Role, Run, SimulatorReport
 
 
 class RunningLink(Protocol):
@@ -29,10 +29,13 @@ class RunningLink(Protocol):
     def cpu_seconds(self) -> float:
         """CPU time that the link itself has used so far."""
 
+    def outage(self) -> str:
+        """Why a deadline that has passed says nothing about the pair; empty if it does."""
+
     def stop(self) -> None:
         """Carry nothing more and complete the traces."""
 
-    def collect(self, directory: Path) -> SimulatorReport | None:
+    def collect(self, directory: Path) -> SimulatorReport | RealLinkReport | None:
         """Write the traces below ``directory`` and read what the link says of itself; None if it carried nothing."""
 
 
@@ -42,6 +45,9 @@ class Testbed(Protocol):
     @property
     def memlock(self) -> int | None:
         """RLIMIT_MEMLOCK that endpoints get here, bytes; None for the daemon's default."""
+
+    def daemon(self, role: Role) -> Daemon:
+        """Where the endpoint's container is to be made."""
 
     def network(self, role: Role) -> str:
         """Network mode of the endpoint's container."""

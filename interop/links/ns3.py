@@ -101,6 +101,10 @@ class SimulatedLink:
         """CPU time that the simulator has used so far."""
         return self._container.cpu_seconds()
 
+    def outage(self) -> str:
+        """Nothing excuses a pair here but what :meth:`running` raises."""
+        return ""
+
     def _last_words(self) -> str:
         return self._container.output().decode(errors="replace").strip()[-300:] or "without a word"
 
@@ -211,6 +215,10 @@ class Ns3Testbed:
         """RLIMIT_MEMLOCK that endpoints get here, bytes."""
         return self._abilities.memlock
 
+    def daemon(self, _role: Role) -> Daemon:
+        """The one daemon of the testbed."""
+        return self._daemon
+
     def network(self, role: Role) -> str:
         """Network mode that puts an endpoint into its namespace."""
         return f"container:{self._holders[role].id}"
@@ -237,7 +245,7 @@ class Ns3Testbed:
             name=_name(self._daemon, "sim"),
             image=self._image,
             environment={
-                "SCENARIO": scenario(run.test_case.link, run.seed, run.protocol),
+                "SCENARIO": scenario(run.test_case.emulated, run.seed, run.protocol),
                 "WAITFORSERVER": "server:443" if wait_for_server else "",
                 "WAITTIMEOUT": str(SERVER_PATIENCE),
             },
@@ -249,7 +257,7 @@ class Ns3Testbed:
         )
         with ExitStack() as stack:
             container = stack.enter_context(self._daemon.container(spec))
-            traffic = run.test_case.link.cross_traffic
+            traffic = run.test_case.emulated.cross_traffic
             flow = stack.enter_context(self._cross_flow(traffic)) if traffic else None
             yield SimulatedLink(container, self._holders.values(), flow)
 

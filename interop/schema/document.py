@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from interop.errors import HarnessFault, InputError
 from interop.model import Compliance, ErrorCode, Manifest, ResultSet, Role, RunResult
@@ -334,9 +336,31 @@ def stray(manifest: Manifest, result: RunResult) -> str:
 
 
 def _faults(error: ValidationError) -> list[str]:
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
     told = [f"{_place(fault['loc'])}{fault['msg']}" for fault in faults[:_FAULTS_SHOWN]]
     return [*told, f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else told
+
+
+_LINKS = ("EmulatedLink", "RealLink")
+
+
+def _nearest_link(faults: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The faults without those of the kind of link that a faulty one is less like."""
+    counts: Counter[tuple[int | str, ...]] = Counter()
+    for fault in faults:
+        counts[_of_link(fault)] += 1
+    nearest: dict[tuple[int | str, ...], tuple[int | str, ...]] = {}
+    for kind in sorted(filter(None, counts), key=lambda kind: counts[kind]):
+        nearest.setdefault(kind[:-1], kind)
+    kept = (fault for fault in faults if not (kind := _of_link(fault)) or nearest[kind[:-1]] == kind)
+    return [fault | {"loc": tuple(step for step in fault["loc"] if step not in _LINKS)} for fault in kept]
+
+
+def _of_link(fault: ErrorDetails) -> tuple[int | str, ...]:
+    """Where the link is that a fault is about, and as what kind it was read; empty if it is about none."""
+    place = fault["loc"]
+    at = next((at for at, step in enumerate(place) if step in _LINKS), None)
+    return () if at is None else place[: at + 1]
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -179,7 +179,9 @@ def sweeps(cases: Sequence[TestCase]) -> list[list[TestCase]]:
     """Groups of test cases that differ in the loss of their links alone, the least loss first; only those of two."""
     groups: dict[object, list[TestCase]] = {}
     for case in cases:
-        bare = replace(case.link, forward_loss=None, return_loss=None)
+        if case.real:
+            continue
+        bare = replace(case.emulated, forward_loss=None, return_loss=None)
         groups.setdefault((repr(bare), case.file_sizes), []).append(case)
     ordered = (sorted(group, key=lambda case: loss_share(case.link.forward_loss)) for group in groups.values())
     return [group for group in ordered if len({loss_share(case.link.forward_loss) for case in group}) > 1]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.emulation import EmulatedLink
-from interop.model import Protocol
+from interop.model import EmulatedLink, Link, Protocol
 from interop.traces.columns import Form
 from interop.traces.congestion import congestion_window
 from interop.traces.events import Ends, series
@@ -81,12 +80,12 @@ def states(directory: Path, protocol: Protocol) -> States:
     return States(check(directory / CLIENT_TRACE, kind), check(directory / SERVER_TRACE, kind))
 
 
-def read_run(directory: Path, protocol: Protocol, link: EmulatedLink, found: States) -> Reading:
+def read_run(directory: Path, protocol: Protocol, link: Link, found: States) -> Reading:
     """Both traces of a run; raises HarnessFault(ANALYSIS_FAILED) if one is not whole."""
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     passages = follow(at_server, at_client, forward=True), follow(at_client, at_server, forward=False)
-    floors = link.forward_delay, link.return_delay
+    floors = (link.forward_delay, link.return_delay) if isinstance(link, EmulatedLink) else (0.0, 0.0)
     paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
     ends: Ends | TcpEnds
     if protocol is Protocol.TCP:

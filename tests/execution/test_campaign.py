@@ -100,7 +100,7 @@ def carry_out(
     stop: threading.Event | None = None,
     compliance: bool = False,
     testbeds: int = 1,
-    **options: bool,
+    **options: Any,
 ) -> None:
     daemon = connect(engine)
     images = {name: name for name in engine.programs}

@@ -15,9 +15,14 @@ import pytest
 
 from interop.execution import reaper
 from interop.execution.daemon import ContainerSpec
+from interop.execution.remote import in_words
+from interop.model import Host
 from tests.fakes import FakeEngine, connect, endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+NOWHERE = Host("", "unix:///no/such/socket")
 
 
 class Input:
@@ -26,10 +31,10 @@ class Input:
 
 
 def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(content))
+    monkeypatch.setattr(sys, "stdin", Input(in_words([NOWHERE]).encode() + b"\n" + content))
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(reaper, "PASSES", 1)
-    reaper.main("fake", "dead")
+    reaper.main("dead")
 
 
 @pytest.mark.parametrize(("words", "left"), [(b"", 0), (b"don", 0), (reaper.FAREWELL, 1)])
@@ -55,7 +60,7 @@ def children() -> set[int]:
 
 def test_it_ends_with_its_campaign_however_that_ends() -> None:
     before = children()
-    with pytest.raises(ValueError, match="x"), reaper.watched_over("unix:///no/such/socket", "x"):
+    with pytest.raises(ValueError, match="x"), reaper.watched_over([NOWHERE], "x"):
         [pid] = children() - before
         assert os.getsid(pid) != os.getsid(0)  # Ctrl-C at the terminal must not end it
         raise ValueError("x")
@@ -64,7 +69,7 @@ def test_it_ends_with_its_campaign_however_that_ends() -> None:
 
 def test_a_reaper_that_was_killed_is_no_fault() -> None:
     before = children()
-    with reaper.watched_over("unix:///no/such/socket", "x"):
+    with reaper.watched_over([NOWHERE], "x"):
         [pid] = children() - before
         os.kill(pid, signal.SIGKILL)
     assert children() == before
@@ -74,7 +79,8 @@ def test_it_outlives_a_campaign_that_is_killed(tmp_path: Path) -> None:
     script = """
 import os, sys
 from interop.execution import reaper
-with reaper.watched_over(sys.argv[1], "x"):
+from interop.model import Host
+with reaper.watched_over([Host("", sys.argv[1])], "x"):
     pid = os.getpid()
     print(open(f"/proc/{pid}/task/{pid}/children").read(), flush=True)
     os.kill(pid, 9)

@@ -1,0 +1,68 @@
+"""Containers of the link tools, which stand at both ends of a real link: how they are named, started and heard."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from interop.errors import HarnessFault
+from interop.execution.daemon import Container, Daemon, Event
+from interop.links.cross import event_name
+from interop.model import ErrorCode, Host, RealLink, Role
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The two hosts of a link, and what stands on them."""
+
+    link: RealLink
+    hosts: Mapping[Role, Host]
+    daemons: Mapping[Role, Daemon]
+    image: str
+    """Id of the link tools' image, the same at both daemons."""
+    busy: tuple[threading.Lock, ...]
+    """Held while something is on the link: one at a time per host."""
+
+    @property
+    def name(self) -> str:
+        """``astra_client - remote_server``."""
+        return f"{self.link.client_host} - {self.link.server_host}"
+
+    @property
+    def address(self) -> str:
+        """At which the client's host reaches the server."""
+        server = self.hosts[Role.SERVER]
+        return server.address4 or server.address6
+
+
+def container_name(daemon: Daemon, what: str) -> str:
+    """A container name that no other campaign uses."""
+    return f"quicsat-{daemon.campaign}-{next(_numbers)}-{what}"
+
+
+def start_until(container: Container, event: str, patience: float) -> None:
+    """Start a container and wait for what it says when it is ready; raises :class:`HarnessFault` if it never does."""
+    events: SimpleQueue[Event] = SimpleQueue()
+    container.start()
+    container.watch(events, lines=True)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            seen = events.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            seen = None
+        if seen is not None and event_name(seen.line) == event:
+            return
+        if seen is None or (seen.line is None and not container.running()):
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"{container.spec.name} is not {event}: {last_words(container)}")
+
+
+def last_words(container: Container) -> str:
+    """The end of what a container printed."""
+    return container.output().decode(errors="replace").strip()[-300:] or "it said nothing"

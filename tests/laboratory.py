@@ -1,0 +1,327 @@
+"""Two machines and a satellite link on one: what a real link is tested on.
+
+Each host is a real Docker daemon in a network namespace of its own, with its own address, data root and identity.
+Between them lie a carrier's NAT, the ns-3 simulator, and another NAT in front of the server; none of it touches the
+network of the machine. The client's daemon is reached over ssh, the server's over TLS, from a namespace that can reach
+nothing else.
+
+    control --- ssh --- client --- nat === simulator === edge --- server --- TLS --- control
+
+``python -m tests.laboratory`` opens one and says how to use it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from interop import recipes
+from interop.execution.daemon import Daemon
+from interop.links.simulator import scenario
+from interop.model import EmulatedLink
+from interop.units import MBPS, MS
+
+ROOT = Path(__file__).resolve().parents[1]
+SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+SERVER_ADDRESS = "198.51.100.2"
+CONTROL = {"client": ("10.250.1.1", "10.250.1.2"), "server": ("10.250.2.1", "10.250.2.2")}
+"""Addresses of the control namespace and of the host, by host."""
+SSH_PORT, TLS_PORT = 2222, 2376
+PATIENCE = 60.0
+NEEDED = ("ip", "iptables", "sshd", "ssh-keygen", "dockerd", "nsenter", "unshare")
+
+
+class LaboratoryError(Exception):
+    """The laboratory cannot be raised here."""
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """Two hosts, and how to reach and disturb them."""
+
+    folder: Path
+    hosts: Path
+    """The hosts file; the client is ``lab_client``, the server ``lab_server``."""
+    namespaces: Mapping[str, str]
+    source: str
+    """URL of the server's daemon, which has the images."""
+    sockets: Mapping[str, str]
+    """URL of each host's daemon for whoever is on this machine."""
+
+    def command(self, *words: str | Path) -> list[str]:
+        """``words`` in the control namespace."""
+        return [*_inside(self.namespaces["control"]), *map(str, words)]
+
+    def environment(self) -> dict[str, str]:
+        """For ``run.py`` in it."""
+        return {**os.environ, "DOCKER_HOST": self.source}
+
+    def disturb(self, *words: str) -> None:
+        """Run a command in the control namespace: ``iptables …``, ``ip link …``."""
+        _call(*self.command(*words))
+
+
+# ---- the parts ------------------------------------------------------------------------------
+
+
+def _call(*words: str | Path, check: bool = True) -> str:
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise LaboratoryError(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def _inside(namespace: str) -> list[str]:
+    return ["nsenter", f"--net=/run/netns/{namespace}"]
+
+
+def _wait(ready: Callable[[], bool], what: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not ready():
+        if time.monotonic() > deadline or process.poll() is not None:
+            raise LaboratoryError(f"{what} did not come up: {log.read_text(errors='replace')[-500:]}")
+        time.sleep(0.1)
+
+
+@contextmanager
+def _process(
+    command: Sequence[str], log: Path, grace: float = 20, **options: object
+) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+                                   **options)  # type: ignore[call-overload]  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(grace)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _networks(stack: ExitStack) -> dict[str, str]:
+    """The namespaces, joined."""
+    spaces = {part: f"qs{os.getpid()}-{part}" for part in ("control", "client", "nat", "sim", "edge", "server")}
+    for name in spaces.values():
+        _call("ip", "netns", "add", name)
+        stack.callback(_call, "ip", "netns", "del", name, check=False)
+        _call("ip", "-n", name, "link", "set", "lo", "up")
+    cables = [
+        ("control", "c-client", f"{CONTROL['client'][0]}/30", "client", "control", f"{CONTROL['client'][1]}/30"),
+        ("control", "c-server", f"{CONTROL['server'][0]}/30", "server", "control", f"{CONTROL['server'][1]}/30"),
+        ("client", "up0", "10.77.0.2/24", "nat", "in0", "10.77.0.1/24"),
+        ("nat", "out0", "193.167.0.100/24", "sim", "eth0", "193.167.0.2/24"),
+        ("edge", "out0", "193.167.100.100/24", "sim", "eth1", "193.167.100.2/24"),
+        ("server", "up0", f"{SERVER_ADDRESS}/24", "edge", "in0", "198.51.100.1/24"),
+    ]
+    for left, device, address, right, other, opposite in cables:
+        _call("ip", "link", "add", device, "netns", spaces[left], "type", "veth", "peer", other, "netns", spaces[right])
+        for part, name, own in ((left, device, address), (right, other, opposite)):
+            _call("ip", "-n", spaces[part], "addr", "add", own, "dev", name)
+            _call("ip", "-n", spaces[part], "link", "set", name, "up")
+    for device, ipv6 in (("eth0", "fd00:cafe:cafe:0::2/64"), ("eth1", "fd00:cafe:cafe:100::2/64")):
+        _call("ip", "-n", spaces["sim"], "addr", "add", ipv6, "dev", device, "nodad")  # the simulator looks for them
+    for part, gateway in (("client", "10.77.0.1"), ("server", "198.51.100.1"), ("nat", "193.167.0.2"),
+                          ("edge", "193.167.100.2")):  # fmt: skip
+        _call("ip", "-n", spaces[part], "route", "add", "default", "via", gateway)
+    for part, forwards in (("nat", 1), ("edge", 1), ("sim", 0)):
+        _call(*_inside(spaces[part]), "sh", "-c", f"echo {forwards} >/proc/sys/net/ipv4/ip_forward")
+    rules = [
+        ("nat", "PREROUTING", "-d", SERVER_ADDRESS, "-j", "DNAT", "--to-destination", "193.167.100.100"),
+        ("nat", "POSTROUTING", "-o", "out0", "-p", "udp", "-j", "MASQUERADE", "--to-ports", "20000-59999", "--random"),
+        ("nat", "POSTROUTING", "-o", "out0", "-j", "MASQUERADE"),
+        ("edge", "PREROUTING", "-i", "out0", "-j", "DNAT", "--to-destination", SERVER_ADDRESS),
+        ("edge", "POSTROUTING", "-o", "in0", "-j", "MASQUERADE"),
+    ]
+    for part, chain, *rule in rules:
+        _call(*_inside(spaces[part]), "iptables", "-t", "nat", "-A", chain, *rule)
+    return spaces
+
+
+@contextmanager
+def _simulator(
+    spaces: Mapping[str, str], folder: Path, source: Daemon, link: EmulatedLink, seed: int
+) -> Iterator[None]:
+    """The simulator between both NATs, from the files of its image: no daemon is to sweep it."""
+    image = source.find(recipes.find_recipe(ROOT, "simulator", recipes.SIMULATOR).tag)
+    if image is None:
+        raise LaboratoryError("the simulator's image is not here: ./run.py images build simulator")
+    files = folder / "simulator"
+    files.mkdir()
+    created = source.slow.create_container(image.id, ["true"], labels={"quicsat-lab": "1"})["Id"]
+    try:
+        with subprocess.Popen(["tar", "-x", "-C", str(files)], stdin=subprocess.PIPE) as tar:
+            assert tar.stdin is not None
+            for chunk in source.slow.export(created):
+                tar.stdin.write(chunk)
+    finally:
+        source.remove(created)
+    for part in ("nat", "edge"):  # ns-3 would pass unfinished checksums on
+        _call(*_inside(spaces[part]), "chroot", files, "ethtool", "-K", "out0", "tx", "off")
+    for special in ("dev", "proc"):
+        (files / special).mkdir(exist_ok=True)
+    script = (
+        f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc && "
+        f"exec chroot {files} sh -c 'chrt --fifo 1 true 2>/dev/null && exec chrt --fifo 1 simulate; exec simulate'"
+    )
+    environment = {"PATH": os.environ["PATH"], "SCENARIO": scenario(link, seed), "WAITFORSERVER": ""}
+    log = folder / "simulator.log"
+    command = [*_inside(spaces["sim"]), "unshare", "-m", "sh", "-c", script]
+    with _process(command, log, env=environment) as process:
+        _wait(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
+        yield
+
+
+@contextmanager
+def _daemon(name: str, namespace: str, folder: Path, options: Sequence[str] = ()) -> Iterator[str]:
+    """A Docker daemon with an identity of its own; the URL of its socket."""
+    own = folder / name
+    (own / "etc").mkdir(parents=True)
+    socket = own / "docker.sock"
+    words = [
+        "dockerd", "-H", f"unix://{socket}", *options, "--data-root", f"{own}/data", "--exec-root", f"{own}/exec",
+        "--pidfile", f"{own}/pid", "--cgroup-parent", "/docker2",
+    ]  # fmt: skip
+    script = f"mount --bind {own}/etc /etc/docker && exec {' '.join(words)}"
+    command = [*_inside(namespace), "unshare", "-m", "sh", "-c", script]
+    with _process(command, own / "log") as process:
+        _wait(socket.exists, f"the daemon of {name}", process, own / "log")
+        yield f"unix://{socket}"
+
+
+@contextmanager
+def _ssh(namespace: str, folder: Path) -> Iterator[Path]:
+    """An sshd in front of the client's daemon; the configuration with which one logs in."""
+    own = folder / "ssh"
+    own.mkdir()
+    for key in ("host", "user"):
+        _call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", own / key)
+    (own / "authorized_keys").write_text((own / "user.pub").read_text())
+    address = CONTROL["client"][1]
+    (own / "known_hosts").write_text(f"[{address}]:{SSH_PORT} {(own / 'host.pub').read_text()}")
+    (own / "sshd_config").write_text(
+        f"Port {SSH_PORT}\nListenAddress {address}\nHostKey {own}/host\nAuthorizedKeysFile {own}/authorized_keys\n"
+        "StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile none\nPermitRootLogin prohibit-password\n"
+    )
+    (own / "config").write_text(
+        f"Host *\n  IdentityFile {own}/user\n  IdentitiesOnly yes\n  UserKnownHostsFile {own}/known_hosts\n"
+        "  StrictHostKeyChecking yes\n"
+    )
+    Path("/run/sshd").mkdir(exist_ok=True)
+    sshd = _call("sh", "-c", "command -v sshd").strip()
+    with _process([*_inside(namespace), sshd, "-D", "-e", "-f", str(own / "sshd_config")], own / "log") as process:
+        _wait(lambda: "listening" in (own / "log").read_text(), "sshd", process, own / "log")
+        yield own / "config"
+
+
+def _certificates(folder: Path) -> Path:
+    """``ca.pem``, ``server.pem``, ``client.pem`` and their ``.key``."""
+    own = folder / "tls"
+    own.mkdir()
+    issuer_key = ec.generate_private_key(ec.SECP256R1())
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "laboratory")])
+    for name in ("ca", "server", "client"):
+        key = issuer_key if name == "ca" else ec.generate_private_key(ec.SECP256R1())
+        now = datetime.datetime.now(datetime.UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(issuer if name == "ca" else x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=2))
+            .add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
+        )
+        if name != "ca":
+            use = ExtendedKeyUsageOID.SERVER_AUTH if name == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
+            address = x509.IPAddress(ipaddress.ip_address(CONTROL["server"][1]))
+            builder = builder.add_extension(x509.ExtendedKeyUsage([use]), critical=False)
+            builder = builder.add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        certificate = builder.sign(issuer_key, hashes.SHA256())
+        (own / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        (own / f"{name}.key").write_bytes(private)
+    return own
+
+
+HOSTS = """\
+lab_client:
+  daemon: ssh://root@{ssh}:{ssh_port}{client_socket}
+  ssh config: {ssh_config}
+lab_server:
+  daemon: tcp://{server}:{tls_port}
+  tls: {{ca: {tls}/ca.pem, certificate: {tls}/client.pem, key: {tls}/client.key}}
+  address: {address}
+"""
+
+
+@contextmanager
+def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, seed: int = 1) -> Iterator[Laboratory]:
+    """Raise it with ``images`` of the engine at ``source`` at the server's daemon; raises :class:`LaboratoryError`."""
+    missing = [program for program in NEEDED if not _call("sh", "-c", f"command -v {program}", check=False).strip()]
+    if missing or os.geteuid():
+        raise LaboratoryError(f"needs root and {', '.join(missing) or 'nothing else'}")
+    engine = Daemon(source, "laboratory")
+    with ExitStack() as stack:
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-lab-", ignore_cleanup_errors=True))
+        )
+        spaces = _networks(stack)
+        stack.enter_context(_simulator(spaces, folder, engine, link, seed))
+        tls = _certificates(folder)
+        options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
+                   "--tlscert", f"{tls}/server.pem", "--tlskey", f"{tls}/server.key"]  # fmt: skip
+        client = stack.enter_context(_daemon("client", spaces["client"], folder))
+        server = stack.enter_context(_daemon("server", spaces["server"], folder, options))
+        ssh_config = stack.enter_context(_ssh(spaces["client"], folder))
+        hosts = folder / "hosts.yml"
+        hosts.write_text(HOSTS.format(
+            ssh=CONTROL["client"][1], ssh_port=SSH_PORT, client_socket=client.removeprefix("unix://"),
+            ssh_config=ssh_config, server=CONTROL["server"][1], tls_port=TLS_PORT, tls=tls, address=SERVER_ADDRESS,
+        ))  # fmt: skip
+        there = Daemon(server, "laboratory")
+        for reference in images:
+            image = engine.find(reference)
+            if image is None:
+                raise LaboratoryError(f"{reference} is not at {source}")
+            there.load(engine.export(image.id), reference)
+            there.tag(image.id, reference)
+        yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server})
+
+
+def images_of(root: Path, *names: str) -> list[str]:
+    """References of images built here: ``link-tools`` and endpoints."""
+    expected = recipes.expected(root) | {"link-tools": recipes.find_recipe(root, "link-tools", recipes.LINK_TOOLS).tag}
+    return [expected[name] for name in names]
+
+
+if __name__ == "__main__":
+    url = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    wanted = sys.argv[1:] or ["link-tools", "simulator", "quic-go", "picoquic"]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with laboratory(url, images_of(ROOT, *wanted)) as lab:
+        told = {"command": lab.command(), "DOCKER_HOST": lab.source, "hosts": str(lab.hosts), "sockets": lab.sockets}
+        sys.stdout.write(f"{json.dumps(told)}\n")
+        sys.stdout.flush()
+        signal.pause()

@@ -1,0 +1,89 @@
+"""What tests in the laboratory need; where it cannot be raised they are skipped, aloud."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from interop.errors import MachineError
+from interop.execution.daemon import Daemon
+from interop.images import Images, Policy
+from interop.store import load
+from tests.laboratory import ROOT, Laboratory, LaboratoryError, images_of, laboratory
+
+URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+CASES = """\
+name: lab
+abbreviation: LAB
+description: 1 MiB over the laboratory's link
+extends: astra
+link: {client host: lab_client, server host: lab_server, provider: laboratory, tariff: none, modem: ns-3}
+file size: 1 MiB
+"""
+BUSY, BUSY_PATIENCE = 75, 120
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder need the laboratory."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.engine)
+            item.add_marker(pytest.mark.laboratory)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The laboratory, and the command in it."""
+
+    lab: Laboratory
+    cases: Path
+
+    def start(self, *words: str | Path) -> subprocess.Popen[str]:
+        """The command, under way."""
+        command = self.lab.command(sys.executable, "run.py", *words, "--hosts", self.lab.hosts)
+        return subprocess.Popen(
+            command, cwd=ROOT, env=self.lab.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def measure(self, directory: Path, *words: str | Path) -> subprocess.Popen[str]:
+        """A campaign of quic-go with itself, under way."""
+        pair = ("-s", "quic-go", "-c", "quic-go", "-t", self.cases)
+        return self.start("run", *pair, "-l", directory, "--images", "local", "--no-qlog", *words)
+
+    def finish(self, process: subprocess.Popen[str], patience: float = 280) -> tuple[int, str, str]:
+        """Exit status and both streams."""
+        out, err = process.communicate(timeout=patience)
+        assert "Traceback" not in err, err
+        return process.returncode, out, err
+
+    def wait_for_runs(self, directory: Path, count: int, process: subprocess.Popen[str]) -> None:
+        """Until so many runs are on disk."""
+        deadline = time.monotonic() + 200
+        while process.poll() is None and time.monotonic() < deadline:
+            if (directory / "journal.jsonl").exists() and len(load(directory).result_set.results) >= count:
+                return
+            time.sleep(0.2)
+        pytest.fail(f"no run came to its end: {process.communicate() if process.poll() is not None else ''}")
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The laboratory with quic-go at the server's daemon alone."""
+    with ExitStack() as stack:
+        try:
+            Images(Daemon(URL, "laboratory"), ROOT, Policy.AUTO, print).ensure_link_tools()
+            images = images_of(ROOT, "link-tools", "simulator", "quic-go")
+            lab = stack.enter_context(laboratory(URL, images))
+        except (LaboratoryError, MachineError) as error:
+            pytest.skip(f"NO LABORATORY, nothing of tests/real_link was run: {error}")
+        cases = tmp_path_factory.mktemp("cases") / "lab.yaml"
+        cases.write_text(CASES)
+        yield Bench(lab, cases)
