@@ -41,7 +41,7 @@ class Listed:
     address: PurePosixPath
     started: Any
     share: str
-    """Of the runs that succeeded."""
+    """Of the runs that succeeded, of those that say something about their pair."""
     tests: str
     """Abbreviations of its test cases, ``23 tests`` if there are many."""
     size: str
@@ -100,8 +100,8 @@ class Site:
 
 def listed(campaign: Campaign) -> Listed:
     """A campaign as lists show it."""
-    done = len(campaign.results.results)
-    share = percent(campaign.count(Outcome.SUCCEEDED) / done) if done else "nothing"
+    told = sum(campaign.count(each) for each in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT))
+    share = percent(campaign.count(Outcome.SUCCEEDED) / told) if told else "nothing"
     manifest = campaign.results.manifest
     short = [case.abbreviation for case in manifest.test_cases]
     tests = " ".join(short) if len(short) <= _MOST_NAMED else f"{len(short)} test cases"

@@ -83,8 +83,8 @@ def _planes(column: Column) -> bytes:
 def _columns(series: Series, every: int, values: int) -> Iterator[Column]:
     yield from _stream("sent", series.sent, every)
     yield from _stream("arrived", series.arrived, every)
-    yield from _packets("forward", series.forward, every)
-    yield from _packets("back", series.back, every)
+    yield from _packets("forward", series.forward, _first(series.sent.time), every)
+    yield from _packets("back", series.back, _first(series.requests.sent), every)
     until = max((float(table.time[-1]) for table in (series.sent, series.arrived) if len(table)), default=0.0)
     for name, times, sizes in (
         ("rate_sent", series.forward.sent, series.forward.size),
@@ -106,8 +106,14 @@ def _stream(name: str, table: StreamData, every: int) -> Iterator[Column]:
     yield Column(f"{name}_again", table.retransmission[::every], 1.0)
 
 
-def _packets(name: str, table: Packets, every: int) -> Iterator[Column]:
-    rows = np.flatnonzero((table.number >= 0) & ~np.isnan(table.sent))[::every]
+def _first(times: Numbers) -> float:
+    """The first of them; before all times if there is none."""
+    return float(np.nanmin(times)) if np.isfinite(times).any() else -np.inf
+
+
+def _packets(name: str, table: Packets, since: float, every: int) -> Iterator[Column]:
+    """Those from ``since`` on: packets of the handshake are numbered apart (RFC 9000, 12.3), by some from afar."""
+    rows = np.flatnonzero((table.number >= 0) & (table.sent >= since))[::every]
     yield Column(f"{name}_time", table.sent[rows], TICK)
     yield Column(f"{name}_number", table.number[rows], 1.0)
     yield Column(f"{name}_lost", table.lost[rows], 1.0)

@@ -102,8 +102,10 @@ def test_the_keyboard_reaches_every_cell(page: Watched, site: Site) -> None:
     page.page.wait_for_url("**/p/**")
 
 
-def test_print_shows_the_tables_whole(page: Watched, site: Site) -> None:
+def test_print_shows_the_tables_whole_on_white(page: Watched, site: Site) -> None:
     page.open(site.address)
+    page.page.evaluate("document.documentElement.dataset.theme = 'dark'")
     page.page.emulate_media(media="print")
     assert page.page.evaluate("getComputedStyle(document.querySelector('.scroll')).overflow") == "visible"
     assert not page.page.locator("#filters").is_visible()
+    assert page.page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from interop.site.packets import TICK, Column, encode, pack, unpack
+from interop.traces.series import Requests
 from tests.series_builder import Transfer, series
 
 
@@ -32,6 +35,15 @@ def test_a_run_is_told_to_a_tick() -> None:
     assert found["forward_lost"].sum() == 2
     assert found["request_sent"].tolist() == pytest.approx([0.6])
     assert found["rate_goodput_value"].max() == pytest.approx(0.8e6, rel=0.05)
+
+
+def test_packet_numbers_begin_with_the_request_and_the_response() -> None:
+    run = series(Transfer())
+    found = unpack(encode(run))
+    assert found["back_time"][0] == pytest.approx(run.requests.sent[0])
+    assert len(found["back_time"]) == len(run.back) - 1
+    silent = replace(run, requests=Requests.of(stream=[], sent=[], arrived=[], first_byte=[], last_byte=[]))
+    assert len(unpack(encode(silent))["back_time"]) == len(run.back)
 
 
 def test_thinned_runs_keep_their_extremes_and_are_smaller() -> None:

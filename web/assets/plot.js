@@ -55,7 +55,7 @@
     { key: "offset", title: "Time-offset, at the server", unit: "MiB", perUnit: 8 * 1048576 / 1e6, slope: "Mbit/s",
       dots: [["sent_time", "sent_offset", MIB, "sent_again", "first", "again"]], marks: true,
       key_: [["first", "first transmission"], ["again", "retransmission"], ["grey", "other repetitions"]] },
-    { key: "number", title: "Packet number, forward", unit: "", perUnit: 1, slope: "packets/s",
+    { key: "number", title: "Packet number, forward, after the handshake", unit: "", perUnit: 1, slope: "packets/s",
       dots: [["forward_time", "forward_number", 1, "forward_lost", "first", "lost"]],
       key_: [["first", "arrived"], ["lost", "lost"]] },
     { key: "rate", title: "Rates, over one second", unit: "Mbit/s", lines: [["rate_sent", M, "again"], ["rate_goodput", M, "first"], ["rate_back", M, "acks"]],
@@ -63,7 +63,7 @@
     { key: "rtt", title: "Round-trip time, at the server", unit: "ms", lines: [["rtt", 1000, "first"]], key_: [["first", "until acknowledged"]] },
     { key: "window", title: "In flight and congestion window", unit: "kB", lines: [["in_flight", K, "first"], ["cwnd", K, "again"]],
       key_: [["first", "bytes in flight"], ["again", "congestion window, from the qlog"]] },
-    { key: "back", title: "Packet number, return path", unit: "", perUnit: 1, slope: "packets/s",
+    { key: "back", title: "Packet number, return path, after the handshake", unit: "", perUnit: 1, slope: "packets/s",
       dots: [["back_time", "back_number", 1, "back_lost", "acks", "lost"]], key_: [["acks", "arrived"], ["lost", "lost"]] },
   ];
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
