@@ -99,7 +99,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
     script = """
 import os, signal, threading
 from interop.measure import _Ours, _signals
-ours = _Ours(None, threading.Event(), [])
+ours = _Ours(None, {}, threading.Event(), [])
 with _signals(ours):
     os.kill(os.getpid(), signal.SIGTERM)
     assert ours.stop.is_set()

@@ -144,7 +144,9 @@ def test_ssh_that_breaks(bench: Bench, tmp_path: Path) -> None:
 
 def cut(bench: Bench) -> None:
     """End the connection as a network does that resets it, from the client's host."""
-    words = ["ss", "-K", "dst", "10.250.1.1", "sport", "=", "2222"]
-    subprocess.run(
-        ["nsenter", f"--net=/run/netns/{bench.lab.namespaces['client']}", *words], check=False, capture_output=True
-    )
+    words = ["ss", "-tnK", "dst", "10.250.1.1", "sport", "=", "2222"]  # tells what it has ended
+    inside = ["nsenter", f"--net=/run/netns/{bench.lab.namespaces['client']}"]
+    deadline = time.monotonic() + 30
+    while "ESTAB" not in subprocess.run([*inside, *words], check=True, capture_output=True, text=True).stdout:
+        assert time.monotonic() < deadline, "there is no connection to cut"
+        time.sleep(0.1)
