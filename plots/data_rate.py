@@ -9,7 +9,7 @@ import numpy as np
 from interop.pictures import Wish
 from interop.repetitions import Pair, Run
 from interop.traces.series import Samples, Series, window_rate
-from interop.units import MBPS, mbit_per_s, seconds
+from interop.units import MBPS, mbit_per_s
 from plots.base import Drawing, Plot
 from plots.runs import Curve, Picked, draw, drawings
 
@@ -49,7 +49,7 @@ def _start_up(run: Run) -> tuple[float, float, str] | None:
     steady, startup = (run.values.get(name) for name in ("steady_rate", "startup_time"))
     if steady is None or startup is None or not len(run.series.arrived):
         return None
-    end = f"{seconds(startup)} after the first byte"
+    end = f"{startup:.1f} s after the first byte"
     words = f"a start-up ends {end}, at 80 % of the steady rate of {mbit_per_s(steady)}"
     return float(run.series.arrived.time[0]) - _shift(run.series) + startup, steady, words
 

@@ -72,7 +72,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         rows = [row for row, other in enumerate(columns["name"]) if other == name]
         shift = {Role.SERVER: -0.1, Role.CLIENT: 0.1}
         ax.plot([cases.index(columns["case"][row]) + shift[columns["role"][row]] for row in rows],
-                [columns["mean"][row] / PERCENT for row in rows], style.mark, color=style.colour, markersize=4.5,
+                [columns["mean"][row] / PERCENT for row in rows], marker=style.mark, color=style.colour, markersize=4.5,
                 markeredgecolor="white", markeredgewidth=0.4, linestyle="none", label=name)  # fmt: skip
     ax.set(xlabel="test case", ylabel="mean efficiency [%]", xlim=(-0.6, len(cases) - 0.4))
     ax.set_ylim(bottom=0)

@@ -111,7 +111,7 @@ def _legend(ax: Axes, servers: Sequence[str]) -> None:
     ax.set_axis_off()
     for server in servers:
         style = theme.of_implementation(server)
-        ax.plot([], [], style.mark, color=style.colour, linestyle="none", markersize=4, label=server)
+        ax.plot([], [], marker=style.mark, color=style.colour, linestyle="none", markersize=4, label=server)
     ax.legend(title="server", loc="upper center", ncols=2 if len(servers) > 8 else 1)
 
 

@@ -11,7 +11,7 @@ from interop.repetitions import Pair, pairs
 from interop.traces.series import Samples
 from interop.units import KIB, MS
 from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
-from plots.runs import Curve, draw, overlaid, overlay, panel, told, told_of_all
+from plots.runs import Curve, common, draw, overlaid, overlay, panel, told, told_of_all
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -20,7 +20,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
     if not found:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     if wish.overlaid:
-        title, caption = "Round-trip time and bytes in flight", sentences(told_of_all(found))
+        title, caption = common("Round-trip time and bytes in flight", found), sentences(told_of_all(found))
         return [_drawing(overlaid(found), title, caption, *_overlaid(found))]
     return [
         _drawing(

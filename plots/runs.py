@@ -74,7 +74,11 @@ def drawings(wish: Wish, pick: Pick, title: str, ylabel: str, **facts: Any) -> l
         many = [pick(pair, False) for pair in found]
         rows = overlay(found, [each.curves for each in many])
         caption = sentences(told_of_all(found), *dict.fromkeys(each.note for each in many))
-        return [Drawing(overlaid(found), title, caption, one(panel(rows, ylabel=ylabel, **facts)), (6.6, 4.0))]
+        return [
+            Drawing(
+                overlaid(found), common(title, found), caption, one(panel(rows, ylabel=ylabel, **facts)), (6.6, 4.0)
+            )
+        ]
     made = []
     for pair in found:
         picked = pick(pair, True)
@@ -100,6 +104,14 @@ def overlay(found: Sequence[Pair], curves: Sequence[Sequence[Curve]]) -> list[Cu
         ]
         shared.update({each.label: each for each in own if each.role in ROLES})
     return [*rows, *shared.values()]
+
+
+def common(title: str, found: Sequence[Pair]) -> str:
+    """The title with what all pairs have in common."""
+    cases = {_case(pair) for pair in found}
+    pairs_there = {f"server {pair.server}, client {pair.client}" for pair in found}
+    told = [*(cases if len(cases) == 1 else ()), *(pairs_there if len(pairs_there) == 1 else ())]
+    return f"{title}: {', '.join(told)}" if told else title
 
 
 def overlaid(found: Sequence[Pair]) -> str:
@@ -128,7 +140,7 @@ def told_of_all(found: Sequence[Pair]) -> str:
     counts = {len(pair.runs) for pair in found}
     n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     chosen = "" if counts == {1} else ", of which the one with the median time to completion is shown"
-    words = f"n = {n} repetitions of each{chosen}"
+    words = f"n = {n} {'repetition' if counts == {1} else 'repetitions'} of each{chosen}"
     return f"{words}. Server, client, test case; colours are those of the {_apart(found)}s"
 
 

@@ -22,6 +22,8 @@ COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK)
 MORE_COLOURS = ("#332288", "#44AA99", "#882255", "#117733", "#8C510A", "#999933", "#888888")
 """For implementations, when those have been used up: mostly of Tol's muted scheme (2021)."""
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+VARIANT_MARKS = ("d", (4, 1, 0), (3, 1, 0), (6, 1, 0), (3, 1, 180), (4, 1, 45), (8, 1, 0))
+"""Of variants, which no implementation has: stars of so many points, turned by so many degrees."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 GREY = "#767676"
 PALE = "#D9D9D9"
@@ -83,7 +85,7 @@ class Style:
     """How something is shown."""
 
     colour: str
-    mark: str
+    mark: Any
     dash: Any
 
 
@@ -92,12 +94,11 @@ def of_implementation(name: str) -> Style:
     base, _, variant = name.partition(":")
     number = ORDER.index(base) if base in ORDER else len(ORDER) + _hash(base)
     colours = COLOURS + MORE_COLOURS
-    turns = [1 + _hash(variant) % (len(kinds) - 1) if variant else 0 for kinds in (MARKS, DASHES)]
-    return Style(
-        colours[number % len(colours)],
-        MARKS[(number + turns[0]) % len(MARKS)],
-        DASHES[(number + turns[1]) % len(DASHES)],
-    )
+    if not variant:
+        return Style(colours[number % len(colours)], MARKS[number % len(MARKS)], DASHES[number % len(DASHES)])
+    turn = _hash(variant)
+    dash = DASHES[(number + 1 + turn % (len(DASHES) - 1)) % len(DASHES)]
+    return Style(colours[number % len(colours)], VARIANT_MARKS[turn % len(VARIANT_MARKS)], dash)
 
 
 def of_position(number: int) -> Style:

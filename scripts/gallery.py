@@ -136,8 +136,8 @@ def pictures(campaigns: Sequence[Campaign], target: Path, form: str) -> Iterator
     forms = (form,)
     over_results = tuple(name for name in of["results"] if name != "outcomes")
     yield Section("Over results", draw(Wish((main_one,), target, over_results, forms)))
-    for tested in filter(functional, campaigns):
-        yield Section("Functional tests", draw(Wish((tested,), target, ("outcomes",), forms)))
+    if tested := tuple(filter(functional, campaigns)):
+        yield Section("Functional tests", draw(Wish(tested, target, ("outcomes",), forms)))
     yield Section("Over time", draw(Wish((main_one, *others), target, ("dates",), forms)))
     if others:
         yield Section("Over campaigns", draw(Wish((others[0], main_one), target, ("comparison", "history"), forms)))

@@ -168,6 +168,7 @@ def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> Non
     plot: Plot = module.PLOT  # type: ignore[attr-defined]
     [drawing] = plot.table(Wish((made,), tmp_path, overlaid=True))
     assert drawing.stem == "overlaid-SAT"
+    assert drawing.title.endswith(": SAT")
     shown = drawing.panels[0][0]
     assert shown is not None
     assert shown.columns["role"] == ["quic-go", "picoquic:bbr"]
