@@ -157,6 +157,12 @@ def _handshake(scene: Scene) -> Told | None:
     protected = (client.form == Form.ONE_RTT) & ~client.from_server
     if protected.any():
         return None
+    refused = np.flatnonzero(client.from_server & (client.form == Form.VERSION_NEGOTIATION))
+    if len(refused) and not _has(client, True, Message.SERVER_HELLO):
+        frame = int(client.frame[refused[0]])
+        return Cause.HANDSHAKE_INCOMPLETE, (
+            f"The server answered with Version Negotiation (frame {frame}), and the client did not go on in another version."
+        )
     missing = next((name for side, kind, name in STEPS if not _has(client, side, kind)), "an acknowledgement")
     last = len(client) - 1
     side, form = SIDES[bool(client.from_server[last])], FORM_NAMES[Form(int(client.form[last]))]

@@ -93,6 +93,16 @@ def test_a_handshake_that_was_never_complete() -> None:
     assert "ServerHello is missing" in told(scene(HELLO, server(0.1, form=Form.RETRY)), Cause.HANDSHAKE_INCOMPLETE)
 
 
+def test_a_client_that_does_not_go_on_in_another_version() -> None:
+    refusal = server(0.1, form=Form.VERSION_NEGOTIATION)
+    sentence = told(scene(HELLO, refusal), Cause.HANDSHAKE_INCOMPLETE)
+    assert sentence.startswith("The server answered with Version Negotiation (frame 2), and the client did not go on")
+    again = client(0.2, form=Form.INITIAL, messages=[(Message.CLIENT_HELLO, 300)])
+    assert "the server's Finished is missing" in told(
+        scene(HELLO, refusal, again, GREETING), Cause.HANDSHAKE_INCOMPLETE
+    )
+
+
 def test_closed_with_code_and_phrase() -> None:
     close = client(0.3, form=Form.HANDSHAKE, signals=[(Frame.CLOSE, 0x12A, 6, "unknown issuer")])
     sentence = told(scene(HELLO, GREETING, close, by_us=False), Cause.CLOSED_BY_CLIENT)
