@@ -161,7 +161,8 @@ def _handshake(scene: Scene) -> Told | None:
     if len(refused) and not _has(client, True, Message.SERVER_HELLO):
         frame = int(client.frame[refused[0]])
         return Cause.HANDSHAKE_INCOMPLETE, (
-            f"The server answered with Version Negotiation (frame {frame}), and the client did not go on in another version."
+            f"The server answered with Version Negotiation (frame {frame}), and the client did not go on in another "
+            "version."
         )
     missing = next((name for side, kind, name in STEPS if not _has(client, side, kind)), "an acknowledgement")
     last = len(client) - 1
