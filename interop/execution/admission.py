@@ -15,7 +15,7 @@ UNKNOWN_NEED = 0.6
 """CPUs that a run is thought to need before one like it was measured."""
 BUDGET = 0.75
 """Share of the CPUs that runs may need together; the rest is for bursts, the engine and the kernel."""
-SETTLED = 1.0
+SETTLED = 2.0
 """Seconds between two runs that begin side by side: making containers is work of its own."""
 RAMP = 20.0
 """Seconds after which a run like which none was measured shows in the load what it needs."""
@@ -45,7 +45,7 @@ class Admission:
     """Admits runs to testbeds that stand side by side; safe to use from several threads."""
 
     def __init__(self, cpus: int, meter: Meter, stop: threading.Event, *, measured: bool) -> None:
-        """``cpus`` of the machine; not ``measured``: every run is admitted at once."""
+        """``cpus`` of the machine; not ``measured``: the CPUs are not asked."""
         self._cpus = cpus
         self._meter = meter
         self._stop = stop
@@ -105,10 +105,12 @@ class Admission:
             self._stop.wait(PATIENCE)
 
     def _fits(self, turn: _Turn) -> bool:
-        if not self._turns or not self._measured:
+        if not self._turns:
             return True
         if turn.begin - self._last_begin < SETTLED:
             return False
+        if not self._measured:
+            return True
         promised = self._caution * sum(each.promised(turn.begin) for each in self._turns)
         used = self._cpus * (self._meter.now() or 0.0)
         return max(promised, used) + self._caution * turn.need <= BUDGET * self._cpus
