@@ -47,7 +47,7 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     caption = sentences(
         f"n = {sum(counts)} repetitions of all pairs, from the client's first packet to the last new byte. Whiskers: "
         "5th and 95th percentile; box: 25th and 75th; line: median",
-        f"Left out: {lost} repetitions that did not succeed or have no completion time" if lost else "",
+        f"Left out, without success or completion time: {lost} of the repetitions" if lost else "",
     )
     title = "Completion time per size of the files"
     size_in = (max(WIDTH, 1.0 * len(columns["label"]) + 1), 3.8)
