@@ -126,7 +126,10 @@ def _fate_of(group: Sequence[Sample]) -> Fate:
 def _course(
     name: tuple[str, ...], means: Sequence[float | None], fates: Sequence[Fate], digests: Sequence[tuple[str, ...]]
 ) -> Course:
-    return Course(name, tuple(means), tuple(fates), _marks(digests), steps(means), classify(fates))
+    kind = classify(fates)
+    if kind is Class.ALWAYS_FAILED and any(mean is not None for mean in means):
+        kind = Class.FLAKY  # some repetitions have succeeded
+    return Course(name, tuple(means), tuple(fates), _marks(digests), steps(means), kind)
 
 
 def _marks(digests: Sequence[tuple[str, ...]]) -> tuple[int, ...]:

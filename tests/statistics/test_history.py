@@ -80,6 +80,12 @@ def test_courses_are_in_order_with_marks_and_steps() -> None:
     assert (server.name, server.means) == (("server", "picoquic"), course.means)
 
 
+def test_a_pair_of_which_some_repetitions_succeeded_has_not_always_failed() -> None:
+    [some] = pair_courses([result_set(runs(8e6, 7e6, None), repetitions=3)], "sat", GOODPUT)
+    [none] = pair_courses([result_set(runs(None, None), repetitions=2)], "sat", GOODPUT)
+    assert (some.kind, none.kind) == (Class.FLAKY, Class.ALWAYS_FAILED)
+
+
 def test_table_of_the_long_term() -> None:
     sheet = reports.history(campaigns(), [SAT])
     row = ("SAT", "picoquic", "quiche", "always ok", "✓" * 10, 6.1e6, "2026-11-06: 10.03 Mbit/s → 6.08 Mbit/s",
