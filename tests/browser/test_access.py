@@ -64,12 +64,16 @@ def test_every_page_loads_in_silence(page: Watched, site: Site) -> None:
 def test_pages_work_from_a_file(browser: Browser, site: Site) -> None:
     context = browser.new_context()
     page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.goto((site.directory / "index.html").as_uri())
     assert page.evaluate("getComputedStyle(document.querySelector('.matrix td')).textAlign") == "center"
     choose(page, "quiche")
     assert "client=quiche" in page.url
     page.click(".matrix td:not(.off) a >> visible=true")
     assert re.search(r"/p/.*/index\.html$", page.url)
+    page.locator("#plots-note", has_text="need a web server").wait_for()
+    assert complaints == []
     context.close()
 
 
