@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import IO, Any
@@ -12,7 +13,7 @@ from interop.model import ErrorCode, ImageFacts
 from interop.units import MIB
 
 
-class Shelf:
+class Shelf(ABC):
     """The part of :class:`execution.daemon.Daemon` that handles images; its methods raise :class:`HarnessFault`."""
 
     quick: Any
@@ -21,13 +22,13 @@ class Shelf:
     """The same, for work."""
     api_version: str
 
+    @abstractmethod
     def fault(self, verb: str, what: str) -> AbstractContextManager[None]:
         """Turn the library's errors into a :class:`HarnessFault`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def client(self, version: str | None, timeout: float) -> Any:
         """Another client of the library."""
-        raise NotImplementedError
 
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""

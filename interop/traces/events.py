@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from interop.model import Protocol
 from interop.traces.columns import Datagrams, Flags, Floats, Form, Integers, Trace
-from interop.traces.passage import Passage, clock
+from interop.traces.passage import BothEnds, Passage
 from interop.traces.series import UNKNOWN, Clock, Packets, Requests, Samples, Series, StreamData
 from interop.traces.streams import new_bytes, response_frames
 
@@ -16,23 +14,8 @@ PACKET_THRESHOLD = 3
 """A packet is given up when one so much later is acknowledged (RFC 9002, section 6.1.1)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ends:
-    """Both traces of a run, and what became of the packets between them."""
-
-    client: Trace
-    server: Trace
-    at_client: Datagrams
-    at_server: Datagrams
-    forward: Passage
-    back: Passage
-    floors: tuple[float, float] = (0.0, 0.0)
-    """Propagation delays forward and return, seconds, where they are known."""
-
-    @property
-    def clock(self) -> Clock:
-        """How the two clocks were brought together."""
-        return clock(self.forward, self.back, self.floors)
+class Ends(BothEnds[Trace]):
+    """Both traces of a run over QUIC."""
 
 
 def series(ends: Ends, protocol: Protocol) -> Series:

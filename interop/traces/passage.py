@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from interop.traces.series import Clock
 
 UNSEEN_WINDOW = 5.0
 """Seconds before the end of a trace in which a packet may still be in flight if none ever arrived."""
+
+AnyTrace = TypeVar("AnyTrace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +97,22 @@ def clock(forward: Passage, back: Passage, floors: tuple[float, float] = (0.0, 0
 def _fastest(passage: Passage) -> float | None:
     there = passage.delay[passage.arrived >= 0]
     return float(there.min()) if len(there) else None
+
+
+@dataclass(frozen=True, eq=False)
+class BothEnds(Generic[AnyTrace]):
+    """Both traces of a run, and what became of the packets between them."""
+
+    client: AnyTrace
+    server: AnyTrace
+    at_client: Datagrams
+    at_server: Datagrams
+    forward: Passage
+    back: Passage
+    floors: tuple[float, float] = (0.0, 0.0)
+    """Propagation delays forward and return, seconds, where they are known."""
+
+    @property
+    def clock(self) -> Clock:
+        """How the two clocks were brought together."""
+        return clock(self.forward, self.back, self.floors)

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 import numpy as np
 
 from interop.model import Protocol
-from interop.traces.columns import Datagrams, Floats, Integers
+from interop.traces.columns import Floats, Integers
 from interop.traces.events import accumulated, packets, zeros
-from interop.traces.passage import Passage, clock
-from interop.traces.series import Clock, Requests, Samples, Series, StreamData
+from interop.traces.passage import BothEnds
+from interop.traces.series import Requests, Samples, Series, StreamData
 from interop.traces.tcp import TcpTrace, finished_handshake, first_seen, response_rows
 
 
-@dataclass(frozen=True, eq=False)
-class TcpEnds:
-    """Both traces of a run over TCP, and what became of the segments between them."""
-
-    client: TcpTrace
-    server: TcpTrace
-    at_client: Datagrams
-    at_server: Datagrams
-    forward: Passage
-    back: Passage
-    floors: tuple[float, float] = (0.0, 0.0)
-    """Propagation delays forward and return, seconds, where they are known."""
-
-    @property
-    def clock(self) -> Clock:
-        """How the two clocks were brought together."""
-        return clock(self.forward, self.back, self.floors)
+class TcpEnds(BothEnds[TcpTrace]):
+    """Both traces of a run over TCP."""
 
 
 def tcp_series(ends: TcpEnds) -> Series:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interop import checkup, inventory
-from interop.errors import LockedError
 from interop.execution import transfer as transfers
 from interop.execution.daemon import Daemon
 from interop.execution.inputs import Inputs, certificates, make_inputs
-from interop.execution.lock import exclusive
 from interop.execution.transfer import Surroundings, transfer
 from interop.links.ns3 import Ns3Backend
 from interop.model import Evidence, Implementation, Role, TestCase
@@ -24,6 +21,7 @@ from interop.plan import make_plan
 from interop.stock import State, stock_of, stock_of_simulator
 from tests.endpoints.conftest import KNOWN, LOCK_PATIENCE, OURS, PEER, need
 from tests.engine.conftest import ROOT, URL
+from tests.engine_lock import held
 
 RESETTING = KNOWN["aioquic"]
 """A server that resets the stream on which a file is asked for that is not there."""
@@ -55,17 +53,10 @@ def around() -> Iterator[Surroundings]:
     stocked = [each for one in KNOWN.values() if one.build for each in stock_of(daemon, ROOT, one)]
     simulator = stock_of_simulator(daemon, ROOT)
     images = {each.name: each.image.id for each in (simulator, *stocked) if each.image and each.state is State.CURRENT}
-    deadline = time.monotonic() + LOCK_PATIENCE
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(exclusive(daemon.id, "tests/endpoints"))
-                break
-            except LockedError as error:
-                if time.monotonic() > deadline:
-                    pytest.fail(f"the engine is busy: {error}")
-                time.sleep(1)
-        testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
+    with (
+        held(daemon, "tests/endpoints", LOCK_PATIENCE),
+        Ns3Backend(daemon, images["simulator"]).open() as testbed,
+    ):
         yield Surroundings(daemon, testbed, images, threading.Event())
 
 

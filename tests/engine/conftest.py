@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from interop import recipes
-from interop.errors import LockedError, MachineError
+from interop.errors import MachineError
 from interop.execution.archive import pack
 from interop.execution.daemon import Daemon
-from interop.execution.lock import exclusive
+from tests.engine_lock import held
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
@@ -60,14 +58,5 @@ def image_ids(daemon: Daemon) -> Mapping[str, str]:
 @pytest.fixture(scope="module")
 def lock(daemon: Daemon) -> Iterator[None]:
     """The engine is ours for a module."""
-    deadline = time.monotonic() + LOCK_PATIENCE
-    with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(exclusive(daemon.id, "tests/engine"))
-                break
-            except LockedError as error:
-                if time.monotonic() > deadline:
-                    pytest.fail(f"the engine is busy: {error}")
-                time.sleep(1)
+    with held(daemon, "tests/engine", LOCK_PATIENCE):
         yield
