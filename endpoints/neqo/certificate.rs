@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use clap::Parser as _;
-use neqo_crypto::{AuthenticationStatus, CertificateInfo};
+use neqo_crypto::{agent::CertificateInfo, AuthenticationStatus};
 use rustls_pki_types::{pem::PemObject as _, CertificateDer, ServerName, UnixTime};
 use url::Url;
 use webpki::{anchor_from_trusted_cert, EndEntityCert, KeyUsage, ALL_VERIFICATION_ALGS};
