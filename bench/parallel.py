@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.schema.document import Record
-from interop.statistics.significance import difference, holm
+from interop.statistics.significance import difference, holm, smallest_p, stratified
 from interop.store import load
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
@@ -76,6 +76,13 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
         yield [server, client, case, metric, shown(one, unit), shown(other, unit), change, f"{p:.3f}"]
 
 
+def over_all(alone: Distributions, beside: Distributions) -> Iterator[str]:
+    """A sentence per metric over all pairs, for few repetitions of one pair tell little."""
+    for metric in METRICS:
+        change, p = stratified(*([each[pair].get(metric, []) for pair in alone] for each in (alone, beside)))
+        yield f"{metric}, over all pairs: {100 * change:+.1f} % beside others, p = {p:.3f}"
+
+
 def shown(values: list[float], unit: float) -> str:
     """Mean, standard deviation, n."""
     spread = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -101,7 +108,10 @@ def main() -> None:
     )
     table.add_rows(list(rows(alone.distributions, beside.distributions)))
     print(table)
-    print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction")
+    least = smallest_p(options.repetitions, options.repetitions)
+    print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction,")
+    print(f"before which {options.repetitions} repetitions cannot reach less than {least:.3f}")
+    print(*over_all(alone.distributions, beside.distributions), sep="\n")
     for name, each in (("alone", alone), (f"--parallel {options.parallel}", beside)):
         print(f"{name}: {each.duration:.0f} s, {each.repeated} attempts that did not count")
     print(f"ratio of wall times: {beside.duration / alone.duration:.2f}")

@@ -14,6 +14,8 @@ MOST_EXACT = 32
 """Numbers in both groups together up to which every arrangement is counted; a few milliseconds."""
 TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
+ARRANGEMENTS = 20_000
+"""Drawn at random where there are too many to be counted."""
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> float:
@@ -58,6 +60,29 @@ def _sums_by_count(numbers: Floats) -> list[Floats]:
     for number in numbers:
         sums, counts = np.concatenate([sums, sums + number]), np.concatenate([counts, counts + 1])
     return [np.sort(sums[counts == count]) for count in range(len(numbers) + 1)]
+
+
+def stratified(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Mean relative change over strata (0.01: the second is one per cent more), and its two-sided p-value.
+
+    The numbers of a stratum are taken as multiples of its mean and are arranged anew within it alone, which has power
+    where each stratum by itself has few; 20,000 random arrangements of a fixed seed. Strata without a number in either
+    group, or with a mean of 0, say nothing; without any other the answer is (0, 1).
+    """
+    rng, observed, sums, said = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
+    for one, other in zip(first, second, strict=True):
+        pooled = np.array([*one, *other], dtype=np.float64)
+        if not one or not other or not pooled.mean():
+            continue
+        weights = np.array([-1 / len(one)] * len(one) + [1 / len(other)] * len(other))
+        pooled /= pooled.mean()
+        observed += float(weights @ pooled)
+        sums += rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) @ weights
+        said += 1
+    if not said:
+        return 0.0, 1.0
+    extreme = int((np.abs(sums) >= abs(observed) - TIE * said).sum())
+    return observed / said, (extreme + 1) / (ARRANGEMENTS + 1)
 
 
 def smallest_p(first: int, second: int) -> float:

@@ -100,7 +100,7 @@ def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.Mon
         monkeypatch.setattr("interop.execution.admission.RAMP", 0)
         admission._stop.clear()
         assert begins(admission, run_of(repetition=3))
-        admission._meter.share = 0.5  # type: ignore[attr-defined]
+        admission._meter.share = 0.6  # type: ignore[attr-defined]
         assert not begins(admission, run_of(repetition=4))
 
 

@@ -8,7 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from interop.statistics.significance import difference, holm, mann_whitney, permutation, proportions, ranks, smallest_p
+from interop.statistics.significance import (
+    difference,
+    holm,
+    mann_whitney,
+    permutation,
+    proportions,
+    ranks,
+    smallest_p,
+    stratified,
+)
 
 
 def by_trying(first: list[float], second: list[float]) -> float:
@@ -70,3 +79,34 @@ def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_one_stratum_is_the_permutation_test() -> None:
+    first, second = [1.0, 1.2, 0.9, 1.1], [1.3, 1.25, 1.4, 1.15]
+    change, p = stratified([first], [second])
+    assert change == pytest.approx((np.mean(second) - np.mean(first)) / np.mean(first + second))
+    assert p == pytest.approx(permutation(first, second), abs=0.01)
+
+
+def test_strata_together_show_what_none_shows_alone() -> None:
+    rng = np.random.default_rng(5)
+    levels = [1e6 * (1 + i) for i in range(16)]
+    first = [list(level * rng.normal(1, 0.02, 3)) for level in levels]
+    second = [list(level * rng.normal(1.03, 0.02, 3)) for level in levels]
+    assert min(difference(one, other) for one, other in zip(first, second, strict=True)) >= smallest_p(3, 3)
+    change, p = stratified(first, second)
+    assert change == pytest.approx(0.03, abs=0.01)
+    assert p < 0.001
+
+
+def test_strata_that_do_not_differ_are_seldom_said_to() -> None:
+    rng = np.random.default_rng(6)
+    draws = [[list(rng.normal(5, 1, 3)) for _ in range(8)] for _ in range(80)]
+    found = [stratified(one, other)[1] for one, other in zip(draws[::2], draws[1::2], strict=True)]
+    assert sum(p < 0.05 for p in found) <= 5
+
+
+def test_strata_without_numbers_say_nothing() -> None:
+    assert stratified([], []) == (0.0, 1.0)
+    assert stratified([[], [0.0, 0.0]], [[1.0], [0.0]]) == (0.0, 1.0)
+    assert stratified([[1.0, 1.0]], [[1.0, 1.0]]) == (0.0, 1.0)
