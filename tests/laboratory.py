@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -43,12 +43,34 @@ SERVER_ADDRESS = "198.51.100.2"
 CONTROL = {"client": ("10.250.1.1", "10.250.1.2"), "server": ("10.250.2.1", "10.250.2.2")}
 """Addresses of the control namespace and of the host, by host."""
 SSH_PORT, TLS_PORT = 2222, 2376
+SIMULATOR = "simulator"
+"""Folder of the simulator's files, below that of the laboratory."""
+DEFAULT_GROUP = "/docker"
 PATIENCE = 60.0
 NEEDED = ("ip", "iptables", "sshd", "ssh-keygen", "dockerd", "nsenter", "unshare")
 
 
 class LaboratoryError(Exception):
     """The laboratory cannot be raised here."""
+
+
+@dataclass(frozen=True)
+class LinkRecord:
+    """What the laboratory's simulator tells when it has ended."""
+
+    started: float
+    """Seconds since 1970."""
+    realtime: bool
+    """Whether it ran with real-time priority."""
+    lag: tuple[float, ...]
+    """The most that it fell behind the clock in each second since, seconds."""
+    overflows: int
+    """Frames that the kernel dropped in front of it."""
+
+    def most_lag(self, begin: float, end: float) -> float:
+        """Between two times, seconds since 1970."""
+        seconds = self.lag[max(0, int(begin - self.started)) : max(0, int(end - self.started) + 1)]
+        return max(seconds, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,7 @@ class Laboratory:
     """URL of the server's daemon, which has the images."""
     sockets: Mapping[str, str]
     """URL of each host's daemon for whoever is on this machine."""
+    simulator: subprocess.Popen[bytes]
 
     def command(self, *words: str | Path) -> list[str]:
         """``words`` in the control namespace."""
@@ -75,6 +98,14 @@ class Laboratory:
     def disturb(self, *words: str) -> None:
         """Run a command in the control namespace: ``iptables …``, ``ip link …``."""
         _call(*self.command(*words))
+
+    def end_link(self) -> LinkRecord:
+        """End the simulator, and with it the link, for good; what it says of itself."""
+        self.simulator.terminate()
+        self.simulator.wait(PATIENCE)
+        told = json.loads((self.folder / SIMULATOR / "logs/link.json").read_text())
+        lag = tuple(map(float, told["lag"]["max_per_second"]))
+        return LinkRecord(float(told["started"]), bool(told["realtime_priority"]), lag, int(told["receive_overflows"]))
 
 
 # ---- the parts ------------------------------------------------------------------------------
@@ -156,49 +187,72 @@ def _networks(stack: ExitStack) -> dict[str, str]:
     return spaces
 
 
-@contextmanager
-def _simulator(
-    spaces: Mapping[str, str], folder: Path, source: Daemon, link: EmulatedLink, seed: int
-) -> Iterator[None]:
-    """The simulator between both NATs, from the files of its image: no daemon is to sweep it."""
+def _unpack_simulator(source: Daemon, files: Path) -> str:
+    """Fill a folder with the files of the image, which no daemon is to sweep; the cgroup of the containers there.
+
+    Those of the laboratory are to have the same share of the CPUs.
+    """
     image = source.find(recipes.find_recipe(ROOT, "simulator", recipes.SIMULATOR).tag)
     if image is None:
         raise LaboratoryError("the simulator's image is not here: ./run.py images build simulator")
-    files = folder / "simulator"
     files.mkdir()
-    created = source.slow.create_container(image.id, ["true"], labels={"quicsat-lab": "1"})["Id"]
+    config = source.slow.create_host_config(network_mode="none")
+    created = source.slow.create_container(
+        image.id, ["sleep", "infinity"], labels={"quicsat-lab": "1"}, host_config=config
+    )["Id"]
     try:
+        source.slow.start(created)
+        group = _group(created, int(source.quick.inspect_container(created)["State"]["Pid"]))
         with subprocess.Popen(["tar", "-x", "-C", str(files)], stdin=subprocess.PIPE) as tar:
             assert tar.stdin is not None
             for chunk in source.slow.export(created):
                 tar.stdin.write(chunk)
     finally:
         source.remove(created)
+    return group
+
+
+def _group(container: str, pid: int) -> str:
+    """The cgroup in which a container's own one lies, in the words of ``dockerd --cgroup-parent``."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError:  # another machine's
+        return DEFAULT_GROUP
+    for line in lines:
+        path = PurePosixPath(line.split(":", 2)[2])
+        if container in path.name:
+            return path.parent.name if path.suffix == ".scope" else str(path.parent)
+    return DEFAULT_GROUP
+
+
+@contextmanager
+def _simulator(
+    spaces: Mapping[str, str], folder: Path, link: EmulatedLink, seed: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The simulator between both NATs."""
+    files = folder / SIMULATOR
     for part in ("nat", "edge"):  # ns-3 would pass unfinished checksums on
         _call(*_inside(spaces[part]), "chroot", files, "ethtool", "-K", "out0", "tx", "off")
     for special in ("dev", "proc"):
         (files / special).mkdir(exist_ok=True)
-    script = (
-        f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc && "
-        f"exec chroot {files} sh -c 'chrt --fifo 1 true 2>/dev/null && exec chrt --fifo 1 simulate; exec simulate'"
-    )
+    script = f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc && exec chroot {files} simulate"
     environment = {"PATH": os.environ["PATH"], "SCENARIO": scenario(link, seed), "WAITFORSERVER": ""}
     log = folder / "simulator.log"
     command = [*_inside(spaces["sim"]), "unshare", "-m", "sh", "-c", script]
     with _process(command, log, env=environment) as process:
         _wait(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
-        yield
+        yield process
 
 
 @contextmanager
-def _daemon(name: str, namespace: str, folder: Path, options: Sequence[str] = ()) -> Iterator[str]:
-    """A Docker daemon with an identity of its own; the URL of its socket."""
+def _daemon(name: str, namespace: str, folder: Path, group: str, options: Sequence[str] = ()) -> Iterator[str]:
+    """A Docker daemon with an identity of its own and containers in a cgroup; the URL of its socket."""
     own = folder / name
     (own / "etc").mkdir(parents=True)
     socket = own / "docker.sock"
     words = [
         "dockerd", "-H", f"unix://{socket}", *options, "--data-root", f"{own}/data", "--exec-root", f"{own}/exec",
-        "--pidfile", f"{own}/pid", "--cgroup-parent", "/docker2",
+        "--pidfile", f"{own}/pid", "--cgroup-parent", group,
     ]  # fmt: skip
     script = f"mount --bind {own}/etc /etc/docker && exec {' '.join(words)}"
     command = [*_inside(namespace), "unshare", "-m", "sh", "-c", script]
@@ -288,12 +342,13 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
             stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-lab-", ignore_cleanup_errors=True))
         )
         spaces = _networks(stack)
-        stack.enter_context(_simulator(spaces, folder, engine, link, seed))
+        group = _unpack_simulator(engine, folder / SIMULATOR)
+        simulator = stack.enter_context(_simulator(spaces, folder, link, seed))
         tls = _certificates(folder)
         options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
                    "--tlscert", f"{tls}/server.pem", "--tlskey", f"{tls}/server.key"]  # fmt: skip
-        client = stack.enter_context(_daemon("client", spaces["client"], folder))
-        server = stack.enter_context(_daemon("server", spaces["server"], folder, options))
+        client = stack.enter_context(_daemon("client", spaces["client"], folder, group))
+        server = stack.enter_context(_daemon("server", spaces["server"], folder, group, options))
         ssh_config = stack.enter_context(_ssh(spaces["client"], folder))
         hosts = folder / "hosts.yml"
         hosts.write_text(HOSTS.format(
@@ -307,7 +362,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
                 raise LaboratoryError(f"{reference} is not at {source}")
             there.load(engine.export(image.id), reference)
             there.tag(image.id, reference)
-        yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server})
+        yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server}, simulator)
 
 
 def images_of(root: Path, *names: str) -> list[str]:
