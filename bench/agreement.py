@@ -35,7 +35,8 @@ from interop.schema.document import Record
 from interop.statistics.significance import difference, holm
 from interop.store import load
 from interop.units import seconds
-from tests.laboratory import Laboratory, LaboratoryError, LinkRecord, laboratory
+from tests.dockerds import LaboratoryError
+from tests.laboratory import Laboratory, LinkRecord, laboratory
 
 EMULATED, REAL = "sat", "laboratory"
 BAR = 0.05

@@ -21,8 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.execution.campaign import Campaign
+from interop.execution.crew import Crew
 from interop.execution.load import Meter
-from interop.execution.runner import Conditions
+from interop.execution.place import Conditions, DaemonStation
 from interop.links.ns3 import Ns3Backend
 from interop.model import Evidence, Measurement, Run, RunResult, Verdict
 from interop.progress import Progress
@@ -92,7 +93,8 @@ def carry_out(directory: Path, count: int) -> list[Look]:
     )  # fmt: skip
     directory.mkdir()
     with Journal.create(directory, faults.manifest(runs)) as journal, meter.watching():
-        way = Campaign(conditions, journal, numbers, lambda _: None, done, testbeds=2)
+        station = DaemonStation(conditions, numbers, lambda _: None, testbeds=2)
+        way = Campaign(Crew(conditions.stop, station), journal, conditions.stop, lambda _: None, done)
         with way.open() as campaign:
             campaign.carry_out(runs, set())
     return looks

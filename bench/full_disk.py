@@ -29,9 +29,10 @@ from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault, MachineError, UserError
 from interop.execution import runner
 from interop.execution.campaign import Campaign
+from interop.execution.crew import Crew
 from interop.execution.load import Meter
+from interop.execution.place import Conditions, DaemonStation
 from interop.execution.resume import rest_of
-from interop.execution.runner import Conditions
 from interop.links.ns3 import Ns3Backend
 from interop.model import Outcome, Run
 from interop.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
@@ -142,9 +143,11 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
         with Journal.open(directory) if begun else Journal.create(directory, manifest) as journal:
             rest = rest_of(journal.record(), ())
             done = (heard if heard is not None else set()).add
+            crew = Crew(conditions.stop, DaemonStation(conditions, analyse, lambda _: None))
             way = Campaign(
-                conditions, journal, analyse, lambda _: None, lambda result: done((result.test_case, result.repetition))
-            )
+                crew, journal, conditions.stop, lambda _: None,
+                lambda result: done((result.test_case, result.repetition)),
+            )  # fmt: skip
             with way.open() as campaign:
                 campaign.carry_out(rest.runs, set(), rest.tried)
             journal.finish()

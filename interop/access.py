@@ -43,6 +43,16 @@ class Tls:
 
 
 @dataclass(frozen=True)
+class Scheduler:
+    """Of a cluster, whose workers carry runs out."""
+
+    address: str
+    """``tcp://host:port`` or ``tls://host:port``."""
+    tls: Path | None = None
+    """Folder with ca.pem, cert.pem and key.pem; for ``tls``."""
+
+
+@dataclass(frozen=True)
 class Host:
     """A machine on which endpoints run, and how its Docker daemon is reached."""
 
@@ -56,6 +66,8 @@ class Host:
     address4: str = ""
     address6: str = ""
     """At which a server here is reached; empty if it is not reached by that version of IP."""
+    testbeds: int = 0
+    """For emulated links, side by side; 0 if it is for real ones only."""
     source_address: str = ""
     interface: str = ""
     """By which the client's packets must leave; empty if they may leave as they like."""

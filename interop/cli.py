@@ -31,6 +31,7 @@ from interop import (
     results_command,
     site_command,
     tables,
+    worker_command,
 )
 from interop.errors import HarnessFault, InputError, UserError
 from interop.execution.lock import DEFAULT_DAEMON
@@ -112,6 +113,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     options.add_selection(run)
     options.add_execution(run)
     options.add_resume(command("resume", _resume, "continue a campaign exactly as it began"))
+    worker_command.add_options(command("worker", _worker, "offer this machine's testbeds to a Dask cluster"))
     plans = command("plan", _plan, "show what would be run, in order, how long it takes, and touch nothing")
     options.add_selection(plans)
     options.add_schedule(plans)
@@ -146,16 +148,14 @@ def _parser(root: Path) -> argparse.ArgumentParser:
 
 def _hosts(given: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
     """The hosts that the real links of some test cases need."""
-    known = hosts.load_hosts(given.hosts) if given.hosts else {}
-    return hosts.hosts_of(test_cases, known, given.hosts)
+    return hosts.hosts_of(test_cases, hosts.known(given.hosts), given.hosts)
 
 
 def _run(given: argparse.Namespace, root: Path) -> int:
     from interop import images, measure, planning
 
     selection, runs, seed = planning.select(given, root)
-    if given.json:
-        _check_target(given.json)
+    _check_target(given.json)
     settings = measure.Settings(
         hosts=_hosts(given, selection.test_cases),
         bare_link=given.bare_link,
@@ -174,6 +174,7 @@ def _run(given: argparse.Namespace, root: Path) -> int:
         shard=given.shard or "",
         limits=options.limits(given, os.environ),
         past=_past(root),
+        cluster=options.cluster(given),
     )
     if lost := plan.left_out(selection.servers, selection.clients):
         _say(lost)
@@ -183,25 +184,28 @@ def _run(given: argparse.Namespace, root: Path) -> int:
 def _resume(given: argparse.Namespace, root: Path) -> int:
     from interop import images, measure, store
 
-    if given.json:
-        _check_target(given.json)
-    local = images.Policy.LOCAL
+    _check_target(given.json)
     limits, past = options.limits(given, os.environ), _past(root)
     settings = measure.Settings(
         _daemon_url(),
         root,
         root / "results",
         None,
-        local,
+        images.Policy.LOCAL,
         0,
         (),
         testbeds=given.parallel,
         limits=limits,
         past=past,
+        cluster=options.cluster(given),
         hosts=_hosts(given, store.load(given.directory).result_set.manifest.test_cases),
     )
     retry = [Outcome(word) for word in given.retry]
     return _conclude(measure.resume(given.directory, retry, settings, _say, partial(_telling, past=past)), given)
+
+
+def _worker(given: argparse.Namespace, _root: Path) -> int:
+    return 128 + worker_command.carry_out(given, _daemon_url(), _say)
 
 
 def _past(root: Path) -> tuple[ResultSet, ...]:
@@ -312,8 +316,10 @@ def _keep(given: argparse.Namespace, _root: Path) -> int:
     return SUCCESS
 
 
-def _check_target(file: Path) -> None:
-    """Raise InputError now rather than after hours of measuring."""
+def _check_target(file: Path | None) -> None:
+    """Raise InputError now rather than after hours of measuring, if a file is to be written and cannot be."""
+    if file is None:
+        return
     if not file.absolute().parent.is_dir():
         raise InputError(f"{file}: there is no such directory; make it, or name another file.")
     if file.is_dir():
@@ -340,7 +346,7 @@ def _doctor(given: argparse.Namespace, root: Path) -> int:
     from interop import doctor, recipes
 
     worst = SUCCESS
-    known = hosts.load_hosts(given.hosts) if given.hosts else {}
+    known = hosts.known(given.hosts)
     here = doctor.examine(_daemon_url(), recipes.expected(root), root / "results")
     for finding in chain(here, doctor.examine_hosts(known.values())):
         print(f"{finding.state:4}  {finding.what:16}  {finding.text}")
@@ -353,9 +359,8 @@ def _doctor(given: argparse.Namespace, root: Path) -> int:
 def _clean(given: argparse.Namespace, _root: Path) -> int:
     from interop.execution import lock, remote
 
-    known = hosts.load_hosts(given.hosts) if given.hosts else {}
     removed = 0
-    for host in (Host("", _daemon_url()), *known.values()):
+    for host in (Host("", _daemon_url()), *hosts.known(given.hosts).values()):
         with remote.connected(host, "clean") as there, lock.exclusive(there.id, "clean"):
             removed += there.sweep(passes=2)
     print(f"removed {removed} containers" if removed else "nothing was left")

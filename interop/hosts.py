@@ -14,13 +14,14 @@ from interop.documents import Fields, Problem, give_up, read_yaml, shown
 from interop.errors import InputError
 from interop.model import Host, RealLink, TestCase, Tls
 from interop.names import NAME_RULE, did_you_mean, is_name, quoted
-from interop.quantities import duration, matching, within
+from interop.quantities import count, duration, matching, within
 
-KEYS = ("daemon", "tls", "ssh config", "address", "source address", "interface", "clock skew")
+KEYS = ("daemon", "testbeds", "tls", "ssh config", "address", "source address", "interface", "clock skew")
 TLS_EXAMPLES = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
 DAEMON_EXAMPLE = "ssh://user@host.example"
 
 _INTERFACE = matching(r"[A-Za-z0-9._-]{1,15}", "the name of a network interface")
+_TESTBEDS = within(count, "1", "32")
 _SKEW = within(duration, "-24 h", "24 h")
 
 
@@ -40,6 +41,11 @@ def load_hosts(path: Path) -> dict[str, Host]:
         problems.append(Problem(shown(path), 0, "holds no host."))
     give_up(problems)
     return found
+
+
+def known(path: Path | None) -> dict[str, Host]:
+    """Hosts of the file that was named, none if there was none; raises as :func:`load_hosts`."""
+    return load_hosts(path) if path else {}
 
 
 def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
@@ -72,6 +78,7 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         ssh_config=ssh_config,
         address4="".join(by_version[4]),
         address6="".join(by_version[6]),
+        testbeds=fields.read("testbeds", _TESTBEDS) or 0,
         source_address=fields.read("source address", parse_address) or "",
         interface=fields.read("interface", _INTERFACE) or "",
         clock_skew=fields.read("clock skew", _SKEW) or 0.0,
@@ -138,7 +145,7 @@ def _file_in(folder: Path) -> Callable[[str], Path]:
 
 
 def hosts_of(test_cases: Iterable[TestCase], known: Mapping[str, Host], file: Path | None) -> dict[str, Host]:
-    """The hosts of the real links among ``test_cases``, by name; empty if there is none.
+    """The hosts of the real links among ``test_cases``, by name; without any, those with testbeds for emulated ones.
 
     Raises :class:`InputError` with every host that is missing or lacks what it needs.
     """
@@ -150,7 +157,7 @@ def hosts_of(test_cases: Iterable[TestCase], known: Mapping[str, Host], file: Pa
         raise InputError(*dict.fromkeys(problems))
     links = [case.link for case in test_cases if isinstance(case.link, RealLink)]
     names = dict.fromkeys(name for link in links for name in (link.client_host, link.server_host))
-    return {name: known[name] for name in names}
+    return {name: host for name, host in known.items() if (name in names if names else host.testbeds)}
 
 
 def _faults(case: TestCase, link: RealLink, known: Mapping[str, Host], file: Path | None) -> Iterable[str]:

@@ -14,6 +14,7 @@ from interop.access import CaptureReport as CaptureReport
 from interop.access import Host as Host
 from interop.access import RealLink as RealLink
 from interop.access import RealLinkReport as RealLinkReport
+from interop.access import Scheduler as Scheduler
 from interop.access import Tls as Tls
 from interop.emulation import Blackhole as Blackhole
 from interop.emulation import Corruption as Corruption

@@ -11,7 +11,7 @@ from typing import TypeVar
 from interop import hours, order, quantities
 from interop.errors import InputError
 from interop.limits import Limits
-from interop.model import Outcome
+from interop.model import Outcome, Scheduler
 from interop.names import quoted
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--parallel",
-        type=_testbeds,
+        type=testbeds,
         default=1,
         metavar="N|auto",
         help="runs at the same time, each in a testbed of its own; auto: as many as the CPUs have time for",
@@ -126,15 +126,31 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
 
 
 def add_hosts(parser: argparse.ArgumentParser) -> None:
-    """Where the ends of real links are."""
-    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the machines of real links, and their daemons")
+    """Where the ends of real links are, and testbeds of other machines."""
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="other machines, for real links or with testbeds")
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Whose workers carry the runs out."""
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="of a Dask scheduler: its workers (run.py worker) carry the runs out, as many at a time as they offer",
+    )
+    parser.add_argument("--cluster-tls", type=Path, metavar="DIR", help="ca.pem, cert.pem and key.pem, for tls://")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add_hosts(parser)
+    add_cluster(parser)
     parser.add_argument("-j", "--json", type=Path, metavar="FILE", help="write the results for tools made for QIR-SE")
     parser.add_argument("-m", "--markdown", action="store_true", help="show the matrices as Markdown")
     add_schedule(parser)
+
+
+def cluster(given: argparse.Namespace) -> Scheduler | None:
+    """What the options of :func:`add_cluster` name."""
+    return Scheduler(given.cluster, given.cluster_tls) if given.cluster else None
 
 
 def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:
@@ -173,7 +189,7 @@ def _shard(word: str) -> str:
     return word
 
 
-def _testbeds(word: str) -> int | None:
+def testbeds(word: str) -> int | None:
     """A number of testbeds; None for ``auto``."""
     if word.casefold() == "auto":
         return None

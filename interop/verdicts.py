@@ -79,6 +79,7 @@ class ErrorCode(StrEnum):
     ANALYSIS_FAILED = "analysis-failed"
     CAPTURE_FAILED = "capture-failed"
     HOST_LOST = "host-lost"
+    WORKER_LOST = "worker-lost"
     LINK_DOWN = "link-down"
     SIMULATOR_FAILED = "simulator-failed"
     SIMULATOR_LAG = "simulator-lag"

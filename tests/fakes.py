@@ -25,7 +25,7 @@ import docker.errors
 import pytest
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from interop import doctor, measure
+from interop import crews, doctor
 from interop.analysis import checks
 from interop.execution.daemon import Daemon
 from interop.execution.transfer import Surroundings
@@ -523,6 +523,33 @@ class FakeEngine:
         return [{"Id": life.id} for life in found if not value or life.labels[label] == value]
 
 
+class Loader(FakeEngine):
+    """An engine of its own identity, whose images can be carried from and to."""
+
+    def __init__(self, identity: str, **programs: Any) -> None:
+        super().__init__(**programs)
+        self.identity = identity
+        self.loaded: list[str] = []
+        self.stock = dict(self.programs)
+        """What a load may bring, by the name of the image."""
+
+    def info(self) -> dict[str, Any]:
+        return super().info() | {"ID": self.identity}
+
+    def get_image(self, reference: str, chunk_size: int) -> Iterator[bytes]:
+        yield from (f"image {reference}".encode(), b"x" * 100)
+
+    def load_image(self, archive: Iterator[bytes], quiet: bool) -> list[dict[str, str]]:
+        assert quiet
+        name = b"".join(archive).removesuffix(b"x" * 100).decode().removeprefix("image ")
+        self.loaded.append(name)
+        self.programs[name] = self.stock[name]
+        return []
+
+    def tag(self, image: str, repository: str, name: str) -> None:
+        self._image(image)
+
+
 # ---- put to use -----------------------------------------------------------------------------
 
 
@@ -535,7 +562,7 @@ def connect(engine: FakeEngine, campaign: str = "test") -> Daemon:
 def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let the whole command use ``engine``; its lock lies in ``folder``, and no reaper process is started."""
     monkeypatch.setattr(docker, "APIClient", engine.client)
-    monkeypatch.setattr(measure, "watched_over", lambda *_: nullcontext())
+    monkeypatch.setattr(crews, "watched_over", lambda *_: nullcontext())
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
 

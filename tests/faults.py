@@ -19,11 +19,12 @@ import requests.exceptions
 from docker.errors import APIError
 
 from interop.errors import HarnessFault, MachineError
+from interop.execution import crew, transfer
 from interop.execution import daemon as daemon_module
-from interop.execution import runner, transfer
 from interop.execution.campaign import Campaign
+from interop.execution.crew import Crew
 from interop.execution.load import Meter
-from interop.execution.runner import Conditions
+from interop.execution.place import Conditions, DaemonStation
 from interop.links import ns3
 from interop.links.ns3 import Ns3Backend
 from interop.model import ErrorCode, Manifest, Outcome, Role, Run, RunResult
@@ -62,7 +63,7 @@ _connecting = threading.Lock()
 def quick(patch: Callable[[Any, str, Any], object]) -> None:
     """Let patience be a fifteenth of what it is; ``patch`` sets an attribute of a module."""
     patch(daemon_module, "QUICK", 1.0)
-    patch(runner, "DAEMON_PATIENCE", 20.0)
+    patch(crew, "DAEMON_PATIENCE", 20.0)
     patch(transfer, "HEARTBEAT", 0.15)
     patch(transfer, "READY_TIMEOUT", 3.0)
     patch(transfer, "START_PATIENCE", 0.4)
@@ -267,7 +268,9 @@ def carry_out(
                 threading.Event(), {}, Meter(),
             )  # fmt: skip
             try:
-                campaign = Campaign(conditions, journal, judge, lambda _: None, lambda _: None, testbeds=testbeds)
+                station = DaemonStation(conditions, judge, lambda _: None, testbeds=testbeds)
+                stop = conditions.stop
+                campaign = Campaign(Crew(stop, station), journal, stop, lambda _: None, lambda _: None)
                 with campaign.open():
                     campaign.carry_out(rest, set(), tried)
             except (MachineError, HarnessFault) as error:

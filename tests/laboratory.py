@@ -36,6 +36,17 @@ from interop.execution.daemon import Daemon
 from interop.links.simulator import scenario
 from interop.model import EmulatedLink
 from interop.units import MBPS, MS
+from tests.dockerds import (
+    PATIENCE,
+    LaboratoryError,
+    call,
+    dockerd,
+    group_of,
+    inside,
+    running,
+    specimen,
+    wait_for,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
@@ -45,13 +56,7 @@ CONTROL = {"client": ("10.250.1.1", "10.250.1.2"), "server": ("10.250.2.1", "10.
 SSH_PORT, TLS_PORT = 2222, 2376
 SIMULATOR = "simulator"
 """Folder of the simulator's files, below that of the laboratory."""
-DEFAULT_GROUP = "/docker"
-PATIENCE = 60.0
 NEEDED = ("ip", "iptables", "sshd", "ssh-keygen", "dockerd", "nsenter", "unshare")
-
-
-class LaboratoryError(Exception):
-    """The laboratory cannot be raised here."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Laboratory:
 
     def command(self, *words: str | Path) -> list[str]:
         """``words`` in the control namespace."""
-        return [*_inside(self.namespaces["control"]), *map(str, words)]
+        return [*inside(self.namespaces["control"]), *map(str, words)]
 
     def environment(self) -> dict[str, str]:
         """For ``run.py`` in it."""
@@ -97,7 +102,7 @@ class Laboratory:
 
     def disturb(self, *words: str) -> None:
         """Run a command in the control namespace: ``iptables …``, ``ip link …``."""
-        _call(*self.command(*words))
+        call(*self.command(*words))
 
     def end_link(self) -> LinkRecord:
         """End the simulator, and with it the link, for good; what it says of itself."""
@@ -111,50 +116,13 @@ class Laboratory:
 # ---- the parts ------------------------------------------------------------------------------
 
 
-def _call(*words: str | Path, check: bool = True) -> str:
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        raise LaboratoryError(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.returncode}")
-    return done.stdout
-
-
-def _inside(namespace: str) -> list[str]:
-    return ["nsenter", f"--net=/run/netns/{namespace}"]
-
-
-def _wait(ready: Callable[[], bool], what: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not ready():
-        if time.monotonic() > deadline or process.poll() is not None:
-            raise LaboratoryError(f"{what} did not come up: {log.read_text(errors='replace')[-500:]}")
-        time.sleep(0.1)
-
-
-@contextmanager
-def _process(
-    command: Sequence[str], log: Path, grace: float = 20, **options: object
-) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
-                                   **options)  # type: ignore[call-overload]  # fmt: skip
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(grace)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 def _networks(stack: ExitStack) -> dict[str, str]:
     """The namespaces, joined."""
     spaces = {part: f"qs{os.getpid()}-{part}" for part in ("control", "client", "nat", "sim", "edge", "server")}
     for name in spaces.values():
-        _call("ip", "netns", "add", name)
-        stack.callback(_call, "ip", "netns", "del", name, check=False)
-        _call("ip", "-n", name, "link", "set", "lo", "up")
+        call("ip", "netns", "add", name)
+        stack.callback(call, "ip", "netns", "del", name, check=False)
+        call("ip", "-n", name, "link", "set", "lo", "up")
     cables = [
         ("control", "c-client", f"{CONTROL['client'][0]}/30", "client", "control", f"{CONTROL['client'][1]}/30"),
         ("control", "c-server", f"{CONTROL['server'][0]}/30", "server", "control", f"{CONTROL['server'][1]}/30"),
@@ -164,17 +132,17 @@ def _networks(stack: ExitStack) -> dict[str, str]:
         ("server", "up0", f"{SERVER_ADDRESS}/24", "edge", "in0", "198.51.100.1/24"),
     ]
     for left, device, address, right, other, opposite in cables:
-        _call("ip", "link", "add", device, "netns", spaces[left], "type", "veth", "peer", other, "netns", spaces[right])
+        call("ip", "link", "add", device, "netns", spaces[left], "type", "veth", "peer", other, "netns", spaces[right])
         for part, name, own in ((left, device, address), (right, other, opposite)):
-            _call("ip", "-n", spaces[part], "addr", "add", own, "dev", name)
-            _call("ip", "-n", spaces[part], "link", "set", name, "up")
+            call("ip", "-n", spaces[part], "addr", "add", own, "dev", name)
+            call("ip", "-n", spaces[part], "link", "set", name, "up")
     for device, ipv6 in (("eth0", "fd00:cafe:cafe:0::2/64"), ("eth1", "fd00:cafe:cafe:100::2/64")):
-        _call("ip", "-n", spaces["sim"], "addr", "add", ipv6, "dev", device, "nodad")  # the simulator looks for them
+        call("ip", "-n", spaces["sim"], "addr", "add", ipv6, "dev", device, "nodad")  # the simulator looks for them
     for part, gateway in (("client", "10.77.0.1"), ("server", "198.51.100.1"), ("nat", "193.167.0.2"),
                           ("edge", "193.167.100.2")):  # fmt: skip
-        _call("ip", "-n", spaces[part], "route", "add", "default", "via", gateway)
+        call("ip", "-n", spaces[part], "route", "add", "default", "via", gateway)
     for part, forwards in (("nat", 1), ("edge", 1), ("sim", 0)):
-        _call(*_inside(spaces[part]), "sh", "-c", f"echo {forwards} >/proc/sys/net/ipv4/ip_forward")
+        call(*inside(spaces[part]), "sh", "-c", f"echo {forwards} >/proc/sys/net/ipv4/ip_forward")
     rules = [
         ("nat", "PREROUTING", "-d", SERVER_ADDRESS, "-j", "DNAT", "--to-destination", "193.167.100.100"),
         ("nat", "POSTROUTING", "-o", "out0", "-p", "udp", "-j", "MASQUERADE", "--to-ports", "20000-59999", "--random"),
@@ -183,7 +151,7 @@ def _networks(stack: ExitStack) -> dict[str, str]:
         ("edge", "POSTROUTING", "-o", "in0", "-j", "MASQUERADE"),
     ]
     for part, chain, *rule in rules:
-        _call(*_inside(spaces[part]), "iptables", "-t", "nat", "-A", chain, *rule)
+        call(*inside(spaces[part]), "iptables", "-t", "nat", "-A", chain, *rule)
     return spaces
 
 
@@ -196,33 +164,12 @@ def _unpack_simulator(source: Daemon, files: Path) -> str:
     if image is None:
         raise LaboratoryError("the simulator's image is not here: ./run.py images build simulator")
     files.mkdir()
-    config = source.slow.create_host_config(network_mode="none")
-    created = source.slow.create_container(
-        image.id, ["sleep", "infinity"], labels={"quicsat-lab": "1"}, host_config=config
-    )["Id"]
-    try:
-        source.slow.start(created)
-        group = _group(created, int(source.quick.inspect_container(created)["State"]["Pid"]))
+    with specimen(source, image.id) as created:
         with subprocess.Popen(["tar", "-x", "-C", str(files)], stdin=subprocess.PIPE) as tar:
             assert tar.stdin is not None
             for chunk in source.slow.export(created):
                 tar.stdin.write(chunk)
-    finally:
-        source.remove(created)
-    return group
-
-
-def _group(container: str, pid: int) -> str:
-    """The cgroup in which a container's own one lies, in the words of ``dockerd --cgroup-parent``."""
-    try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-    except OSError:  # another machine's
-        return DEFAULT_GROUP
-    for line in lines:
-        path = PurePosixPath(line.split(":", 2)[2])
-        if container in path.name:
-            return path.parent.name if path.suffix == ".scope" else str(path.parent)
-    return DEFAULT_GROUP
+        return group_of(source, created)
 
 
 @contextmanager
@@ -232,33 +179,16 @@ def _simulator(
     """The simulator between both NATs."""
     files = folder / SIMULATOR
     for part in ("nat", "edge"):  # ns-3 would pass unfinished checksums on
-        _call(*_inside(spaces[part]), "chroot", files, "ethtool", "-K", "out0", "tx", "off")
+        call(*inside(spaces[part]), "chroot", files, "ethtool", "-K", "out0", "tx", "off")
     for special in ("dev", "proc"):
         (files / special).mkdir(exist_ok=True)
     script = f"mount --bind /dev {files}/dev && mount -t proc proc {files}/proc && exec chroot {files} simulate"
     environment = {"PATH": os.environ["PATH"], "SCENARIO": scenario(link, seed), "WAITFORSERVER": ""}
     log = folder / "simulator.log"
-    command = [*_inside(spaces["sim"]), "unshare", "-m", "sh", "-c", script]
-    with _process(command, log, env=environment) as process:
-        _wait(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
+    command = [*inside(spaces["sim"]), "unshare", "-m", "sh", "-c", script]
+    with running(command, log, env=environment) as process:
+        wait_for(lambda: '"running"' in log.read_text(errors="replace"), "the simulator", process, log)
         yield process
-
-
-@contextmanager
-def _daemon(name: str, namespace: str, folder: Path, group: str, options: Sequence[str] = ()) -> Iterator[str]:
-    """A Docker daemon with an identity of its own and containers in a cgroup; the URL of its socket."""
-    own = folder / name
-    (own / "etc").mkdir(parents=True)
-    socket = own / "docker.sock"
-    words = [
-        "dockerd", "-H", f"unix://{socket}", *options, "--data-root", f"{own}/data", "--exec-root", f"{own}/exec",
-        "--pidfile", f"{own}/pid", "--cgroup-parent", group,
-    ]  # fmt: skip
-    script = f"mount --bind {own}/etc /etc/docker && exec {' '.join(words)}"
-    command = [*_inside(namespace), "unshare", "-m", "sh", "-c", script]
-    with _process(command, own / "log") as process:
-        _wait(socket.exists, f"the daemon of {name}", process, own / "log")
-        yield f"unix://{socket}"
 
 
 @contextmanager
@@ -267,7 +197,7 @@ def _ssh(namespace: str, folder: Path) -> Iterator[Path]:
     own = folder / "ssh"
     own.mkdir()
     for key in ("host", "user"):
-        _call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", own / key)
+        call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", own / key)
     (own / "authorized_keys").write_text((own / "user.pub").read_text())
     address = CONTROL["client"][1]
     (own / "known_hosts").write_text(f"[{address}]:{SSH_PORT} {(own / 'host.pub').read_text()}")
@@ -280,9 +210,9 @@ def _ssh(namespace: str, folder: Path) -> Iterator[Path]:
         "  StrictHostKeyChecking yes\n"
     )
     Path("/run/sshd").mkdir(exist_ok=True)
-    sshd = _call("sh", "-c", "command -v sshd").strip()
-    with _process([*_inside(namespace), sshd, "-D", "-e", "-f", str(own / "sshd_config")], own / "log") as process:
-        _wait(lambda: "listening" in (own / "log").read_text(), "sshd", process, own / "log")
+    sshd = call("sh", "-c", "command -v sshd").strip()
+    with running([*inside(namespace), sshd, "-D", "-e", "-f", str(own / "sshd_config")], own / "log") as process:
+        wait_for(lambda: "listening" in (own / "log").read_text(), "sshd", process, own / "log")
         yield own / "config"
 
 
@@ -333,7 +263,7 @@ lab_server:
 @contextmanager
 def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, seed: int = 1) -> Iterator[Laboratory]:
     """Raise it with ``images`` of the engine at ``source`` at the server's daemon; raises :class:`LaboratoryError`."""
-    missing = [program for program in NEEDED if not _call("sh", "-c", f"command -v {program}", check=False).strip()]
+    missing = [program for program in NEEDED if not call("sh", "-c", f"command -v {program}", check=False).strip()]
     if missing or os.geteuid():
         raise LaboratoryError(f"needs root and {', '.join(missing) or 'nothing else'}")
     engine = Daemon(source, "laboratory")
@@ -347,8 +277,8 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
         tls = _certificates(folder)
         options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
                    "--tlscert", f"{tls}/server.pem", "--tlskey", f"{tls}/server.key"]  # fmt: skip
-        client = stack.enter_context(_daemon("client", spaces["client"], folder, group))
-        server = stack.enter_context(_daemon("server", spaces["server"], folder, group, options))
+        client = stack.enter_context(dockerd("client", spaces["client"], folder, group))
+        server = stack.enter_context(dockerd("server", spaces["server"], folder, group, options))
         ssh_config = stack.enter_context(_ssh(spaces["client"], folder))
         hosts = folder / "hosts.yml"
         hosts.write_text(HOSTS.format(

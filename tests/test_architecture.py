@@ -46,9 +46,12 @@ LAYERS = (
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
-    "execution.agenda execution.resume execution.runner",
+    "execution.agenda execution.place execution.resume",
+    "execution.crew execution.service",
+    "execution.cluster execution.runner",
     "merge planning prune",
-    "analysis.analyse execution.campaign doctor tables",  # phases
+    "analysis.analyse execution.campaign execution.remote_station doctor settings tables",  # phases
+    "crews",
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "reports run_reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
@@ -58,12 +61,14 @@ LAYERS = (
     "site.cell_pages site.report_pages",
     "site.publish",
     "results_command",
-    "images_command keeping_command packets_command site_command",
+    "images_command keeping_command packets_command site_command worker_command",
     "cli",
 )
 # A library -> the only module of the core that imports it.
 ONLY_IMPORTER = {
     "yaml": "documents",
+    "dask": "execution.cluster",
+    "distributed": "execution.cluster",
     "docker": "execution.daemon",
     "jinja2": "site.pages",
     "prettytable": "tables",

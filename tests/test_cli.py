@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interop import cli, store
-from interop import measure as measure_module
+from interop import cli, crews, measure, store
 from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault
 from interop.execution.daemon import Daemon
@@ -63,7 +62,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)), odd=end_with(0))
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(measure_module, "analyse", numbers)
+    monkeypatch.setattr(crews, "analyse", numbers)
     return Checkout(root, engine, capsys)
 
 
@@ -82,7 +81,7 @@ GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 def test_the_whole_command_from_the_plan_to_the_matrix(
     checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure_module, "analyse", analyse)
+    monkeypatch.setattr(crews, "analyse", analyse)
     status, out, err = checkout(*GOOD, "--seed", "7", "-j", str(tmp_path / "all.json"))
     assert status == 0
     assert checkout.engine.lives == {}
@@ -231,7 +230,7 @@ def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pyte
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(5)  # a signal may take another thread's way
 
-    monkeypatch.setattr(measure_module, "_images", interrupt)
+    monkeypatch.setattr(measure, "_images", interrupt)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         status, _, err = checkout(*GOOD)
@@ -250,7 +249,7 @@ def test_a_fault_that_nobody_expected_is_one_line(checkout: Checkout, monkeypatc
 
 
 def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interop.execution.runner.DAEMON_PATIENCE", 0)
+    monkeypatch.setattr("interop.execution.crew.DAEMON_PATIENCE", 0)
     monkeypatch.setattr("interop.execution.daemon.QUICK", 0.01)
 
     def pull_the_plug(life: Life) -> int:
@@ -313,7 +312,7 @@ def test_a_success_without_goodput_is_told(checkout: Checkout, monkeypatch: pyte
     def nothing(*_: object) -> tuple[Verdict, Measurement]:
         return Verdict(Outcome.SUCCEEDED), Measurement({})
 
-    monkeypatch.setattr(measure_module, "analyse", nothing)
+    monkeypatch.setattr(crews, "analyse", nothing)
     status, _, err = checkout(*GOOD)
     assert status == 0
     assert "[1/1] good_good/tiny/1: succeeded" in err
@@ -323,7 +322,7 @@ def test_hostile_reasons_do_nothing_to_a_terminal(checkout: Checkout, monkeypatc
     def hostile(*_: object) -> tuple[Verdict, None]:
         return Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, "a\x1b[2Jb\x1b]0;title\x07c\nd\x9b1m\u202e"), None
 
-    monkeypatch.setattr(measure_module, "analyse", hostile)
+    monkeypatch.setattr(crews, "analyse", hostile)
     _, out, err = checkout(*GOOD)
     for text in (out, err):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)

@@ -28,6 +28,7 @@ far:
   clock skew: -2 s
 here:
   daemon: unix:///run/docker.sock
+  testbeds: 2
 """
 
 
@@ -49,7 +50,7 @@ def test_a_whole_file(file: Path) -> None:
             source_address="10.0.0.2",
         ),
         "far": Host("far", "tcp://far.example:2376", tls, None, "198.51.100.7", "2001:db8::7", clock_skew=-2.0),
-        "here": Host("here", "unix:///run/docker.sock"),
+        "here": Host("here", "unix:///run/docker.sock", testbeds=2),
     }  # fmt: skip
 
 
@@ -78,6 +79,7 @@ def test_a_whole_file(file: Path) -> None:
         ("a: {daemon: unix:///x, address: [10.0.0.1, 10.0.0.2]}\n", ["two of the same version"]),
         ("a: {daemon: unix:///x, interface: 'a b'}\n", ["must be the name of a network interface"]),
         ("a: {daemon: unix:///x, clock skew: 3}\n", ["has no unit"]),
+        ("a: {daemon: unix:///x, testbeds: 0}\n", ["testbeds"]),
     ],
 )
 def test_faults(file: Path, text: str, faults: list[str]) -> None:
@@ -101,6 +103,10 @@ def test_hosts_of_the_links_alone(file: Path) -> None:
     known = load_hosts(file)
     assert list(hosts_of([REAL, SAT], known, file)) == ["modem", "far"]
     assert hosts_of([SAT], {}, None) == {}
+
+
+def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None:
+    assert list(hosts_of([SAT], load_hosts(file), file)) == ["here"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from interop import checkup, cli, images_command
-from interop import measure as measure_module
+from interop import checkup, cli, crews, images_command
 from interop.model import Evidence, Measurement, Role, Run, TestCase, Verdict
 from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, only_as
 
@@ -110,7 +109,7 @@ def images(
     (root / "implementations.json").write_text(json.dumps(entries))
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(measure_module, "analyse", _numbers)
+    monkeypatch.setattr(crews, "analyse", _numbers)
     monkeypatch.setattr(images_command, "check_cases", _small_cases)
 
     def call(*words: str) -> tuple[int, str, str]:

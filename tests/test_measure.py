@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from interop import crews
 from interop import measure as module
+from interop.crews import fitting_testbeds
 from interop.errors import InputError, MachineError
 from interop.execution.daemon import ContainerSpec
 from interop.images import Policy
@@ -28,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
     install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(module, "analyse", judge)
+    monkeypatch.setattr(crews, "analyse", judge)
     return engine
 
 
@@ -98,8 +100,9 @@ def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) ->
 def test_a_second_signal_ends_it_at_once() -> None:
     script = """
 import os, signal, threading
-from interop.measure import _Ours, _signals
-ours = _Ours(None, {}, threading.Event(), [])
+from interop.crews import Ours
+from interop.measure import _signals
+ours = Ours(None, {}, threading.Event(), [])
 with _signals(ours):
     os.kill(os.getpid(), signal.SIGTERM)
     assert ours.stop.is_set()
@@ -124,6 +127,6 @@ def test_fewer_fast_links_stand_side_by_side(rate: float, testbeds: int) -> None
     link = replace(CASE.link, forward_rate=rate)
     one = implementation("good")
     slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
-    assert module.fitting_testbeds([fast]) == testbeds
-    assert module.fitting_testbeds([fast, slow]) == min(testbeds, module.fitting_testbeds([slow]))
-    assert module.fitting_testbeds([]) == 1
+    assert fitting_testbeds([fast]) == testbeds
+    assert fitting_testbeds([fast, slow]) == min(testbeds, fitting_testbeds([slow]))
+    assert fitting_testbeds([]) == 1

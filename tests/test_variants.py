@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop import cli, store
-from interop import measure as measure_module
+from interop import cli, crews, store
 from interop.export import to_qir_se
 from interop.model import Evidence, Measurement, Protocol, Run, Verdict
 from interop.names import is_implementation
@@ -67,7 +66,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=of_all_protocols, plain=endpoint, chrome=over_http3)
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(measure_module, "analyse", numbers)
+    monkeypatch.setattr(crews, "analyse", numbers)
     monkeypatch.chdir(tmp_path)
     return engine
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from interop.errors import HarnessFault
 from interop.estimate import Durations
-from interop.execution.admission import Admission
 from interop.execution.agenda import Agenda
-from interop.execution.runner import Conditions, DisturbedError, Judge, Runner, result_of
+from interop.execution.crew import Crew
+from interop.execution.place import result_of
+from interop.execution.runner import DisturbedError, Runner
 from interop.execution.transfer import Interrupted
 from interop.limits import Limits
 from interop.model import (
@@ -40,25 +41,20 @@ class Campaign:
 
     def __init__(
         self,
-        conditions: Conditions,
+        crew: Crew,
         journal: Journal,
-        judge: Judge,
+        stop: threading.Event,
         say: Callable[[str], None],
         done: Callable[[RunResult], None],
-        *,
-        testbeds: int = 1,
-        measured: bool = False,
     ) -> None:
-        """``testbeds`` at most; ``measured``: a run begins beside others only if the CPUs have time for it."""
-        self._conditions = conditions
+        """``crew`` has the places where runs are made, here or elsewhere; ``stop`` ends it."""
+        self._crew = crew
         self._journal = journal
+        self._stop = stop
         self._say = say
         self._done = done
         self._lock = threading.Lock()
         """Held while something is told or written."""
-        cpus = int(conditions.daemon.info["NCPU"])
-        self._admission = Admission(cpus, conditions.meter, conditions.stop, measured=measured)
-        self._runners = [Runner(conditions, journal.directory, judge, self._keep, self._tell) for _ in range(testbeds)]
 
     @contextmanager
     def open(self) -> Iterator[Campaign]:
@@ -66,11 +62,7 @@ class Campaign:
         try:
             yield self
         finally:
-            for runner in self._runners:
-                runner.close()
-            for daemon in self._conditions.daemons:
-                with suppress(HarnessFault):  # the reaper or the next start will
-                    daemon.sweep(daemon.campaign)
+            self._crew.close()
 
     def check_compliance(self, wanted: Mapping[str, tuple[Implementation, set[Role]]]) -> set[tuple[str, Role]]:
         """Check every implementation in the roles that the plan needs; return those that are not compliant."""
@@ -101,9 +93,9 @@ class Campaign:
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
         disturbed: list[tuple[Run, int]] = []
-        stop, testbeds = self._conditions.stop, len(self._runners)
-        agenda = Agenda(plan, limits, durations or Durations(), stop, self._tell, testbeds=testbeds)
-        together = len(self._runners) > 1
+        testbeds = min(self._crew.testbeds, self._crew.most)
+        agenda = Agenda(plan, limits, durations or Durations(), self._stop, self._tell, testbeds=testbeds)
+        alone = self._crew.most == 1
 
         def carry_out(runner: Runner, run: Run) -> None:
             offenders = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
@@ -114,15 +106,11 @@ class Campaign:
                 attempts = (tried or {}).get(run, 0) + 1
                 self._finish(result_of(run, attempts, verdict, Evidence(started="", seed=run.seed), None))
                 return
-            with self._admission.turn(run) as turn:
-                try:
-                    attempt = (tried or {}).get(run, 0) + 1
-                    result = runner.carry_out(run, attempt, (lambda: turn.most_neighbours) if together else None)
-                except DisturbedError as again:
-                    disturbed.append((run, again.attempt))
-                    self._admission.disturbed()
-                    return
-            self._admission.learn(result)
+            try:
+                result = runner.carry_out(run, (tried or {}).get(run, 0) + 1, alone=alone)
+            except DisturbedError as again:
+                disturbed.append((run, again.attempt))
+                return
             agenda.learn(run, result)
             self._finish(result)
 
@@ -131,32 +119,54 @@ class Campaign:
             self._tell(f"{len(disturbed)} runs that others may have disturbed are repeated, one after another")
         for run, attempt in disturbed:
             if agenda.may_begin(run):
-                self._finish(self._runners[0].carry_out(run, attempt))
+                with self._runner() as runner:
+                    assert runner is not None
+                    self._finish(runner.carry_out(run, attempt, alone=True))
         return agenda.ended
 
     def _side_by_side(self, work: Iterable[T], act: Callable[[Runner, T], None]) -> None:
         """Hand out ``work`` in order, to each testbed when it is free; raises what the first of them raised."""
-        source, taking = iter(work), threading.Lock()
+        source, taking, over = iter(work), threading.Lock(), threading.Event()
 
         def take() -> T | None:
             with taking:
-                return next(source, None)
+                item = next(source, None)
+            if item is None:
+                over.set()
+                self._crew.wake()
+            return item
 
-        def labour(runner: Runner) -> None:
+        def labour() -> None:
             try:
-                while (item := take()) is not None:
-                    act(runner, item)
+                while True:
+                    with self._runner(over.is_set) as runner:
+                        if runner is None or (item := take()) is None:
+                            return
+                        act(runner, item)
             except BaseException:
-                self._conditions.stop.set()
+                self._stop.set()
                 raise
 
-        with ThreadPoolExecutor(len(self._runners)) as pool:
-            futures = [pool.submit(labour, runner) for runner in self._runners]
+        with ThreadPoolExecutor(self._crew.most) as pool:
+            futures = [pool.submit(labour) for _ in range(self._crew.most)]
             while wait(futures, WAKE).not_done:
                 pass  # signals may reach any thread, but are handled in this one, which has to be awake for that
         faults = [fault for future in futures if (fault := future.exception()) is not None]
         if faults:
             raise next((fault for fault in faults if not isinstance(fault, Interrupted)), faults[0])
+
+    @contextmanager
+    def _runner(self, over: Callable[[], bool] = bool) -> Iterator[Runner | None]:
+        """Who has a place as long as the block lasts; None if it is ``over``."""
+        place = self._crew.take(over)
+        if place is None:
+            yield None
+            return
+        runner = Runner(place, self._crew, self._journal.directory, self._stop, self._keep, self._tell)
+        try:
+            yield runner
+        finally:
+            self._crew.give_back(runner.place)
 
     # ---- what is told and written ------------------------------------------------------------
 

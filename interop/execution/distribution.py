@@ -18,19 +18,22 @@ def distribute(
 
     Raises :class:`MachineError`, before anything is carried, if a host has another image under the same reference.
     """
-    problems = [
-        f"{name} is {_short(image.id)} here and {_short(other.id)} at {host.host} ({image.reference}): results of two "
-        "images are never mixed; remove one of them or give it another name."
-        for host in hosts
-        for name, image in images.items()
-        if (other := host.find(image.reference)) is not None and other.id != image.id
-    ]
-    if problems:
+    if problems := [problem for host in hosts for problem in other_images(images, host, host.host)]:
         raise MachineError("\n".join(problems))
     for host in hosts:
         for name, image in images.items():
             if host.find(image.id) is None:
                 _carry(name, image, source, host, say)
+
+
+def other_images(images: Mapping[str, ImageFacts], daemon: Daemon, where: str) -> list[str]:
+    """A sentence for each of ``images`` that is another one at ``daemon``, under the same reference."""
+    return [
+        f"{name} is {_short(image.id)} here and {_short(other.id)} at {where} ({image.reference}): results of two "
+        "images are never mixed; remove one of them or give it another name."
+        for name, image in images.items()
+        if (other := daemon.find(image.reference)) is not None and other.id != image.id
+    ]
 
 
 def _carry(name: str, image: ImageFacts, source: Daemon, host: Daemon, say: Callable[[str], None]) -> None:

@@ -60,12 +60,15 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
 
 @contextmanager
 def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None]:
-    """Hold the lock of the daemon's address while a command that measures is carried out; ``words``: its command line.
+    """Hold the lock of the daemon's address while a command that measures here is carried out.
+
+    ``words`` is its command line.
 
     The lock of its identity, which several addresses may have, is asked for later, when the daemon has told it.
     """
     measures = not words or words[0].startswith("-") or words[0] in MEASURING
-    if not measures or any(word in ASKING for word in words):
+    elsewhere = any(word.split("=")[0] == "--cluster" for word in words)
+    if not measures or elsewhere or any(word in ASKING for word in words):
         yield
     else:
         with exclusive(environment.get("DOCKER_HOST") or DEFAULT_DAEMON, " ".join(words)[:SHOWN] or "run"):

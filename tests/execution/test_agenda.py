@@ -12,7 +12,7 @@ import pytest
 
 from interop.estimate import Durations
 from interop.execution.agenda import Agenda
-from interop.execution.runner import result_of
+from interop.execution.place import result_of
 from interop.execution.transfer import Interrupted
 from interop.hours import Hours, window, zone
 from interop.limits import Limits

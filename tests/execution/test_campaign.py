@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from interop.errors import MachineError
-from interop.execution import runner as module
+from interop.execution import crew as module
 from interop.execution import transfer as transfer_module
 from interop.execution.campaign import Campaign
+from interop.execution.crew import Crew
 from interop.execution.load import Meter
-from interop.execution.runner import ATTEMPTS, Conditions, Judge
+from interop.execution.place import Conditions, DaemonStation, Judge
+from interop.execution.runner import ATTEMPTS
 from interop.execution.transfer import Interrupted
 from interop.links.ns3 import Ns3Backend
 from interop.model import ErrorCode, Evidence, Manifest, Measurement, Outcome, Role, Run, RunResult, Verdict
@@ -110,7 +112,11 @@ def carry_out(
     with (
         Journal.create(heard.directory, manifest(plan)) as journal,
         Campaign(
-            conditions, journal, judged, heard.said.append, heard.done.append, testbeds=testbeds
+            Crew(conditions.stop, DaemonStation(conditions, judged, heard.said.append, testbeds=testbeds)),
+            journal,
+            conditions.stop,
+            heard.said.append,
+            heard.done.append,
         ).open() as campaign,
     ):
         campaign.carry_out(plan, campaign.check_compliance(wanted))

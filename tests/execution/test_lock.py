@@ -108,6 +108,8 @@ def test_a_holder_is_given_time_to_write_who_it_is() -> None:
         (["-s", "quic-go"], True),
         (["run", "-t", "sat"], True),
         (["resume", "results/latest"], True),
+        (["resume", "--cluster", "tcp://x:1"], False),
+        (["-t", "sat", "--cluster=tcp://x:1"], False),
         (["plan", "-t", "sat"], False),
         (["run", "--help"], False),
         (["--version"], False),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interop import measure as module
+from interop import crews as module
 from interop.errors import InputError, MachineError
 from interop.execution.resume import plan_of
 from interop.images import Policy

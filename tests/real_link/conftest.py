@@ -17,7 +17,8 @@ from interop.errors import MachineError
 from interop.execution.daemon import Daemon
 from interop.images import Images, Policy
 from interop.store import load
-from tests.laboratory import ROOT, Laboratory, LaboratoryError, images_of, laboratory
+from tests.dockerds import LaboratoryError
+from tests.laboratory import ROOT, Laboratory, images_of, laboratory
 
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 CASES = """\
