@@ -6,6 +6,7 @@ Nothing in here knows how questions and answers travel; that is the matter of :m
 from __future__ import annotations
 
 import hashlib
+import secrets
 import shutil
 import socket
 import tempfile
@@ -150,10 +151,11 @@ class Desk:
                 if self._session.terms.campaign != terms.campaign:
                     raise MachineError(f"it is in use by campaign {self._session.terms.campaign}")
                 self._end()
-            daemon = Daemon(self._url, terms.campaign)
+            # a name of its own: the reaper of a worker that was killed may still sweep what that has left
+            daemon = Daemon(self._url, f"{terms.campaign}.{secrets.token_hex(3)}")
             with ExitStack() as stack:
                 stack.enter_context(exclusive(daemon.id, f"campaign {terms.campaign}, as a worker"))
-                stack.enter_context(watched_over((Host("", self._url),), terms.campaign))
+                stack.enter_context(watched_over((Host("", self._url),), daemon.campaign))
                 daemon.sweep()
                 if problems := other_images(terms.images, daemon, self.name):
                     raise MachineError("\n".join(problems))
@@ -262,7 +264,7 @@ class Desk:
             if session.station is not None:
                 session.station.close()
             with suppress(HarnessFault):  # the next start will
-                session.daemon.sweep(session.terms.campaign)
+                session.daemon.sweep(session.daemon.campaign)
 
     def _present(self) -> _Session:
         if self._session is None:
