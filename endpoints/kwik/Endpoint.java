@@ -45,9 +45,8 @@ public class Endpoint {
     }
 
     static List<? extends Certificate> certificates(String path) throws Exception {
-        try (InputStream pem = Files.newInputStream(Path.of(path))) {
-            return List.copyOf(CertificateFactory.getInstance("X.509").generateCertificates(pem));
-        }
+        var pem = new ByteArrayInputStream(Files.readAllBytes(Path.of(path)));
+        return List.copyOf(CertificateFactory.getInstance("X.509").generateCertificates(pem));
     }
 
     static void serve() throws Exception {
@@ -65,9 +64,7 @@ public class Endpoint {
         var connector = ServerConnector.builder().withPort(443).withKeyStore(identity, "leaf", new char[0])
                 .withSupportedVersions(versions).withConfiguration(config).withLogger(new NullLogger()).build();
         connector.registerApplicationProtocol(ALPN, (protocol, connection) -> new ApplicationProtocolConnection() {
-            public void acceptPeerInitiatedStream(QuicStream stream) {
-                WORKERS.submit(() -> answer(stream));
-            }
+            public void acceptPeerInitiatedStream(QuicStream stream) { WORKERS.submit(() -> answer(stream)); }
         });
         connector.start();
         // Nothing is left to write when it is told to end.
@@ -130,9 +127,7 @@ public class Endpoint {
         }
     }
 
-    static byte[] request(URI uri) {
-        return ("GET " + uri.getPath() + "\r\n").getBytes();
-    }
+    static byte[] request(URI uri) { return ("GET " + uri.getPath() + "\r\n").getBytes(); }
 
     static long download(QuicClientConnection connection, URI uri, QuicStream sent) throws IOException {
         QuicStream stream = sent != null ? sent : connection.createStream(true);
