@@ -9,7 +9,9 @@ daemons on this machine with NATs between them. The machine must be idle otherwi
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
+import json
 import os
 import signal
 import statistics
@@ -110,7 +112,9 @@ def measure(pairs: Sequence[str], repetitions: int, seed: int, output: Path) -> 
         for number, pair in enumerate(pairs):
             words = [*both(pair), "-t", EMULATED, str(case), "--shuffle", "--seed", str(seed + number)]
             records[pair] = campaign(lab, url, [*words, "--repetitions", str(repetitions)], output / pair)
-        return records, lab.end_link()
+        said = lab.end_link()
+    (output / "link.json").write_text(json.dumps(dataclasses.asdict(said)), encoding="utf-8")
+    return records, said
 
 
 def prepare(url: str, pairs: Sequence[str]) -> None:
@@ -156,12 +160,11 @@ def compare(pair: str, record: Record, link: LinkRecord, allowed: float) -> Comp
 
 
 def span(result: RunResult) -> tuple[float, float]:
-    """When packets may have been on the link, seconds since 1970."""
+    """When the client lived, seconds since 1970: before and after no packet of the run is on the link."""
     evidence, phases = result.evidence, result.evidence.phases
-    begin = datetime.datetime.fromisoformat(evidence.started).timestamp() + sum(
-        phases.get(phase, 0.0) for phase in ("prepare", "create")
-    )
-    return begin, begin + sum(phases.get(phase, 0.0) for phase in ("start", "transfer", "stop"))
+    begin = datetime.datetime.fromisoformat(evidence.started).timestamp()
+    begin += sum(phases.get(phase, 0.0) for phase in ("prepare", "create", "start"))
+    return begin, begin + phases.get("transfer", 0.0)
 
 
 def way(record: Record, test_case: str, lag: Callable[[RunResult], float], allowed: float) -> Way:

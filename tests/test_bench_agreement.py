@@ -41,14 +41,14 @@ def test_runs_in_which_a_simulator_lagged_do_not_count() -> None:
     results = [emulated(1, 8 * MBPS, 0.002), emulated(2, 9 * MBPS, 0.04), real(1, 8.2 * MBPS), real(2, 9.9 * MBPS)]
     results.append(real(3, None))
     record = Record(result_set(results), (*results, replace(results[0], attempt=0)), ())
-    found = compare("a_b", record, link(at69=0.05, at99=0.02, at165=0.05), 0.03)
+    found = compare("a_b", record, link(at74=0.05, at94=0.02, at165=0.05), 0.03)
     assert found.emulated.values["goodput"] == [8 * MBPS]
     assert (found.emulated.disturbed, found.emulated.lag, found.emulated.repeated) == ((0.04,), 0.002, 1)
-    assert found.real.values["goodput"] == [8.2 * MBPS, 9.9 * MBPS]  # on the link from 70 s and from 130 s on, for 30 s
+    assert found.real.values["goodput"] == [8.2 * MBPS, 9.9 * MBPS]  # on the link from 75 s and from 135 s on, for 20 s
     assert (found.real.disturbed, found.real.unsuccessful, found.real.lag) == ((), 1, 0.02)
 
 
-@pytest.mark.parametrize(("moment", "counted"), [("at69", 1), ("at70", 0), ("at100", 0), ("at101", 1)])
+@pytest.mark.parametrize(("moment", "counted"), [("at74", 1), ("at75", 0), ("at95", 0), ("at96", 1)])
 def test_a_lag_matters_while_packets_may_be_on_the_link(moment: str, counted: int) -> None:
     record = Record(result_set([real(1, 8 * MBPS)]), (), ())
     assert compare("a_b", record, link(**{moment: 0.05}), 0.03).real.count == counted
