@@ -165,7 +165,7 @@ def _run(given: argparse.Namespace, root: Path) -> int:
         directory=given.log_dir,
         policy=images.Policy(given.images),
         seed=seed,
-        command=tuple(sys.argv),
+        command=options.public(sys.argv),
         check_compliance=not given.skip_compliance_check,
         qlog=not given.no_qlog,
         keep_files=given.save_files,

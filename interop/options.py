@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -151,6 +152,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def cluster(given: argparse.Namespace) -> Scheduler | None:
     """What the options of :func:`add_cluster` name."""
     return Scheduler(given.cluster, given.cluster_tls) if given.cluster else None
+
+
+def public(words: Sequence[str]) -> tuple[str, ...]:
+    """A command line as it is stored with results, which are made to be given away: without a scheduler's address."""
+    told = [re.sub(r"^--cluster=.*", "--cluster=ADDRESS", word, flags=re.S) for word in words]
+    return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *told], told, strict=False))
 
 
 def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:

@@ -61,3 +61,10 @@ def test_faults_are_told_together() -> None:
     with pytest.raises(InputError) as caught:
         options.limits(given, {})
     assert [problem.split()[0] for problem in caught.value.problems] == ["--deadline", "--pause"]
+
+
+def test_the_address_of_a_scheduler_is_not_stored() -> None:
+    words = ["run.py", "-t", "sat", "--cluster", "tcp://10.0.0.1:8786", "--seed", "1"]
+    assert options.public(words) == ("run.py", "-t", "sat", "--cluster", "ADDRESS", "--seed", "1")
+    assert options.public(["--cluster=tls://x:1", "-m"]) == ("--cluster=ADDRESS", "-m")
+    assert options.public(["run.py", "-t", "SAT"]) == ("run.py", "-t", "SAT")

@@ -237,7 +237,10 @@ class Bed:
             around = self._surroundings(self._conditions.backend_of(run.test_case.link))
             facts = host.watch(self._conditions.daemon.info, self._conditions.meter)
             evidence = transfer(run, around, directory)
-            return replace(evidence, host=replace(facts(), neighbours=neighbours()))
+            found = replace(facts(), neighbours=neighbours())
+            if self._conditions.daemon.host:  # another machine, of which nobody knows more than its daemon tells
+                found = replace(found, cpu_pressure=None, processor="")
+            return replace(evidence, host=found)
         except HarnessFault as fault:  # no testbed
             return Evidence(started="", seed=run.seed, fault_code=fault.code, fault=fault.reason)
 

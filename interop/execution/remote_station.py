@@ -94,7 +94,8 @@ class WorkerStation:
     def silence(self) -> str:
         """That it does not answer, or its Docker daemon; empty if both do."""
         try:
-            return f"{self.name}: its Docker daemon" if self.ask("silence", patience=QUESTION) else ""
+            silent = str(self.ask("silence", patience=QUESTION))
+            return f"{self.name}, {printable(silent)}" if silent else ""
         except (HarnessFault, RefusedError):
             return self.name
 
@@ -173,7 +174,8 @@ class WorkerPlace:
     def clear(self, *, alone: bool) -> str:
         """See :class:`interop.execution.place.Place`."""
         try:
-            return str(self._station.ask("clear", self._number, alone, patience=FAREWELL))
+            silent = str(self._station.ask("clear", self._number, alone, patience=FAREWELL))
+            return f"{self._station.name}, {printable(silent)}" if silent else ""
         except (HarnessFault, RefusedError):
             return self._station.name
 

@@ -6,6 +6,7 @@ Nothing in here knows how questions and answers travel; that is the matter of :m
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import shutil
 import socket
@@ -38,6 +39,8 @@ PIECE = 4 * MIB
 """Bytes of an image or of a run's files that travel at once."""
 UPLOAD_PATIENCE = 60.0
 """Seconds for which a worker waits for the next piece of an image."""
+ROOM = 512 * MIB
+"""Bytes that must be free for a run at a worker."""
 END_PATIENCE = 30.0
 """Seconds for which attempts that are to end are waited for; what they have left is removed then, or by the reaper."""
 CORE = Path(__file__).resolve().parents[1]
@@ -120,6 +123,10 @@ class _Session:
                 self.busy -= 1
                 self.changed.notify_all()
 
+    def full(self) -> str:
+        """That there is no room for the files of a run; empty if there is."""
+        return "" if shutil.disk_usage(self.folder).free >= ROOM else f"its disk, which is full ({self.folder.parent})"
+
     def end(self) -> None:
         """Stop what is under way, and wait until it has stopped."""
         self.stop.set()
@@ -159,7 +166,7 @@ class Desk:
                 daemon.sweep()
                 if problems := other_images(terms.images, daemon, self.name):
                     raise MachineError("\n".join(problems))
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-worker-")))
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_without_leftovers(daemon.id))))
                 meter = stack.enter_context(Meter().watching())
                 lacking = tuple(name for name, image in terms.images.items() if daemon.find(image.id) is None)
                 self._session = _Session(terms, daemon, folder, stack.pop_all(), meter)
@@ -236,13 +243,15 @@ class Desk:
 
     def clear(self, place: int, alone: bool) -> str:
         """See :class:`interop.execution.place.Place`."""
-        with self._present().working() as station:
-            return station.places[place].clear(alone=alone)
+        session = self._present()
+        with session.working() as station:
+            return station.places[place].clear(alone=alone) or session.full()
 
     def silence(self) -> str:
         """See :class:`interop.execution.place.Station`."""
-        with self._present().working() as station:
-            return station.silence()
+        session = self._present()
+        with session.working() as station:
+            return station.silence() or session.full()
 
     def close(self, campaign: str = "") -> None:
         """End what is under way of a campaign, or of any, and leave nothing of it; nothing happens if there is none."""
@@ -270,6 +279,14 @@ class Desk:
         if self._session is None:
             raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker {self.name} has been started anew")
         return self._session
+
+
+def _without_leftovers(daemon: str) -> str:
+    """Beginning of the names of folders of workers at that daemon, of which killed ones may have left some."""
+    prefix = f"quicsat-worker-{re.sub(r'[^A-Za-z0-9]', '-', daemon)}-"
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    return prefix
 
 
 def _files(directory: Path) -> Iterator[Path]:

@@ -355,6 +355,14 @@ def test_an_archive_that_ends_too_early_is_our_fault(tmp_path: Path) -> None:
     assert attempt_at(liar, tmp_path).verdict.code is ErrorCode.WORKER_LOST
 
 
+def test_who_is_silent_at_a_worker_is_told(tmp_path: Path) -> None:
+    place = remote_station.WorkerPlace(Liar(clear="its \x1bdisk"), 0)  # type: ignore[arg-type]
+    silent = place.clear(alone=False)
+    assert silent.startswith("worker liar, its ")
+    assert "\x1b" not in silent
+    assert remote_station.WorkerPlace(Liar(clear=""), 0).clear(alone=True) == ""  # type: ignore[arg-type]
+
+
 def test_a_full_disk_of_a_worker_does_not_end_the_campaign(tmp_path: Path) -> None:
     full = replace(good_result(run_of()), verdict=Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "Full."))
     result = attempt_at(Liar(attempt=Answer(full, ("odd \x1b[2J",), 0), drop=None), tmp_path)

@@ -1,0 +1,30 @@
+"""`./run.py worker`: what it says when there is nobody to work for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interop import cli
+from interop.execution import cluster
+from tests.fakes import FakeEngine, endpoint, install
+
+
+def test_without_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 1.0)
+    assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9", "--testbeds", "2"]) == 3
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_tls_without_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    (tmp_path / "ca.pem").touch()
+    words = ["worker", "tls://127.0.0.1:9", "--cluster-tls", str(tmp_path)]
+    assert cli.main(tmp_path, words) == 3
+    assert "lacks cert.pem and key.pem" in capsys.readouterr().err
