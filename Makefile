@@ -3,7 +3,7 @@ PYTHON = .venv/bin/python
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-cluster bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts bench-agreement gallery
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-cluster bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts bench-agreement bench-ssh-cuts gallery
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +62,9 @@ bench-parallel: images  ## the same pairs alone and side by side: time saved, an
 bench-agreement: setup-dev images  ## real links against emulated ones: the same goodputs? (half an hour, needs openssh-server)
 	$(PYTHON) run.py images build quinn
 	$(PYTHON) bench/agreement.py -o build/bench-agreement/$$(date +%FT%H-%M-%S)
+
+bench-ssh-cuts: setup-dev images  ## 30 cuts of ssh during campaigns over a real link: counts what is lost, left or blamed
+	$(PYTHON) bench/ssh_cuts.py
 
 bench-cluster: setup-dev images  ## one worker of a Dask cluster and two, a Docker daemon each; ten kills of workers (half an hour)
 	$(PYTHON) run.py images build quinn ngtcp2

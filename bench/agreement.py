@@ -30,15 +30,13 @@ sys.path.insert(0, str(ROOT))
 from interop import inventory
 from interop.analysis.checks import LAG_LIMIT, LAG_SHARE
 from interop.errors import MachineError
-from interop.execution.daemon import Daemon
-from interop.images import Images, Policy
 from interop.model import EmulatedLink, RunResult
 from interop.schema.document import Record
 from interop.statistics.significance import difference, holm
 from interop.store import load
 from interop.units import seconds
 from tests.dockerds import LaboratoryError
-from tests.laboratory import Laboratory, LinkRecord, laboratory
+from tests.laboratory import Laboratory, LinkRecord, lab_case, laboratory, prepare
 
 EMULATED, REAL = "sat", "laboratory"
 BAR = 0.05
@@ -51,13 +49,6 @@ METRICS = {
     "rtt_min": ("ms", 1e-3),
     "loss_forward": ("%", 0.01),
 }
-CASE = """\
-name: {name}
-abbreviation: LAB
-description: sat over a link that exists
-extends: astra
-link: {{client host: lab_client, server host: lab_server, provider: laboratory, tariff: none, modem: ns-3}}
-"""
 DEFAULT_ENGINE = "unix:///var/run/docker.sock"
 
 
@@ -102,12 +93,12 @@ class Comparison:
 def measure(pairs: Sequence[str], repetitions: int, seed: int, output: Path) -> tuple[dict[str, Record], LinkRecord]:
     """A campaign per pair over both links in random order; what was measured, and what the laboratory's link says."""
     url = os.environ.get("DOCKER_HOST") or DEFAULT_ENGINE
-    prepare(url, pairs)
+    prepare(url, [word.split(":")[0] for pair in pairs for word in both(pair)[1::2]])
     link = inventory.load_known_test_cases(ROOT / "testcases")[EMULATED].emulated
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="quicsat-agreement-") as folder, laboratory(url, (), link) as lab:
         case = Path(folder, f"{REAL}.yaml")
-        case.write_text(CASE.format(name=REAL), encoding="utf-8")
+        case.write_text(lab_case(REAL, "10 MiB"), encoding="utf-8")
         records = {}
         for number, pair in enumerate(pairs):
             words = [*both(pair), "-t", EMULATED, str(case), "--shuffle", "--seed", str(seed + number)]
@@ -115,16 +106,6 @@ def measure(pairs: Sequence[str], repetitions: int, seed: int, output: Path) -> 
         said = lab.end_link()
     (output / "link.json").write_text(json.dumps(dataclasses.asdict(said)), encoding="utf-8")
     return records, said
-
-
-def prepare(url: str, pairs: Sequence[str]) -> None:
-    """Have all images at the engine: inside the laboratory no registry is reached."""
-    source = Images(Daemon(url, "agreement"), ROOT, Policy.AUTO, print)
-    source.ensure_simulator()
-    source.ensure_link_tools()
-    known = inventory.load_implementations(ROOT / "implementations.json")
-    for name in dict.fromkeys(word.split(":")[0] for pair in pairs for word in both(pair)[1::2]):
-        source.ensure(known[name])
 
 
 def both(pair: str) -> tuple[str, str, str, str]:

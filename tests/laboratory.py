@@ -30,8 +30,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from interop import recipes
+from interop import inventory, recipes
 from interop.execution.daemon import Daemon
+from interop.images import Images, Policy
 from interop.links.simulator import scenario
 from interop.model import EmulatedLink
 from interop.units import MBPS, MS
@@ -55,6 +56,14 @@ CONTROL = {"client": ("10.250.1.1", "10.250.1.2"), "server": ("10.250.2.1", "10.
 SSH_PORT, TLS_PORT = 2222, 2376
 SIMULATOR = "simulator"
 """Folder of the simulator's files, below that of the laboratory."""
+CASE = """\
+name: {name}
+abbreviation: LAB
+description: {size} over the laboratory's link
+extends: astra
+link: {{client host: lab_client, server host: lab_server, provider: laboratory, tariff: none, modem: ns-3}}
+file size: {size}
+"""
 NEEDED = ("ip", "iptables", "sshd", "ssh-keygen", "dockerd", "nsenter", "unshare")
 
 
@@ -102,6 +111,28 @@ class Laboratory:
     def disturb(self, *words: str) -> None:
         """Run a command in the control namespace: ``iptables …``, ``ip link …``."""
         call(*self.command(*words))
+
+    def ssh_connections(self) -> frozenset[str]:
+        """Ends, here, of the connections of ssh to the client's host."""
+        words = ("ss", "-Htn", "state", "established", "dport", "=", f":{SSH_PORT}")
+        return frozenset(line.split()[2] for line in call(*self.command(*words)).splitlines())
+
+    def reset_ssh(self) -> None:
+        """End those connections as a network does that resets them, from the client's host."""
+        words = ("ss", "-tnK", "state", "established", "sport", "=", f":{SSH_PORT}")
+        call(*inside(self.namespaces["client"]), *words)
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """Nothing of ssh gets through while the block runs, and nobody is told."""
+        rules = [("INPUT", "--sport"), ("OUTPUT", "--dport")]
+        for chain, port in rules:
+            self.disturb("iptables", "-I", chain, "-p", "tcp", port, str(SSH_PORT), "-j", "DROP")
+        try:
+            yield
+        finally:
+            for chain, port in rules:
+                self.disturb("iptables", "-D", chain, "-p", "tcp", port, str(SSH_PORT), "-j", "DROP")
 
     def end_link(self) -> LinkRecord:
         """End the simulator, and with it the link, for good; what it says of itself."""
@@ -298,6 +329,21 @@ def images_of(root: Path, *names: str) -> list[str]:
     """References of images built here: ``link-tools`` and endpoints."""
     expected = recipes.expected(root) | {"link-tools": recipes.find_recipe(root, "link-tools", recipes.LINK_TOOLS).tag}
     return [expected[name] for name in names]
+
+
+def prepare(url: str, names: Sequence[str]) -> None:
+    """Have the images of the link and of implementations at an engine: inside the laboratory no registry is reached."""
+    source = Images(Daemon(url, "laboratory"), ROOT, Policy.AUTO, print)
+    source.ensure_simulator()
+    source.ensure_link_tools()
+    known = inventory.load_implementations(ROOT / "implementations.json")
+    for name in dict.fromkeys(names):
+        source.ensure(known[name])
+
+
+def lab_case(name: str, size: str) -> str:
+    """A test case over the laboratory's link, as YAML."""
+    return CASE.format(name=name, size=size)
 
 
 if __name__ == "__main__":

@@ -14,22 +14,11 @@ from pathlib import Path
 import pytest
 
 from interop.errors import MachineError
-from interop.execution.daemon import Daemon
-from interop.images import Images, Policy
 from interop.store import load
 from tests.dockerds import LaboratoryError
-from tests.laboratory import ROOT, Laboratory, images_of, laboratory
+from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare
 
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-CASES = """\
-name: lab
-abbreviation: LAB
-description: 1 MiB over the laboratory's link
-extends: astra
-link: {client host: lab_client, server host: lab_server, provider: laboratory, tariff: none, modem: ns-3}
-file size: 1 MiB
-"""
-BUSY, BUSY_PATIENCE = 75, 120
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,10 +35,11 @@ class Bench:
 
     lab: Laboratory
     cases: Path
+    hosts: Path
 
     def start(self, *words: str | Path) -> subprocess.Popen[str]:
         """The command, under way."""
-        command = self.lab.command(sys.executable, "run.py", *words, "--hosts", self.lab.hosts)
+        command = self.lab.command(sys.executable, "run.py", *words, "--hosts", self.hosts)
         return subprocess.Popen(
             command, cwd=ROOT, env=self.lab.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -80,11 +70,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """The laboratory with quic-go at the server's daemon alone."""
     with ExitStack() as stack:
         try:
-            Images(Daemon(URL, "laboratory"), ROOT, Policy.AUTO, print).ensure_link_tools()
-            images = images_of(ROOT, "link-tools", "simulator", "quic-go")
-            lab = stack.enter_context(laboratory(URL, images))
+            prepare(URL, ["quic-go"])
+            lab = stack.enter_context(laboratory(URL, images_of(ROOT, "link-tools", "quic-go")))
         except (LaboratoryError, MachineError) as error:
             pytest.skip(f"NO LABORATORY, nothing of tests/real_link was run: {error}")
         cases = tmp_path_factory.mktemp("cases") / "lab.yaml"
-        cases.write_text(CASES)
-        yield Bench(lab, cases)
+        cases.write_text(lab_case("lab", "1 MiB"))
+        yield Bench(lab, cases, lab.hosts)

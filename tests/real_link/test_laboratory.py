@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.ssh_cuts import cut
 from interop.access import CLOCKS
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
 from interop.execution.daemon import Daemon
@@ -133,20 +134,10 @@ def test_ssh_that_breaks(bench: Bench, tmp_path: Path) -> None:
     finished = load(tmp_path / "r").result_set.results
     for _ in range(2):
         time.sleep(chance.uniform(0, 8))
-        cut(bench)
+        assert cut(bench.lab, silent=False)
     status, _, err = bench.finish(process)
     results = load(tmp_path / "r").result_set.results
     assert status == 0, err
     assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 3
     assert results[: len(finished)] == finished
     assert containers(bench) == []
-
-
-def cut(bench: Bench) -> None:
-    """End the connection as a network does that resets it, from the client's host."""
-    words = ["ss", "-tnK", "dst", "10.250.1.1", "sport", "=", "2222"]  # tells what it has ended
-    inside = ["nsenter", f"--net=/run/netns/{bench.lab.namespaces['client']}"]
-    deadline = time.monotonic() + 30
-    while "ESTAB" not in subprocess.run([*inside, *words], check=True, capture_output=True, text=True).stdout:
-        assert time.monotonic() < deadline, "there is no connection to cut"
-        time.sleep(0.1)
