@@ -27,6 +27,8 @@ class RealLink:
     provider: str = ""
     tariff: str = ""
     modem: str = ""
+    traffic_limit: str = ""
+    """As the provider words it."""
 
     @property
     def forward_loss(self) -> None:
@@ -73,6 +75,8 @@ class Host:
     """By which the client's packets must leave; empty if they may leave as they like."""
     clock_skew: float = 0.0
     """By how much its clock is expected to be ahead, seconds."""
+    host_network: bool = False
+    """Endpoints here use the host's own network, instead of a namespace of theirs behind the daemon's bridge."""
 
 
 # ---- what is reported -----------------------------------------------------------------------

@@ -100,8 +100,11 @@ def _examine_host(host: Host, daemon: Daemon) -> Iterator[Finding]:
     engine = _engine(daemon)
     text = engine.text.replace(f"at {daemon.url}", f"identity {daemon.id}")  # a tunnel's address tells nothing
     yield replace(engine, what=host.name, text=text)
-    if "bridge" not in daemon.subnets():
-        remedy = "start dockerd without --bridge=none: endpoints are published by it"
+    if host.host_network:
+        text = "endpoints are in its own network: they see its addresses and reach what listens on its loopback"
+        yield Finding(host.name, State.WARN, text, "run images there that you trust, or leave network: host out")
+    elif "bridge" not in daemon.subnets():
+        remedy = "start dockerd without --bridge=none, by which endpoints are published, or say network: host"
         yield Finding(host.name, State.FAIL, "there is no network bridge", remedy)
     yield replace(_leftovers(daemon), what=host.name)
     yield _clock(host, daemon)

@@ -14,15 +14,18 @@ from interop.documents import Fields, Problem, give_up, read_yaml, shown
 from interop.errors import InputError
 from interop.model import Host, RealLink, TestCase, Tls
 from interop.names import NAME_RULE, did_you_mean, is_name, quoted
-from interop.quantities import count, duration, matching, within
+from interop.quantities import count, duration, matching, one_of, within
 
-KEYS = ("daemon", "testbeds", "tls", "ssh config", "address", "source address", "interface", "clock skew")
+KEYS = ("daemon", "testbeds", "tls", "ssh config", "address", "source address", "interface", "clock skew", "network")
 TLS_EXAMPLES = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
 DAEMON_EXAMPLE = "ssh://user@host.example"
 
+BRIDGE, HOST = "bridge", "host"
+"""Words for the network of endpoints."""
 _INTERFACE = matching(r"[A-Za-z0-9._-]{1,15}", "the name of a network interface")
 _TESTBEDS = within(count, "1", "32")
 _SKEW = within(duration, "-24 h", "24 h")
+_NETWORK = one_of((BRIDGE, HOST))
 
 
 # ---- the file -------------------------------------------------------------------------------
@@ -82,6 +85,7 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         source_address=fields.read("source address", parse_address) or "",
         interface=fields.read("interface", _INTERFACE) or "",
         clock_skew=fields.read("clock skew", _SKEW) or 0.0,
+        host_network=fields.read("network", _NETWORK) == HOST,
     )
 
 
@@ -174,6 +178,11 @@ def _faults(case: TestCase, link: RealLink, known: Mapping[str, Host], file: Pat
     for version in wanted if server else ():
         if not (server and (server.address4 if version == "IPv4" else server.address6)):
             yield f"{case.name}: the host {link.server_host} of {shown(file)} lacks an {version} address: say address."
+    if server and server.host_network and server.source_address:
+        yield (
+            f"{case.name}: the host {link.server_host} of {shown(file)} has network: host, where the server itself "
+            "says at which addresses it listens; leave source address out."
+        )
 
 
 def _hint(name: str, known: Collection[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from interop.model import (
+    Baseline,
     Blackhole,
     Corruption,
     CorruptionMode,
@@ -44,6 +46,15 @@ def _real_link(link: RealLink) -> str:
     access = " ".join(filter(None, (link.provider, link.tariff)))
     words = [f"{rates} as advertised", f"RTT about {seconds(link.round_trip_delay)}", access]
     return ", ".join(["real", *filter(None, words), *([f"modem {link.modem}"] if link.modem else [])])
+
+
+def bare_link_in_words(baseline: Baseline) -> str:
+    """``RTT 601.2 ms (600.4 ms to 633.0 ms), 0 of 20 packets lost, TCP 12.30 Mbit/s``."""
+    came = [each for each in baseline.round_trips if each is not None]
+    sent = len(baseline.round_trips)
+    words = f"RTT {seconds(median(came))} ({seconds(min(came))} to {seconds(max(came))})" if came else "no RTT"
+    fast = f", TCP {mbit_per_s(baseline.goodput)}" if baseline.goodput is not None else ""
+    return f"{words}, {sent - len(came)} of {sent} packets lost{fast}"
 
 
 def _both(forward: str, back: str, unit: str = "") -> str:

@@ -10,7 +10,7 @@ from interop.quantities import duration, one_line, rate, within
 HOSTS = {"client host": "my_modem", "server host": "my_server"}
 """Keys that make a link a real one -> an example of the value."""
 EXAMPLES = {"forward rate": "20 Mbit/s", "return rate": "2 Mbit/s", "round trip": "600 ms"}
-ABOUT = ("provider", "tariff", "modem")
+ABOUT = ("provider", "tariff", "modem", "traffic limit")
 KEYS = (*HOSTS, "rate", *EXAMPLES, *ABOUT)
 
 _RATE = within(rate, "1 bit/s", "100 Gbit/s")
@@ -41,7 +41,7 @@ def read_real_link(fields: Fields, base: RealLink | None, *, whole: bool) -> Rea
             link.require({key: example for key, example in EXAMPLES.items() if key != "round trip"})
     both = link.read("rate", _RATE)
     forward, back = link.read("forward rate", _RATE), link.read("return rate", _RATE)
-    about = {key: link.read(key, one_line) for key in ABOUT}
+    about = {key.replace(" ", "_"): link.read(key, one_line) for key in ABOUT}
     round_trip = link.read("round trip", _ROUND_TRIP)
     return RealLink(
         client_host=link.read("client host", parse_host_name) or given.client_host,
@@ -49,7 +49,7 @@ def read_real_link(fields: Fields, base: RealLink | None, *, whole: bool) -> Rea
         forward_rate=forward or both or given.forward_rate,
         return_rate=back or both or given.return_rate,
         round_trip_delay=given.round_trip_delay if round_trip is None else round_trip,
-        **{key: getattr(given, key) if value is None else value for key, value in about.items()},
+        **{field: getattr(given, field) if value is None else value for field, value in about.items()},
     )
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from interop.sheets import Sheet
 
 TABLES = (
-    "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "loss", "sweep",
-    "runs", "senders", "times", "objectives", "history",
+    "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "accesses", "loss",
+    "sweep", "runs", "senders", "times", "objectives", "history",
 )  # fmt: skip
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 SUCCESS, WORSE_THAN_BEFORE = 0, 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from interop.emulation import loss_share
-from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.model import Outcome, RealLink, ResultSet, RunResult, TestCase
 from interop.pictures import Wish
 from interop.repetitions import Pair, pairs
 from interop.sheets import Column, Sheet, Unit, Value
@@ -57,6 +57,40 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
         for case in cases
     ]  # fmt: skip
     return Sheet("links", "Links and files", columns, tuple(rows))
+
+
+def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
+    """Real links: the access (Table I of the paper), and what the bare link did whenever it was looked at."""
+    columns = (
+        Column("test case"), Column("provider"), Column("tariff"), Column("forward rate", Unit.RATE, 1),
+        Column("return rate", Unit.RATE, 1), Column("traffic limit"), Column("modem"), Column("looks", Unit.COUNT),
+        Column("RTT, median", Unit.SECONDS, 3), Column("lowest", Unit.SECONDS, 3), Column("highest", Unit.SECONDS, 3),
+        Column("lost", Unit.SHARE), Column("TCP", Unit.RATE),
+    )  # fmt: skip
+    rows = [
+        (
+            case.abbreviation, link.provider, link.tariff, link.forward_rate, link.return_rate, link.traffic_limit,
+            link.modem, *_bare(each for each in results.results if each.test_case == case.name),
+        )
+        for case in cases
+        if isinstance(link := case.link, RealLink)
+    ]  # fmt: skip
+    note = (
+        "Rates as advertised. The bare link carries no endpoint's packets: round trips of UDP, and iperf3 if asked for."
+    )
+    return Sheet("accesses", "Real links", columns, tuple(rows), (note,))
+
+
+def _bare(results: Iterable[RunResult]) -> tuple[float | None, ...]:
+    reports = [result.evidence.real_link for result in results]
+    looks = {each.baseline.taken: each.baseline for each in reports if each and each.baseline}.values()
+    sent = [each for look in looks for each in look.round_trips]
+    came = [each for each in sent if each is not None]
+    filled = [look.goodput for look in looks if look.goodput is not None]
+    return (
+        len(looks), statistics.median(came) if came else None, min(came, default=None), max(came, default=None),
+        1 - len(came) / len(sent) if sent else None, _mean(filled),
+    )  # fmt: skip
 
 
 def _emulation(case: TestCase) -> tuple[float | None, ...]:
@@ -342,5 +376,8 @@ def _clear(found: Clustering | None, n: str) -> str:
     )
 
 
-PER_CAMPAIGN = {"links": links, "loss": loss, "sweep": sweep, "runs": runs, "senders": senders, "times": times}
+PER_CAMPAIGN = {
+    "links": links, "accesses": accesses, "loss": loss, "sweep": sweep, "runs": runs, "senders": senders,
+    "times": times,
+}  # fmt: skip
 """Tables of one campaign, by name."""

@@ -234,12 +234,14 @@ def answer(life: Life) -> int:
             return 0
         case ("route", *_):
             found: Any = [{"dev": "wwan0", "prefsrc": "10.0.0.2"}]
+        case ("offloads", *_):
+            found = {"interface": "eth0", "joining": life.engine.joining}
         case ("ask", *_):
             trips = [{"lost": "false", "delay": {"rtt": 600_000_000 + n * 1_000_000}} for n in range(19)]
             found = {"round_trips": [*trips, {"lost": "true", "delay": {}}]}
         case _:
             found = {"end": {"sum_received": {"bits_per_second": 12.5e6}}}
-    if life.engine.link_down:
+    if life.engine.link_down and life.command[1] == "ask":
         life.say("Error: no reply from server")
         return 1
     life.files["logs/probe.json"] = json.dumps(found).encode()
@@ -329,6 +331,8 @@ class FakeEngine:
         self.counts: dict[str, int] = {}
         """What a capture says of itself, where it is not as it should be."""
         self.link_down = False
+        self.joining: list[str] = []
+        """Offloads that are on at a host's own interface."""
         self.mutex = threading.RLock()
 
     # ---- for tests and programs

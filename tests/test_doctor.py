@@ -126,9 +126,11 @@ def test_what_the_engine_refuses(engine: FakeEngine) -> None:
 # ---- machines of real links -----------------------------------------------------------------
 
 
-def of_hosts(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, skew: float = 0.0) -> dict[str, tuple[State, str]]:
+def of_hosts(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, skew: float = 0.0, *, host_network: bool = False
+) -> dict[str, tuple[State, str]]:
     monkeypatch.setattr("docker.APIClient", engine.client)
-    host = Host("far", "unix:///fake", clock_skew=skew)
+    host = Host("far", "unix:///fake", clock_skew=skew, host_network=host_network)
     return {found.text.split()[0]: (found.state, found.text) for found in doctor.examine_hosts([host])}
 
 
@@ -158,3 +160,8 @@ def test_a_daemon_without_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine()
     monkeypatch.setattr(engine, "networks", lambda: [{"Name": "none", "IPAM": {"Config": None}}])
     assert of_hosts(engine, monkeypatch)["there"][0] is State.FAIL
+    assert "there" not in of_hosts(engine, monkeypatch, host_network=True)
+
+
+def test_endpoints_in_a_hosts_own_network_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert of_hosts(FakeEngine(), monkeypatch, host_network=True)["endpoints"][0] is State.WARN

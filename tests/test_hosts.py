@@ -29,6 +29,7 @@ far:
 here:
   daemon: unix:///run/docker.sock
   testbeds: 2
+  network: host
 """
 
 
@@ -50,7 +51,7 @@ def test_a_whole_file(file: Path) -> None:
             source_address="10.0.0.2",
         ),
         "far": Host("far", "tcp://far.example:2376", tls, None, "198.51.100.7", "2001:db8::7", clock_skew=-2.0),
-        "here": Host("here", "unix:///run/docker.sock", testbeds=2),
+        "here": Host("here", "unix:///run/docker.sock", testbeds=2, host_network=True),
     }  # fmt: skip
 
 
@@ -79,6 +80,7 @@ def test_a_whole_file(file: Path) -> None:
         ("a: {daemon: unix:///x, address: [10.0.0.1, 10.0.0.2]}\n", ["two of the same version"]),
         ("a: {daemon: unix:///x, interface: 'a b'}\n", ["must be the name of a network interface"]),
         ("a: {daemon: unix:///x, clock skew: 3}\n", ["has no unit"]),
+        ("a: {daemon: unix:///x, network: none}\n", ["is none of bridge, host"]),
         ("a: {daemon: unix:///x, testbeds: 0}\n", ["testbeds"]),
     ],
 )
@@ -120,6 +122,15 @@ def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None
 def test_hosts_that_lack_what_is_needed(file: Path, case: TestCase, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         hosts_of([case], load_hosts(file), file)
+
+
+def test_in_its_hosts_network_a_server_listens_where_it_likes(file: Path) -> None:
+    known = load_hosts(file)
+    known["far"] = replace(known["far"], host_network=True)
+    assert hosts_of([REAL], known, file)
+    known["far"] = replace(known["far"], source_address="10.1.0.9")
+    with pytest.raises(InputError, match="leave source address out"):
+        hosts_of([REAL], known, file)
 
 
 def test_each_version_of_ip_that_the_client_asks_for(file: Path) -> None:

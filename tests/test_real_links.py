@@ -20,9 +20,10 @@ from interop.analysis.analyse import SERVER_TRACE, analyse
 from interop.errors import HarnessFault, InputError, MachineError
 from interop.execution.daemon import ContainerSpec, Daemon, Event
 from interop.execution.transfer import transfer
+from interop.link_words import bare_link_in_words
 from interop.links import real
-from interop.links.baseline import in_words
-from interop.links.real import HostLocks, RealBackend, RealTestbed, names
+from interop.links.real import HostLocks, RealBackend, RealTestbed, captured, names
+from interop.links.tools import Ends
 from interop.model import (
     Baseline,
     CaptureReport,
@@ -30,12 +31,14 @@ from interop.model import (
     Evidence,
     Host,
     Outcome,
+    Protocol,
     RealLink,
     RealLinkReport,
     ResultSet,
     Role,
 )
 from interop.progress import Progress
+from interop.run_reports import accesses
 from interop.store import load, write_result_json
 from interop.units import MBPS
 from tests.fakes import (
@@ -134,6 +137,58 @@ def test_both_ends_capture_before_the_client_starts_and_end_after_it(tmp_path: P
     server_ends = engine.log.index(("SIGTERM", "server"))
     assert len(last) == 2
     assert all(server_ends < index for index in last)
+
+
+SHARED = {
+    "modem": replace(HOSTS["modem"], host_network=True),
+    "far": replace(HOSTS["far"], host_network=True, source_address="", interface="eth7"),
+}
+
+
+def test_in_their_hosts_networks_endpoints_change_and_overhear_nothing(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    daemons = hosts_at(engine)
+    with RealBackend(LINK, SHARED, daemons, LINK_TOOLS, HostLocks()).open() as opened:
+        run = run_of("good", "good", replace(CASE, link=LINK))
+        assert transfer(run, surroundings(daemons["modem"], opened, engine), tmp_path).fault == ""
+    ours = [life for life in engine.all_lives if life.image == LINK_TOOLS]
+    for life in (each for each in ours if each.command[0] != "capture"):
+        assert life.host_config["network_mode"] == "host"
+        assert life.host_config["port_bindings"] is None
+        assert "NET_ADMIN" not in life.host_config["cap_add"]
+    for life in engine.all_lives:
+        if "ROLE" in life.environment:
+            assert life.host_config["cap_add"] == []
+            assert {"NET_RAW", "MKNOD"} <= set(life.host_config["cap_drop"])
+            assert life.host_config["network_mode"].startswith("container:")
+    assert {life.hostname: life.environment["SHARED"] for life in ours if life.command == ("hold",)} == {
+        "client": "client", "server": "server",
+    }  # fmt: skip
+    captures = {"server-capture" in life.name: life.environment for life in ours if life.command == ("capture",)}
+    assert captures[True]["SERVED"] == "udp"
+    assert captures[False]["FILTER"] == "udp port 443 and (host 198.51.100.7 or host 2001:db8::7)"
+    assert [captures[server]["INTERFACE"] for server in (True, False)] == ["eth7", "wwan0"]
+    assert captures[False]["TOWARDS"] == "198.51.100.7"
+
+
+def test_in_a_hosts_network_tcp_alone_is_captured_of_a_run_over_tcp() -> None:
+    ends = Ends(LINK, {Role.CLIENT: SHARED["modem"], Role.SERVER: SHARED["far"]}, {}, LINK_TOOLS, ())
+    assert captured(ends, Role.SERVER, Protocol.TCP) == {"SERVED": "tcp"}
+    assert captured(ends, Role.CLIENT, Protocol.TCP)["FILTER"].startswith("tcp port 443 and (host ")
+    ends = replace(ends, hosts={Role.CLIENT: HOSTS["modem"], Role.SERVER: HOSTS["far"]})
+    assert [captured(ends, role, Protocol.TCP) for role in Role] == [{}, {}]
+
+
+def test_a_hosts_interface_that_joins_packets_is_refused() -> None:
+    engine = FakeEngine()
+    engine.joining = ["tx-udp-segmentation", "generic-receive-offload"]
+    shared = RealBackend(LINK, SHARED, hosts_at(engine), LINK_TOOLS, HostLocks())
+    mend = "ethtool -K eth0 tx-udp-segmentation off generic-receive-offload off"
+    with pytest.raises(MachineError, match=f"modem joins packets, .* {mend}"):
+        shared.examine(0.0, print)
+    assert "endpoints use the own network of modem and far" in shared.notes
+    assert engine.lives == {}
+    backend(engine).examine(0.0, print)  # a namespace of ours has an interface of ours
 
 
 def test_names_of_the_contract() -> None:
@@ -276,7 +331,7 @@ def test_packets_that_would_leave_by_another_way(change: dict[str, str], words: 
 
 
 def test_words_without_any_answer() -> None:
-    assert in_words(Baseline("", (None, None), 0.1)) == "no RTT, 2 of 2 packets lost"
+    assert bare_link_in_words(Baseline("", (None, None), 0.1)) == "no RTT, 2 of 2 packets lost"
 
 
 # ---- one at a time --------------------------------------------------------------------------
@@ -319,6 +374,28 @@ def stored(tmp_path: Path) -> tuple[ResultSet, Path]:
                        implementations=(implementation("a"), implementation("b")))  # fmt: skip
     results = replace(plain, manifest=manifest, results=(result,), compliance=())
     return results, write_result_json(tmp_path, results)
+
+
+def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
+    results, _ = stored(tmp_path)
+    [case] = results.manifest.test_cases
+    link = replace(LINK, provider="P", tariff="T", modem="M", traffic_limit="60 GB")
+    looks = [
+        Baseline("now", (0.6, None), 0.1, 1e6),
+        Baseline("now", (0.6, None), 0.1, 1e6),
+        Baseline("later", (0.7, 0.8), 0.1),
+    ]
+    [result] = results.results
+    assert result.evidence.real_link is not None
+    runs = [
+        replace(result, evidence=replace(result.evidence, real_link=replace(result.evidence.real_link, baseline=look)))
+        for look in looks
+    ]
+    sheet = accesses(replace(results, results=tuple(runs)), [SAT, replace(case, link=link)])
+    assert sheet.rows == (
+        ("RE", "P", "T", 20 * MBPS, 2 * MBPS, "60 GB", "M", 2, 0.7, 0.6, 0.8, 0.25, 1e6),
+    )  # fmt: skip
+    assert accesses(replace(results, results=()), [case]).rows[0][7:] == (0, None, None, None, None, None)
 
 
 def test_results_hold_a_real_link(tmp_path: Path) -> None:

@@ -17,6 +17,20 @@ class Realtime:
 
 
 @dataclass(frozen=True)
+class Rights:
+    """Capabilities beside and without Docker's own."""
+
+    added: tuple[str, ...] = ()
+    taken: tuple[str, ...] = ()
+
+
+CONTRACT = Rights(("NET_ADMIN",), ("MKNOD", "AUDIT_WRITE", "SETFCAP"))
+"""Of an endpoint in a network of its own: the endpoint contract lets it set routes and offloads."""
+GUEST = Rights((), (*CONTRACT.taken, "NET_RAW"))
+"""Of an endpoint in the network of its host, of which it may change and overhear nothing."""
+
+
+@dataclass(frozen=True)
 class ContainerSpec:
     """All that a container is created from; nothing of the host is mounted into it."""
 

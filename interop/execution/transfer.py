@@ -217,13 +217,14 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
     own = implementation.server_parameters if role is Role.SERVER else implementation.client_parameters
     environment[parameters] = " ".join(filter(None, (around.parameters.get(parameters), own)))
     environment["CRON"] = around.parameters.get("CRON", "")
+    rights = around.testbed.rights(role)
     return ContainerSpec(
         name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}".replace("+", "."),  # of a variant
         image=around.images[implementation.name],
         environment=environment,
         network=around.testbed.network(role),
-        capabilities=("NET_ADMIN",),
-        without=("MKNOD", "AUDIT_WRITE", "SETFCAP"),
+        capabilities=rights.added,
+        without=rights.taken,
         tty=True,
         memory=4096 * MIB,
         pids=1024,

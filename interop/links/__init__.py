@@ -8,6 +8,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from interop.execution.daemon import Daemon, Event
+from interop.execution.spec import Rights
 from interop.model import RealLinkReport, Role, Run, SimulatorReport
 
 
@@ -51,6 +52,9 @@ class Testbed(Protocol):
 
     def network(self, role: Role) -> str:
         """Network mode of the endpoint's container."""
+
+    def rights(self, role: Role) -> Rights:
+        """What the endpoint may do in that network."""
 
     def reset(self) -> None:
         """Undo what the endpoints of the run before did to their networks."""

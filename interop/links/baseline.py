@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -16,10 +15,14 @@ from interop.execution.archive import Limits, unpack
 from interop.execution.daemon import Container, ContainerSpec
 from interop.links.tools import Ends, container_name, last_words, start_until
 from interop.model import Baseline, ErrorCode, Role
-from interop.units import MIB, MS, mbit_per_s, seconds
+from interop.units import MIB, MS
 
 PACKETS, INTERVAL = 20, 0.1
 """Of a series of round trips; seconds between two packets."""
+ANSWER = ("answer",)
+"""What the probe at the server's end is told."""
+LOCAL = ("route", "offloads")
+"""Words for what a host knows by itself."""
 PATIENCE = 60.0
 """Seconds within which a probe has come to its end, beyond what it is to last."""
 
@@ -32,7 +35,10 @@ def take(ends: Ends, fill: float = 0.0) -> Baseline:
     """
     taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     _check_route(ends)
-    with _container(ends, Role.SERVER, ("answer",)) as answering:
+    for role in Role:
+        if ends.hosts[role].host_network:
+            _check_offloads(ends, role)
+    with _container(ends, Role.SERVER, ANSWER) as answering:
         start_until(answering, "answering", PATIENCE)
         duration = PACKETS * INTERVAL
         interval = f"{INTERVAL / MS:.0f}ms"
@@ -40,15 +46,6 @@ def take(ends: Ends, fill: float = 0.0) -> Baseline:
         round_trips = _round_trips(series)
         rate = _ask(ends, "fill", ends.address, f"{fill:.0f}", patience=fill) if fill else None
     return Baseline(taken, round_trips, INTERVAL, _rate(rate))
-
-
-def in_words(baseline: Baseline) -> str:
-    """``RTT 601.2 ms (600.4 ms to 633.0 ms), 0 of 20 packets lost, TCP 12.30 Mbit/s``."""
-    came = [each for each in baseline.round_trips if each is not None]
-    sent = len(baseline.round_trips)
-    words = f"RTT {seconds(median(came))} ({seconds(min(came))} to {seconds(max(came))})" if came else "no RTT"
-    fast = f", TCP {mbit_per_s(baseline.goodput)}" if baseline.goodput is not None else ""
-    return f"{words}, {sent - len(came)} of {sent} packets lost{fast}"
 
 
 def _check_route(ends: Ends) -> None:
@@ -65,15 +62,34 @@ def _check_route(ends: Ends) -> None:
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
 
 
+def _check_offloads(ends: Ends, role: Role) -> None:
+    """Raise :class:`HarnessFault` if the interface of a host's own network joins packets, which nobody takes apart."""
+    towards = ends.address if role is Role.CLIENT else ""
+    told = _ask(ends, "offloads", ends.interface(role), towards, role=role)
+    if told["joining"]:
+        name, device = ends.hosts[role].name, told["interface"]
+        mend = " ".join(f"{each} off" for each in told["joining"])
+        reason = (
+            f"{device} of {name} joins packets, so that captures in the host's own network would show several as one: "
+            f"there, ethtool -K {device} {mend}"
+        )
+        raise HarnessFault(ErrorCode.CAPTURE_FAILED, reason)
+
+
 # ---- asking ---------------------------------------------------------------------------------
 
 
-def _ask(ends: Ends, *words: str, network: str = "bridge", patience: float = 0.0) -> Any:
-    """What a probe at the client's end has written, as JSON."""
-    with _container(ends, Role.CLIENT, words, network) as probe, TemporaryDirectory(prefix="quicsat-probe-") as folder:
+def _ask(ends: Ends, *words: str, role: Role = Role.CLIENT, network: str = "", patience: float = 0.0) -> Any:
+    """What a probe at an end has written, as JSON; ``network`` is the end's own if none is named.
+
+    The first of ``words`` says what is asked; raises :class:`HarnessFault` if there is no answer.
+    """
+    with _container(ends, role, words, network) as probe, TemporaryDirectory(prefix="quicsat-probe-") as folder:
         probe.start()
         if not probe.wait(PATIENCE + patience) or probe.exit().status != 0:
-            reason = f"the link {ends.name} carries nothing to UDP or TCP port 443: {last_words(probe)}"
+            told = ends.hosts[role].name if words[0] in LOCAL else f"the link {ends.name}"
+            what = "does not tell of its network" if words[0] in LOCAL else "carries nothing to UDP or TCP port 443"
+            reason = f"{told} {what}: {last_words(probe)}"
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
         unpack(probe.fetch("/logs"), Path(folder), Limits(total=64 * MIB))
         try:
@@ -105,14 +121,14 @@ def _bracketed(address: str) -> str:
 
 
 @contextmanager
-def _container(ends: Ends, role: Role, words: tuple[str, ...], network: str = "bridge") -> Iterator[Container]:
+def _container(ends: Ends, role: Role, words: tuple[str, ...], network: str = "") -> Iterator[Container]:
     daemon = ends.daemons[role]
     spec = ContainerSpec(
         name=container_name(daemon, f"{role}-probe"),
         image=ends.image,
         command=("probe", *words),
-        network=network,
-        published=ends.hosts[role].source_address if role is Role.SERVER else None,
+        network=network or ends.network(role),
+        published=ends.published if words == ANSWER else None,
         capabilities=("NET_BIND_SERVICE",),
         without=("ALL",),
         pids=64,

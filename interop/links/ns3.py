@@ -20,6 +20,7 @@ from typing import Any
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
 from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, Realtime
+from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
 from interop.model import CrossTraffic, ErrorCode, Role, Run, SimulatorReport
@@ -222,6 +223,10 @@ class Ns3Testbed:
     def network(self, role: Role) -> str:
         """Network mode that puts an endpoint into its namespace."""
         return f"container:{self._holders[role].id}"
+
+    def rights(self, _role: Role) -> Rights:
+        """Those of the endpoint contract: its namespace is put back after each run."""
+        return CONTRACT
 
     def reset(self) -> None:
         """Have each holder put addresses, routes and rules of its namespace back, and wait until it is done."""

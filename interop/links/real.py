@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -19,6 +19,8 @@ from queue import SimpleQueue
 from interop.errors import HarnessFault, MachineError
 from interop.execution.archive import Limits, unpack
 from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
+from interop.execution.spec import CONTRACT, GUEST, Rights
+from interop.link_words import bare_link_in_words
 from interop.links import baseline
 from interop.links.cross import event_name
 from interop.links.tools import Ends, container_name, start_until
@@ -38,6 +40,17 @@ BASELINE_AGE = 300.0
 FLUSH = 10.0
 """Seconds within which a capture writes what it has."""
 TRACES = {Role.CLIENT: "trace_node_left.pcap", Role.SERVER: "trace_node_right.pcap"}
+
+
+def captured(ends: Ends, role: Role, protocol: Protocol) -> dict[str, str]:
+    """Which packets an end captures, in the words of its container: in a host's own network the run's alone."""
+    transport = "tcp" if protocol is Protocol.TCP else "udp"
+    if not ends.hosts[role].host_network:
+        return {}
+    if role is Role.SERVER:
+        return {"SERVED": transport}
+    hosts = " or ".join(f"host {address}" for address in ends.addresses)
+    return {"FILTER": f"{transport} port 443 and ({hosts})", "TOWARDS": ends.address}
 
 
 def names(server: Host) -> tuple[tuple[str, str], ...]:
@@ -190,6 +203,10 @@ class RealTestbed:
         """Network mode that puts an endpoint into the namespace that is held for it."""
         return f"container:{self._holders[role].id}"
 
+    def rights(self, role: Role) -> Rights:
+        """Those of the endpoint contract, but in a host's own network."""
+        return GUEST if self._ends.hosts[role].host_network else CONTRACT
+
     def reset(self) -> None:
         """Nothing is left of the run before."""
 
@@ -200,49 +217,51 @@ class RealTestbed:
             for lock in self._ends.busy:
                 stack.enter_context(lock)
             bare = self._bare.current()
-            self._holders = {role: stack.enter_context(self._container(role, "hold")) for role in Role}
+            self._holders = {role: stack.enter_context(self._holder(role)) for role in Role}
             with ThreadPoolExecutor() as pool:
                 list(pool.map(_hold, self._holders.values()))
-            awaited = "tcp" if run.protocol is Protocol.TCP else "quic"
             captures = {
-                role: stack.enter_context(
-                    self._container(role, "capture", awaited if wait_for_server and role is Role.SERVER else "")
-                )
+                role: stack.enter_context(self._capture(role, run.protocol, wait_for_server and role is Role.SERVER))
                 for role in Role
             }
             yield CapturedLink(self._ends, captures, bare)
 
-    @contextmanager
-    def _container(self, role: Role, word: str, awaited: str = "") -> Iterator[Container]:
-        daemon, server = self._ends.daemons[role], self._ends.hosts[Role.SERVER]
-        name = container_name(daemon, f"{role}-{word}")
-        if word == "hold":
-            spec = ContainerSpec(
-                name=name,
-                image=self._ends.image,
-                command=("hold",),
-                network="bridge",
-                published=server.source_address if role is Role.SERVER else None,
-                hostname=role,
-                hosts=names(server),
-                capabilities=("NET_ADMIN",),
-                without=("ALL",),
-                pids=32,
-            )
-        else:
-            spec = ContainerSpec(
-                name=name,
-                image=self._ends.image,
-                command=("capture",),
-                environment={"AWAIT": awaited, "PATIENCE": str(SERVER_PATIENCE)},
-                network=self.network(role),
-                capabilities=("NET_RAW",),
-                without=("ALL",),
-                memory=512 * MIB,
-                pids=64,
-            )
-        with daemon.container(spec) as container:
-            yield container
+    def _holder(self, role: Role) -> AbstractContextManager[Container]:
+        shared = self._ends.hosts[role].host_network
+        spec = ContainerSpec(
+            name=container_name(self._ends.daemons[role], f"{role}-hold"),
+            image=self._ends.image,
+            command=("hold",),
+            environment={"SHARED": role} if shared else {},
+            network=self._ends.network(role),
+            published=self._ends.published if role is Role.SERVER else None,
+            hostname=role,
+            hosts=names(self._ends.hosts[Role.SERVER]),
+            capabilities=() if shared else ("NET_ADMIN",),
+            without=("ALL",),
+            pids=32,
+        )
+        return self._ends.daemons[role].container(spec)
+
+    def _capture(self, role: Role, protocol: Protocol, wait: bool) -> AbstractContextManager[Container]:
+        awaited = "tcp" if protocol is Protocol.TCP else "quic"
+        spec = ContainerSpec(
+            name=container_name(self._ends.daemons[role], f"{role}-capture"),
+            image=self._ends.image,
+            command=("capture",),
+            environment={
+                "AWAIT": awaited if wait else "",
+                "PATIENCE": str(SERVER_PATIENCE),
+                "INTERFACE": self._ends.interface(role),
+                **captured(self._ends, role, protocol),
+            },
+            network=self.network(role),
+            capabilities=("NET_RAW",),
+            without=("ALL",),
+            memory=512 * MIB,
+            pids=64,
+        )
+        return self._ends.daemons[role].container(spec)
 
 
 def _hold(container: Container) -> None:
@@ -284,14 +303,16 @@ class RealBackend:
     def examine(self, fill: float, say: Callable[[str], None]) -> None:
         """Look at the bare link before a campaign, with ``fill`` seconds of TCP; raises :class:`MachineError`."""
         try:
-            say(f"{self._ends.name}: {baseline.in_words(self._bare.take(fill))}")
+            say(f"{self._ends.name}: {bare_link_in_words(self._bare.take(fill))}")
         except HarnessFault as fault:
             raise MachineError(f"{self._ends.name}: {fault.reason}") from fault
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results should know."""
-        return ("endpoints get the RLIMIT_MEMLOCK that their daemon gives",)
+        shared = [host.name for host in self._ends.hosts.values() if host.host_network]
+        own = (f"endpoints use the own network of {' and '.join(shared)}",) if shared else ()
+        return ("endpoints get the RLIMIT_MEMLOCK that their daemon gives", *own)
 
     @contextmanager
     def open(self) -> Iterator[RealTestbed]:

@@ -34,11 +34,31 @@ class Ends:
         """``astra_client - remote_server``."""
         return f"{self.link.client_host} - {self.link.server_host}"
 
+    def network(self, role: Role) -> str:
+        """Network mode of what stands at an end."""
+        return "host" if self.hosts[role].host_network else "bridge"
+
+    @property
+    def published(self) -> str | None:
+        """Address at which the server's port is published; None where it needs not be."""
+        server = self.hosts[Role.SERVER]
+        return None if server.host_network else server.source_address
+
+    def interface(self, role: Role) -> str:
+        """By which the packets of an end come and go; empty where it is found out there."""
+        host = self.hosts[role]
+        return host.interface if host.host_network else ""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All at which the server may be reached."""
+        server = self.hosts[Role.SERVER]
+        return tuple(filter(None, (server.address4, server.address6)))
+
     @property
     def address(self) -> str:
         """At which the client's host reaches the server."""
-        server = self.hosts[Role.SERVER]
-        return server.address4 or server.address6
+        return self.addresses[0]
 
 
 def container_name(daemon: Daemon, what: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interop.analysis.metrics import METRICS, Metric
+from interop.link_words import bare_link_in_words
 from interop.model import ImageFacts, Manifest, Outcome, Rules, RunResult, TestCase
 from interop.schema.document import plain_result
 from interop.schema.summary import Cell, Figures, figures
@@ -69,7 +70,10 @@ class Repetition:
     def notes(self) -> tuple[str, ...]:
         """What a reader of its numbers should know."""
         measured = self.result.measurement.notes if self.result.measurement else ()
-        return (*self.result.evidence.notes, *measured)
+        real = self.result.evidence.real_link
+        look = real.baseline if real else None
+        bare = (f"The bare link at {look.taken}: {bare_link_in_words(look)}.",) if look else ()
+        return (*self.result.evidence.notes, *measured, *bare)
 
 
 @dataclass(frozen=True)
@@ -236,6 +240,7 @@ def command(manifest: Manifest, key: Key) -> str:
         *("./run.py", "-s", server, "-c", client, "-t"),
         *([case.source] if own else []),
         name,
+        *(["--hosts", "hosts.yml"] if case.real else []),
         *(["-r", *replaced] if replaced else []),
         *(["--strict-upstream"] if case.rules is Rules.UPSTREAM else []),
         *("--repetitions", str(case.repetitions), "--seed", str(manifest.seed)),

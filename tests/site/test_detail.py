@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model import ResultSet, Rules
+from interop.model import Baseline, CaptureReport, RealLink, RealLinkReport, ResultSet, Rules
 from interop.site.campaigns import Campaign
 from interop.site.detail import command, detail, representative
 from tests.results_builder import SAT, result_set, run_result, runs
@@ -29,6 +29,18 @@ def test_the_command_names_images_rules_and_the_file_of_a_link() -> None:
     others = results.manifest.implementations[1:]
     words = told(replace(results, manifest=replace(results.manifest, implementations=mine + others)))
     assert "-t 'my links/leo.yaml' sat -r picoquic=me/it:dev --strict-upstream" in words
+
+
+def test_over_a_real_link_it_needs_hosts_and_shows_what_the_bare_link_did() -> None:
+    link = RealLink("modem", "far", 20e6, 2e6, 0.6)
+    look = Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1)
+    report = RealLinkReport("modem", "far", 0.0, CaptureReport(9, 9, 0), CaptureReport(9, 9, 0), look)
+    found = [replace(each, evidence=replace(each.evidence, real_link=report)) for each in runs(8e6, 9e6)]
+    results = result_set(found, test_cases=(replace(SAT, link=link),))
+    assert "-t sat --hosts hosts.yml --repetitions" in told(results)
+    [note] = detail(Campaign(Path(), "one", results), KEY, {}).notes
+    assert note.text.startswith("The bare link at 2026-11-21T06:00:00Z: RTT 600.0 ms")
+    assert note.repetitions == "1, 2"
 
 
 def test_the_representative_is_the_lower_median_of_those_that_succeeded() -> None:
