@@ -1,9 +1,11 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
+# Campaigns that `make soak` kills.
+KILLS = 50
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-cluster bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts bench-agreement bench-ssh-cuts gallery
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-cluster bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts bench-agreement bench-ssh-cuts bench-daemon gallery
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -88,8 +90,11 @@ bench-faults: setup-dev  ## faults without an engine: 1,000 faulty ones, 2,000 h
 bench-starts: images  ## 20 campaigns started at the same moment: one runs, 19 are told who does
 	$(PYTHON) bench/starts.py
 
-soak: images  ## 30 campaigns, 10 of them killed: counts what is lost or left
-	$(PYTHON) bench/soak.py
+soak: images  ## KILLS=50 campaigns killed with kill -9 at random moments: counts what is lost or left
+	$(PYTHON) bench/soak.py --kills $(KILLS)
+
+bench-daemon: images  ## a Docker daemon of its own is killed 20 times and frozen 10 times in a campaign: what is lost, who is blamed
+	$(PYTHON) bench/daemon_kills.py
 
 clean:  ## remove what an interrupted campaign left at the engine
 	$(PYTHON) run.py clean

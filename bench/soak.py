@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Soak: campaigns, some of them killed with kill -9 at random moments, and a count of all that is lost or left."""
+"""Soak: campaigns at a Docker daemon of its own, most of them killed with kill -9, and a count of all lost or left."""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,115 +26,147 @@ sys.path.insert(0, str(ROOT))
 from interop.errors import UserError
 from interop.execution.daemon import Daemon
 from interop.store import load
+from tests.dockerds import LaboratoryError
+from tests.own_engine import OwnEngine, own_engine
 
 TEST_CASE = """\
 name: soak
 abbreviation: SO
-description: 100 kB over a terrestrial link
-link: {scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}
-file size: 100 kB
+description: 10 kB over a link so long that a simulator of a busy machine is exact enough for it
+link: {scenario: simple-p2p, delay: 1 s, rate: 20 Mbit/s, queue: 25}
+file size: 10 kB
 repetitions: 1
-timeout: 30 s
+timeout: 60 s
 """
-BUSY = 75
-PATIENCE = 600.0
-"""Seconds to wait for another campaign at the same engine."""
+REPETITIONS = 2
 GRACE = 15.0
 """Seconds that the reaper has to clean up after a kill."""
-LATEST_KILL = 12.0
-"""Seconds after the beginning of its journal within which a campaign is killed."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a campaign is killed."""
+
+    during: str
+    begun: Callable[[Path], bool]
+    """Whether this part of the campaign in a directory has begun."""
+    longest: float
+    """Seconds; it is killed at a random moment of so many from then on."""
+
+
+MOMENTS = (
+    Moment("start, lock, images", lambda _: True, 3.0),
+    Moment("testbed, compliance check", lambda directory: (directory / "journal.jsonl").exists(), 6.0),
+    Moment("runs", lambda directory: any(directory.glob("*/soak/*")), 12.0),
+    Moment("archives of a run", lambda directory: any(directory.glob("*/soak/*/client")), 1.0),
+)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is there that should not be."""
+
+    containers: int = 0
+    networks: int = 0
+    """Of the daemon, and network namespaces."""
+    processes: int = 0
+    """Of containers and their shims, of campaigns and their reapers."""
+
+    def __bool__(self) -> bool:
+        return bool(self.containers or self.networks or self.processes)
 
 
 @dataclass(frozen=True)
 class Case:
     """What became of one campaign."""
 
-    number: int
-    killed_after: float | None
-    """Seconds; None if it was left alone."""
+    during: str
+    """When it was killed; empty if it was left alone."""
     status: int
     acknowledged: int
     """Results that the journal held just before the end."""
     lost: int
     """Of those, how many cannot be read any more."""
-    left: int
-    """Containers of the campaign at the engine, GRACE seconds after its end."""
+    left: Left
+    """GRACE seconds after its end."""
+    cleaned: float
+    """Seconds after its end until nothing was left."""
 
 
 def main() -> int:
-    """Exit status: 0 nothing was lost or left, 1 something was, 3 the engine does not answer."""
+    """Exit status: 0 nothing was lost or left, 1 something was, 3 no daemon of one's own can be raised here."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--alone", type=int, default=3, help="campaigns that are not killed")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    killed = set(chance.sample(range(options.runs), options.kills))
-    moments = [chance.uniform(0, LATEST_KILL) if number in killed else None for number in range(options.runs)]
-    url = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    before = processes()
-    with tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder:
-        Path(folder, "soak.yaml").write_text(TEST_CASE, encoding="utf-8")
-        try:
-            daemon = Daemon(url, "soak")
-            cases = [soak(daemon, number, moment, Path(folder)) for number, moment in enumerate(moments, start=1)]
-        except UserError as error:
-            sys.stderr.write(f"{error}\n")
-            return error.exit_status
-        subprocess.run([sys.executable, "run.py", "clean"], cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
-        still = len(daemon.leftovers())
-    return report(cases, still, len(processes() - before))
+    kills = [MOMENTS[number % len(MOMENTS)] for number in range(options.kills)]
+    moments = [*kills, *[None] * options.alone]
+    chance.shuffle(moments)
+    source = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    try:
+        with (
+            own_engine(source, "simulator", "quic-go") as engine,
+            tempfile.TemporaryDirectory(prefix="quicsat-soak-") as folder,
+        ):
+            Path(folder, "soak.yaml").write_text(TEST_CASE, encoding="utf-8")
+            bench = Bench(engine, Daemon(engine.url, "soak"), Path(folder))
+            return report([bench.soak(number, moment, chance) for number, moment in enumerate(moments, start=1)])
+    except (LaboratoryError, UserError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 3
 
 
-def soak(daemon: Daemon, number: int, killed_after: float | None, folder: Path) -> Case:
-    """One campaign of a few runs; killed at its moment, or left alone."""
-    directory = folder / str(number)
-    acknowledged: set[tuple[str, int, int]] = set()
-    process = start(directory, folder / "soak.yaml", repetitions=1 if killed_after is None else 10)
-    if killed_after is None:
-        process.wait()
-    else:
-        time.sleep(killed_after)
-        if process.poll() is None:
+class Bench:
+    """An engine that nobody else uses."""
+
+    def __init__(self, engine: OwnEngine, daemon: Daemon, folder: Path) -> None:
+        self._engine = engine
+        self._daemon = daemon
+        self._folder = folder
+        self._networks = len(daemon.subnets())
+
+    def soak(self, number: int, moment: Moment | None, chance: random.Random) -> Case:
+        """One campaign of a few runs; killed at its moment, or left alone."""
+        directory = self._folder / str(number)
+        process = start(self._engine.url, directory, self._folder / "soak.yaml")
+        acknowledged: set[tuple[str, int, int]] = set()
+        if moment is not None:
+            while process.poll() is None and not moment.begun(directory):
+                time.sleep(0.005)
+            time.sleep(chance.uniform(0, moment.longest))
             acknowledged = journalled(directory)
             process.kill()
         process.wait()
-    if killed_after is None or process.returncode >= 0:
-        acknowledged = journalled(directory)
-    known = identity(directory)
-    deadline = time.monotonic() + GRACE
-    while (left := len(daemon.leftovers(known)) if known else 0) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    kept = readable(directory) if acknowledged else set()
-    case = Case(number, killed_after, process.returncode, len(acknowledged), len(acknowledged - kept), left)
-    moment = "left alone" if killed_after is None else f"killed after {killed_after:.1f} s"
-    print(f"[{number}] {moment}: status {case.status}, {case.acknowledged} results, {case.lost} lost, {left} left")
-    return case
+        end = time.monotonic()
+        if process.returncode >= 0:
+            acknowledged = journalled(directory)
+        while (left := self._left()) and time.monotonic() < end + GRACE:
+            time.sleep(0.2)
+        cleaned = time.monotonic() - end
+        kept = readable(directory) if acknowledged else set()
+        during = moment.during if moment is not None and process.returncode < 0 else ""
+        case = Case(during, process.returncode, len(acknowledged), len(acknowledged - kept), left, cleaned)
+        print(f"[{number}] {case}", flush=True)
+        return case
+
+    def _left(self) -> Left:
+        networks = len(self._daemon.subnets()) - self._networks + len(self._engine.networks())
+        running = len(self._engine.processes()) + len(processes(self._engine.url))
+        return Left(len(self._daemon.leftovers()), networks, running)
 
 
-def start(directory: Path, test_case: Path, repetitions: int) -> subprocess.Popen[bytes]:
-    """A campaign that holds the engine's lock: it has begun its journal, or it has ended."""
-    words = [
-        "-s",
-        "quic-go",
-        "-c",
-        "quic-go",
-        "-t",
-        str(test_case),
-        "-l",
-        str(directory),
-        "--no-qlog",
-        "--skip-compliance-check",
-    ]
-    command = [sys.executable, "run.py", "run", *words, "--repetitions", str(repetitions)]
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not (directory / "journal.jsonl").exists():
-            time.sleep(0.02)
-        if process.returncode != BUSY or time.monotonic() > deadline:
-            return process
-        time.sleep(1)
+def start(url: str, directory: Path, test_case: Path) -> subprocess.Popen[bytes]:
+    """A campaign at the daemon at ``url``."""
+    words = ["-s", "quic-go", "-c", "quic-go", "-t", str(test_case), "-l", str(directory), "--images", "local"]
+    return subprocess.Popen(
+        [sys.executable, "run.py", "run", *words, "--no-qlog", "--repetitions", str(REPETITIONS)],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": url},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def journalled(directory: Path) -> set[tuple[str, int, int]]:
@@ -159,51 +192,45 @@ def readable(directory: Path) -> set[tuple[str, int, int]]:
     return {(result.test_case, result.repetition, result.attempt) for result in load(directory).history}
 
 
-def identity(directory: Path) -> str:
-    """Id of the campaign, which its containers bear."""
-    try:
-        return load(directory).result_set.manifest.id
-    except UserError:
-        return ""
-
-
-def processes() -> set[int]:
-    """Ids of the processes of campaigns and their reapers in this checkout."""
+def processes(url: str) -> set[int]:
+    """Ids of the processes of campaigns and their reapers at the daemon at ``url``."""
     found = set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
             words = (path / "cmdline").read_bytes().split(b"\0")
-            here = (path / "cwd").readlink() == ROOT
+            there = f"DOCKER_HOST={url}".encode() in (path / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if here and (b"run.py" in words or b"interop.execution.reaper" in words):
+        if there and (b"run.py" in words or b"interop.execution.reaper" in words):
             found.add(int(path.name))
     return found
 
 
-def report(cases: list[Case], still: int, running: int) -> int:
+def report(cases: Sequence[Case]) -> int:
     """Print the figures; the exit status."""
-    dead = [case for case in cases if case.status < 0]
-    alone = [case for case in cases if case.killed_after is None]
-    lost, left = sum(case.lost for case in cases), sum(case.left for case in cases)
-    failed = sum(case.status != 0 for case in alone)
-    table = PrettyTable(["", "count"])
-    table.align = "l"
+    alone = [case for case in cases if not case.during]
+    killed = Counter(case.during for case in cases if case.during)
+    bars = {
+        "results lost": sum(case.lost for case in cases),
+        f"containers left {GRACE:.0f} s after a campaign": sum(case.left.containers for case in cases),
+        "networks and namespaces left": sum(case.left.networks for case in cases),
+        "processes left": sum(case.left.processes for case in cases),
+        "campaigns left alone that were not successful": sum(case.status != 0 for case in alone),
+    }
+    table = PrettyTable(["", "count"], align="l")
     table.add_rows(
         [
             ["campaigns", len(cases)],
-            ["killed with kill -9", len(dead)],
-            ["left alone", len(alone)],
-            ["left alone, and not successful", failed],
+            ["killed with kill -9", sum(killed.values())],
+            *([f"  during: {during}", count] for during, count in killed.items()),
+            ["ended before their kill, or left alone", len(alone)],
             ["results acknowledged", sum(case.acknowledged for case in cases)],
-            ["results lost", lost],
-            [f"containers left {GRACE:.0f} s after a campaign", left],
-            ["containers left after the clean command", still],
-            ["processes left", running],
+            *([name, count] for name, count in bars.items()),
+            ["longest until nothing was left, s", f"{max((case.cleaned for case in cases), default=0):.1f}"],
         ]
     )
     print(table)
-    return 1 if lost or left or still or running else 0
+    return int(any(bars.values()))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,8 @@ class Life:
     listening: threading.Event = field(default_factory=threading.Event)
     """It is a server that answers."""
     ended: threading.Event = field(default_factory=threading.Event)
+    news: threading.Condition = field(default_factory=threading.Condition)
+    """Told of each line, and of the end: a thousand followers that poll keep a machine busy."""
     status: str = "created"
     exit_code: int = 0
     out_of_memory: bool = False
@@ -86,7 +88,9 @@ class Life:
 
     def say(self, line: str) -> None:
         """A line of standard output."""
-        self.lines.append(line)
+        with self.news:
+            self.lines.append(line)
+            self.news.notify_all()
 
     def end(self, exit_code: int) -> None:
         """The first end counts."""
@@ -95,6 +99,8 @@ class Life:
                 self.status, self.exit_code = "exited", exit_code
                 self.ended.set()
                 self.terminated.set()
+        with self.news:
+            self.news.notify_all()
 
     def run(self, program: Program) -> None:
         self.end(program(self))
@@ -505,8 +511,10 @@ class FakeEngine:
     def _follow(self, life: Life) -> Iterator[bytes]:
         told = 0
         while True:
-            over = life.ended.wait(0.002)
-            fresh = life.lines[told:]
+            with life.news:
+                while not (life.ended.is_set() or life.lines[told:]):
+                    life.news.wait()
+                over, fresh = life.ended.is_set(), life.lines[told:]
             told += len(fresh)
             for line in fresh:
                 yield f"{line}\n".encode()

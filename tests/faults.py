@@ -19,7 +19,7 @@ import requests.exceptions
 from docker.errors import APIError
 
 from interop.errors import HarnessFault, MachineError
-from interop.execution import crew, transfer
+from interop.execution import compliance, crew, transfer
 from interop.execution import daemon as daemon_module
 from interop.execution.campaign import Campaign
 from interop.execution.crew import Crew
@@ -47,7 +47,7 @@ FAULTS = (
     "lost before", "lost after", "timed out after", "refused", "server error", "conflict", "slow",
     "restart", "gentle restart", "freeze", "killed by somebody", "removed by somebody",
 )  # fmt: skip
-CALLS = 260
+CALLS = 340
 """Calls of a campaign among which faults are drawn."""
 PLAN_TIMEOUT = 3.0
 """Of a transfer, seconds."""
@@ -64,6 +64,7 @@ def quick(patch: Callable[[Any, str, Any], object]) -> None:
     """Let patience be a fifteenth of what it is; ``patch`` sets an attribute of a module."""
     patch(daemon_module, "QUICK", 1.0)
     patch(crew, "DAEMON_PATIENCE", 20.0)
+    patch(compliance, "TIMEOUT", 3.0)
     patch(transfer, "HEARTBEAT", 0.15)
     patch(transfer, "READY_TIMEOUT", 3.0)
     patch(transfer, "START_PATIENCE", 0.4)
@@ -85,6 +86,9 @@ class FaultyEngine(FakeEngine):
         self.away_until = 0.0
         """The daemon answers nothing before, on the monotonic clock."""
         self.frozen_until = 0.0
+        self.settled = threading.Event()
+        """Not set while the daemon starts: it answers when all containers of the old one have ended."""
+        self.settled.set()
         self.generation = 0
         """How often the daemon has been started anew."""
 
@@ -97,6 +101,7 @@ class FaultyEngine(FakeEngine):
         with self.mutex:
             self.calls += 1
             fault = self.schedule.pop(self.calls, None)
+        self.settled.wait()
         now = time.monotonic()
         if now < self.frozen_until:
             time.sleep(min(self.frozen_until - now, 0.5))
@@ -142,6 +147,7 @@ class FaultyEngine(FakeEngine):
         A new daemon that finds containers of the old one alive asks them to stop, and they may do so in good order.
         """
         with self.mutex:
+            self.settled.clear()
             self.away_until = time.monotonic() + away
             self.generation += 1
             lives = [life for life in self.lives.values() if life.status == "running"]
@@ -150,6 +156,9 @@ class FaultyEngine(FakeEngine):
                 life.terminated.set()
             else:
                 life.end(143 if gently else 137)
+        for life in lives:
+            life.ended.wait(1)
+        self.settled.set()
 
     def somebody(self, fault: str) -> None:
         """Another user of the machine meddles with one of our containers of the link."""
@@ -229,7 +238,7 @@ class Report:
     results: Mapping[str, int]
     """Results that count, by outcome."""
     false: tuple[str, ...]
-    """Verdicts that are not true."""
+    """Verdicts that are not true, of runs and of images."""
     uncaught: tuple[str, ...]
     missing: int
     """Runs without a result in the end, after the campaign was resumed."""
@@ -250,12 +259,13 @@ def plan() -> tuple[Run, ...]:
 def carry_out(
     seed: int, directory: Path, *, faults: int = 4, testbeds: int = 1, engine: FaultyEngine | None = None
 ) -> Report:
-    """One campaign with ``faults`` faults, and another without that makes what is left."""
+    """One campaign with ``faults`` faults, its compliance check too, and another without that makes what is left."""
     engine = engine or FaultyEngine(seed, faults)
     with _connecting:
         daemon = connect(engine)
-    begin, uncaught, early = time.monotonic(), list[str](), ""
+    begin, false, uncaught, early = time.monotonic(), list[str](), list[str](), ""
     runs = plan()
+    roles = {"good": set(Role), "bad": {Role.CLIENT}, "deaf": {Role.CLIENT}}
     with Journal.create(directory, manifest(runs)) as journal:
         for attempt in range(2):
             made = {_key(result): result for result in load(directory).result_set.results}
@@ -272,6 +282,9 @@ def carry_out(
                 stop = conditions.stop
                 campaign = Campaign(Crew(stop, station), journal, stop, lambda _: None, lambda _: None)
                 with campaign.open():
+                    if not attempt:
+                        wanted = {name: (implementation(name), them) for name, them in roles.items()}
+                        false += [f"{who} is called not compliant" for who in campaign.check_compliance(wanted)]
                     campaign.carry_out(rest, set(), tried)
             except (MachineError, HarnessFault) as error:
                 early = str(error)
@@ -289,7 +302,7 @@ def carry_out(
         happened=tuple(engine.happened),
         seconds=time.monotonic() - begin,
         results={outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)},
-        false=tuple(told for result in record.history if (told := _false(result))),
+        false=(*false, *(told for result in record.history if (told := _false(result)))),
         uncaught=tuple(uncaught),
         missing=len(runs) - len(record.result_set.results) + outcomes.count("error"),
         left=len(engine.lives),

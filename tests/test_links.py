@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+import requests.exceptions
 
 from interop.errors import HarnessFault
 from interop.execution.daemon import Event
@@ -263,6 +264,19 @@ def test_abilities_are_found_once(refused: set[str], priority: bool, budget: boo
     assert len(backend.notes) == (not priority) + (memlock is None)
     abilities = ns3.probe(connect(engine), SIMULATOR)
     assert (abilities.realtime_priority, abilities.realtime is not None) == (priority, budget)
+
+
+def test_a_daemon_that_is_away_has_not_refused_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    daemon = connect(engine)
+
+    def vanish(*_: str) -> None:
+        raise requests.exceptions.ConnectionError("Connection aborted.")
+
+    monkeypatch.setattr(engine, "start", vanish)
+    monkeypatch.setattr(engine, "ping", vanish)
+    with pytest.raises(HarnessFault, match="Connection aborted"):
+        ns3.probe(daemon, SIMULATOR)
 
 
 # ---- the link of a run ----------------------------------------------------------------------

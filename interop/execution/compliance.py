@@ -42,6 +42,7 @@ def check_compliance(
             next_event(events, deadline, around.stop)
         image = around.images[implementation.name]
         reasons = {role: failures[role] or _judge(container) for role, container in endpoints.items()}
+        link.running()  # raises if it does not: a daemon that was started anew has ended the endpoints too
     return tuple(Compliance(implementation.name, role, not reason, reason, image) for role, reason in reasons.items())
 
 

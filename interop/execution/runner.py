@@ -17,7 +17,10 @@ from interop.units import byte_size
 ATTEMPTS = 3
 """How often in a row a run is tried that ended by our own fault."""
 MOST_ATTEMPTS = 10
-"""The same, counting those whose worker was lost: it may be the run itself that kills workers."""
+"""The same, counting those whose worker was lost: it may be the run itself that kills workers.
+
+Also of a compliance check, with which the whole campaign would end.
+"""
 FREE_SPACE = 512 * 1024 * 1024
 """Bytes that must be free before a run begins."""
 
@@ -85,14 +88,13 @@ class Runner:
 
     def check_compliance(self, implementation: Implementation, roles: tuple[Role, ...]) -> tuple[Compliance, ...]:
         """Whether an image is compliant in ``roles``; raises :class:`MachineError` if that cannot be found out."""
-        tried, lost = 0, 0
+        tried = 0
         while True:
             try:
                 return self.place.check_compliance(implementation, roles)
             except HarnessFault as fault:
-                tried += fault.code != ErrorCode.WORKER_LOST
-                lost += fault.code == ErrorCode.WORKER_LOST
-                if tried >= ATTEMPTS or tried + lost >= MOST_ATTEMPTS:
+                tried += 1
+                if tried == MOST_ATTEMPTS:
                     message = f"The compliance of {implementation.name} could not be checked: {fault.reason}"
                     raise MachineError(message) from fault
                 self._recover(alone=False)

@@ -121,11 +121,13 @@ class SimulatedLink:
         Raises :class:`HarnessFault` if there should be a report and there is none, or if the testbed has ended: a
         daemon that has been started anew in the meantime ended its containers, and those of the run with them.
         """
-        if any(not holder.running() for holder in self._holders):
+        report = self._report(directory) if self._carries else None
+        if any(not holder.running() for holder in self._holders):  # looked at last: a daemon ends one after another
             reason = "the testbed has ended during the run, as when the Docker daemon is started anew"
             raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
-        if not self._carries:
-            return None
+        return report
+
+    def _report(self, directory: Path) -> SimulatorReport:
         target = directory / "sim"
         target.mkdir(parents=True, exist_ok=True)
         unpack(self._container.fetch("/logs"), target, Limits())
@@ -195,6 +197,8 @@ def _works(daemon: Daemon, spec: ContainerSpec) -> bool:
         try:
             container.start()
         except HarnessFault:
+            if not daemon.answers():
+                raise  # it did not refuse: it is away, and all runs would suffer from what is taken for its answer
             return False
         return container.wait(10) and container.exit().status == 0
 

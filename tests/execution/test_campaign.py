@@ -409,6 +409,13 @@ def test_images_that_are_not_compliant_are_not_run(heard: Heard) -> None:
     assert any("bad is not compliant as client" in said for said in heard.said)
 
 
+def test_a_compliance_check_is_tried_more_often_than_a_run(heard: Heard) -> None:
+    """Each is ended by a fault of ours, as when a daemon is started anew time and again."""
+    engine = dying_simulator(ATTEMPTS + 1)
+    carry_out(engine, heard, GOOD, compliance=True)
+    assert heard.codes == [""]
+
+
 def test_compliance_that_cannot_be_checked_ends_the_campaign(heard: Heard) -> None:
     engine = FakeEngine(good=endpoint)
     daemon_fault = {"start"}

@@ -24,6 +24,7 @@ from tests.fakes import (
     implementation,
     surroundings,
 )
+from tests.faults import FaultyEngine
 
 BOTH = tuple(Role)
 
@@ -94,6 +95,19 @@ def test_a_refusal_of_the_daemon_says_nothing_about_the_image() -> None:
         engine.refused = {"start"}
         with pytest.raises(HarnessFault, match="start was refused"):
             check_compliance(implementation("it"), BOTH, surroundings(daemon, testbed, engine))
+
+
+@pytest.mark.parametrize("gently", [True, False])
+def test_a_daemon_that_is_started_anew_says_nothing_about_the_image(gently: bool) -> None:
+    engine = FaultyEngine(0, 0)
+
+    def restart(_life: Life) -> int:
+        engine.restart(0.0, gently=gently)
+        return 143
+
+    engine.programs["it"] = restart
+    with pytest.raises(HarnessFault, match="the simulator ended"):
+        check(engine, Role.CLIENT)
 
 
 def test_interruption() -> None:

@@ -309,6 +309,24 @@ def test_a_simulator_without_report(tmp_path: Path) -> None:
     assert "no report" in evidence.fault
 
 
+def test_a_testbed_that_ends_while_traces_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon that is stopped ends its containers one after another, the endpoint perhaps before the testbed."""
+    engine = FakeEngine(good=endpoint)
+    fetch = engine.get_archive
+
+    def end_holders(identity: str, path: str, chunk_size: int) -> tuple[Iterator[bytes], dict[str, str]]:
+        if "SCENARIO" in engine.lives[identity].environment:
+            for life in [*engine.lives.values()]:
+                if life.command[:1] == ("holder",):
+                    life.end(143)
+        return fetch(identity, path, chunk_size)
+
+    monkeypatch.setattr(engine, "get_archive", end_holders)
+    evidence = carry_out(engine, tmp_path)
+    assert evidence.fault_code is ErrorCode.DAEMON_FAULT
+    assert "the testbed has ended during the run" in evidence.fault
+
+
 @pytest.mark.parametrize("verb", ["put", "get"])
 def test_an_engine_that_refuses_is_our_fault(verb: str, tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)

@@ -1,0 +1,185 @@
+"""A Docker daemon of one's own, which may be killed, frozen and started anew: it stands in for the machine's.
+
+It lives in namespaces of its own (mounts, processes and, if no other is given, network), so that it does not touch the
+machine's daemon, and nothing of it is left when its first process ends.
+
+``python -m tests.own_engine quic-go simulator`` raises one with images of the engine at DOCKER_HOST.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from interop.execution.daemon import Daemon
+from tests.dockerds import PATIENCE, LaboratoryError, group_of, specimen, wait_for
+from tests.laboratory import images_of
+
+ROOT = Path(__file__).resolve().parents[1]
+GRACE = 20.0
+"""Seconds that what is asked to end has for it."""
+IDLE = ("dockerd", "containerd")
+"""What runs in the namespaces of an engine that has nothing to do, beside their first process."""
+SET_UP = (
+    "ip link set lo up && mkdir -p /etc/docker && mount --bind {etc} /etc/docker && touch {ready} && "
+    "exec {python} -c '{init}'"
+)
+INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); [signal.pause() for _ in iter(int, 1)]"
+"""The first process of the namespaces: who ignores SIGCHLD leaves no zombies of those that it adopts."""
+
+
+class OwnEngine:
+    """A Docker daemon with its own identity, data root, exec root and socket, all below ``folder``."""
+
+    def __init__(self, folder: Path, group: str) -> None:
+        """Raise it; its containers lie in a cgroup, ``group``."""
+        self.folder = folder
+        self.url = f"unix://{folder}/docker.sock"
+        self._group = group
+        (folder / "etc").mkdir(parents=True)
+        own = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child=KILL", "--mount-proc"]
+        log, ready = folder / "log", folder / "ready"
+        script = SET_UP.format(etc=folder / "etc", ready=ready, python=sys.executable, init=INIT)
+        words = [*own, "sh", "-c", script]
+        with log.open("wb") as said:
+            self._holder = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+        wait_for(ready.exists, "the namespaces of an engine", self._holder, log)
+        self.first = _child(self._holder)
+        """Id of the first process of the namespaces, as the machine has it."""
+        self._inherited = self._namespaces()
+        self._entry: subprocess.Popen[bytes] | None = None
+        self._daemon = 0
+        try:
+            self.start()
+        except LaboratoryError:
+            self.close()
+            raise
+
+    def start(self) -> None:
+        """Start the daemon, for the first time or anew, and wait until it answers."""
+        for stale in ("docker.sock", "pid"):
+            (self.folder / stale).unlink(missing_ok=True)
+        words = [
+            "dockerd", "-H", self.url, "--data-root", f"{self.folder}/data",
+            "--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid", "--cgroup-parent", self._group,
+        ]  # fmt: skip
+        log = self.folder / "log"
+        with log.open("ab") as said:
+            inside = ["nsenter", "--target", str(self.first), *(f"--{space}" for space in ("mount", "pid", "net"))]
+            self._entry = subprocess.Popen(
+                [*inside, *words], stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+        self._daemon = _child(self._entry)
+        wait_for(self._answers, "dockerd", self._entry, log)
+
+    def _answers(self) -> bool:
+        return (self.folder / "docker.sock").exists()
+
+    def kill(self) -> None:
+        """SIGKILL to the daemon alone: what it has started is left as it is."""
+        os.kill(self._daemon, signal.SIGKILL)
+        if self._entry:
+            self._entry.wait()
+
+    def freeze(self) -> None:
+        """Stop the daemon in the middle of whatever it does."""
+        os.kill(self._daemon, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        os.kill(self._daemon, signal.SIGCONT)
+        if self._entry:
+            self._entry.send_signal(signal.SIGCONT)  # nsenter(1) stops when its child does
+
+    def close(self) -> None:
+        """End the daemon, and with its namespaces all that it has started."""
+        if self._entry and self._entry.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._daemon, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._entry.wait(GRACE)
+        os.kill(self.first, signal.SIGKILL)
+        self._holder.wait()
+
+    def processes(self) -> dict[int, str]:
+        """Name of all that runs there but what runs in idleness, by its id inside."""
+        found = {}
+        for path in self._proc().glob("[0-9]*"):
+            with suppress(OSError):
+                found[int(path.name)] = (path / "comm").read_text().strip()
+        return {number: name for number, name in found.items() if number != 1 and name not in IDLE}
+
+    def networks(self) -> set[str]:
+        """Network namespaces made since: those in which something runs, and those that are kept by a mount."""
+        return self._namespaces() - self._inherited
+
+    def _namespaces(self) -> set[str]:
+        found = set()
+        for path in self._proc().glob("[0-9]*"):
+            with suppress(OSError):
+                found.add(str((path / "ns/net").readlink()))
+        mounts = (line.split() for line in (self._proc() / "1/mountinfo").read_text().splitlines())
+        return found | {words[3] for words in mounts if words[3].startswith("net:")}
+
+    def _proc(self) -> Path:
+        """/proc, as it is inside."""
+        return Path(f"/proc/{self.first}/root/proc")
+
+
+def _child(process: subprocess.Popen[bytes]) -> int:
+    """Id of the one child of a process that has just been started."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        if words := children.read_text().split():
+            return int(words[0])
+        time.sleep(0.01)
+    raise LaboratoryError(f"{process.args!r} could not be started")
+
+
+def bring(source: Daemon, target: Daemon, references: Collection[str]) -> None:
+    """Copy images from one daemon to another, streaming; raises :class:`LaboratoryError` if one is not there."""
+    for reference in references:
+        image = source.find(reference)
+        if image is None:
+            raise LaboratoryError(f"{reference} is not at {source.url}")
+        target.load(source.export(image.id), reference)
+        target.tag(image.id, reference)
+
+
+@contextmanager
+def own_engine(source: str, *names: str, prefix: str = "quicsat-own-") -> Iterator[OwnEngine]:
+    """An engine with the images of ``names``, from the engine at ``source``; gone when the block is left."""
+    if os.geteuid():
+        raise LaboratoryError("needs root")
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        there = Daemon(source, "own-engine")
+        references = images_of(ROOT, *names)
+        first = there.find(references[0])
+        if first is None:
+            raise LaboratoryError(f"{references[0]} is not at {source}")
+        with specimen(there, first.id) as container:
+            group = group_of(there, container)
+        engine = OwnEngine(Path(folder), group)
+        try:
+            bring(there, Daemon(engine.url, "own-engine"), references)
+            yield engine
+        finally:
+            engine.close()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with own_engine(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", *sys.argv[1:]) as raised:
+        sys.stdout.write(f"{raised.url}\n")
+        sys.stdout.flush()
+        signal.pause()
