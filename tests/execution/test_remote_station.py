@@ -42,7 +42,7 @@ class Farm:
         self._stack = ExitStack()
         cluster_module._quiet()
         self._cluster = self._stack.enter_context(
-            LocalCluster(n_workers=0, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1")
+            LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp", host="127.0.0.1")
         )
         self._monkeypatch = monkeypatch
         self.workers: dict[str, Worker] = {}
