@@ -131,13 +131,13 @@ def test_ssh_that_breaks(bench: Bench, tmp_path: Path) -> None:
     chance = random.Random(20220208)
     process = bench.measure(tmp_path / "r", "--repetitions", "3", "--skip-compliance-check")
     bench.wait_for_runs(tmp_path / "r", 1, process)
-    finished = load(tmp_path / "r").result_set.results
+    finished = load(tmp_path / "r").history
     for _ in range(2):
         time.sleep(chance.uniform(0, 8))
         assert cut(bench.lab, silent=False)
     status, _, err = bench.finish(process)
-    results = load(tmp_path / "r").result_set.results
+    record = load(tmp_path / "r")
     assert status == 0, err
-    assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 3
-    assert results[: len(finished)] == finished
+    assert [result.verdict.outcome for result in record.result_set.results] == [Outcome.SUCCEEDED] * 3
+    assert record.history[: len(finished)] == finished
     assert containers(bench) == []
