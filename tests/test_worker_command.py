@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import events
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,16 @@ from interop.execution import cluster
 from tests.fakes import FakeEngine, endpoint, install
 
 
+@pytest.fixture
+def no_loop() -> Iterator[None]:
+    """Playwright, where it was used before in this process, leaves its event loop running in this thread."""
+    loop = events._get_running_loop()
+    events._set_running_loop(None)
+    yield
+    events._set_running_loop(loop)
+
+
+@pytest.mark.usefixtures("no_loop")
 def test_without_a_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
