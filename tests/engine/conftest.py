@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from interop import recipes
+from interop import links, recipes
 from interop.errors import MachineError
 from interop.execution.archive import pack
 from interop.execution.daemon import Daemon
+from interop.links.ns3 import Ns3Backend
+from tests.engine.bench import Bench, SmallDaemon
 from tests.engine_lock import held
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -60,3 +62,16 @@ def lock(daemon: Daemon) -> Iterator[None]:
     """The engine is ours for a module."""
     with held(daemon, "tests/engine", LOCK_PATIENCE):
         yield
+
+
+@pytest.fixture(scope="module")
+def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, links.Testbed]]:
+    small = SmallDaemon(daemon.url, daemon.campaign)
+    with Ns3Backend(small, image_ids["simulator"]).open() as testbed:
+        yield small, testbed
+    assert small.leftovers(small.campaign) == ()
+
+
+@pytest.fixture
+def bench(testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
+    return Bench(*testbed, image_ids, tmp_path)

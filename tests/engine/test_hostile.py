@@ -3,106 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interop import links
-from interop.analysis.analyse import analyse
-from interop.execution.daemon import Container, ContainerSpec, Daemon
-from interop.execution.runner import ATTEMPTS
-from interop.execution.transfer import Surroundings, transfer
+from interop.execution.daemon import Daemon
 from interop.links.ns3 import Ns3Backend
-from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
-from interop.units import MBPS, MIB
-
-LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
-CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 4.0)
-SPARE = 30.0
-"""Seconds beyond the deadline of the transfer within which any run must be over."""
-
-
-class SmallDaemon(Daemon):
-    """Gives endpoints little memory and few processes, so that tests need not fill the machine."""
-
-    @contextmanager
-    def container(self, spec: ContainerSpec) -> Iterator[Container]:
-        if spec.name.endswith(("-client", "-server")):
-            spec = replace(spec, memory=192 * MIB, pids=200)
-        with super().container(spec) as container:
-            yield container
-
-
-@dataclass
-class Bench:
-    """A testbed for one run after another."""
-
-    daemon: Daemon
-    testbed: links.Testbed
-    images: Mapping[str, str]
-    folder: Path
-    runs: int = 0
-
-    @property
-    def directory(self) -> Path:
-        """Of the latest run."""
-        return self.folder / str(self.runs)
-
-    def run(self, client: str = "", server: str = "", *, keep: bool = False) -> tuple[Verdict, Evidence, float]:
-        """Verdict, evidence and seconds of a run with ``client`` or ``server`` as shell commands, quic-go else.
-
-        Repeated, as in a campaign, if the machine was too busy to emulate a link.
-        """
-        for _ in range(ATTEMPTS):
-            found = self._run_once(client, server, keep=keep)
-            if found[0].code is not ErrorCode.SIMULATOR_LAG:
-                return found
-        pytest.skip("THE MACHINE IS TOO BUSY: the simulator fell behind in every attempt")
-
-    def _run_once(self, client: str, server: str, *, keep: bool) -> tuple[Verdict, Evidence, float]:
-        case = replace(CASE, timeout=8.0) if not client + server else CASE
-        run = Run(implementation(server), implementation(client), case, 1, 1)
-        parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
-        around = Surroundings(
-            self.daemon, self.testbed, self.images, threading.Event(), keep_files=keep, parameters=parameters
-        )
-        self.runs += 1
-        before = set(self.daemon.leftovers(self.daemon.campaign))
-        begin = time.monotonic()
-        evidence = transfer(run, around, self.directory)
-        spent = time.monotonic() - begin
-        assert set(self.daemon.leftovers(self.daemon.campaign)) == before
-        verdict, _ = analyse(run, evidence, self.directory)
-        assert spent < run.test_case.timeout + SPARE
-        assert bool(verdict.reason) == (verdict.outcome is not Outcome.SUCCEEDED)
-        return verdict, evidence, spent
-
-    @property
-    def output(self) -> str:
-        return (self.directory / "output.txt").read_text()
-
-
-def implementation(commands: str) -> Implementation:
-    return Implementation("hostile" if commands else "quic-go", "", "", frozenset(Role))
-
-
-@pytest.fixture(scope="module")
-def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, links.Testbed]]:
-    small = SmallDaemon(daemon.url, daemon.campaign)
-    with Ns3Backend(small, image_ids["simulator"]).open() as testbed:
-        yield small, testbed
-    assert small.leftovers(small.campaign) == ()
-
-
-@pytest.fixture
-def bench(testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
-    return Bench(*testbed, image_ids, tmp_path)
+from interop.model import Outcome, Role, Verdict
+from interop.units import MIB
+from tests.engine.bench import Bench
 
 
 def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
@@ -184,6 +100,20 @@ def test_traps_in_the_downloads(bench: Bench) -> None:
     assert verdict.code == "file-missing"
     assert not any(path.is_symlink() for path in bench.directory.rglob("*"))
     assert {file.name for file in evidence.downloaded} >= {"plain", "hard", "sparse"}
+
+
+def test_what_fills_the_disk_is_gone_with_its_container(bench: Bench) -> None:
+    root, size = Path(bench.daemon.info["DockerRootDir"]), 200 * MIB
+    if not root.is_dir():
+        pytest.skip("THE ENGINE IS ON ANOTHER MACHINE: its disk was not looked at")
+    before = shutil.disk_usage(root).free
+    bench.run(
+        f"for n in 1 2; do head -c {size // 2} /dev/urandom >/$n; done; echo FILLED $(cat /1 /2 | wc -c); exit 1",
+        patience=30.0,
+    )
+    assert f"FILLED {size}" in bench.output
+    assert shutil.disk_usage(root).free > before - size // 2
+    assert bench.run()[0] == Verdict(Outcome.SUCCEEDED)
 
 
 # ---- the host and the other side ------------------------------------------------------------

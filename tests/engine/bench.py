@@ -1,0 +1,95 @@
+"""A testbed at a real engine for endpoints that do what a test tells them, as shell commands."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from interop import links
+from interop.analysis.analyse import analyse
+from interop.execution.daemon import Container, ContainerSpec, Daemon
+from interop.execution.runner import ATTEMPTS
+from interop.execution.transfer import Surroundings, transfer
+from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
+from interop.units import MBPS, MIB
+
+LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
+CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 4.0)
+HONEST_PATIENCE = 8.0
+"""Seconds for a pair that does its work."""
+SPARE = 30.0
+"""Seconds beyond the deadline of the transfer within which any run must be over."""
+
+
+class SmallDaemon(Daemon):
+    """Gives endpoints little memory and few processes, so that tests need not fill the machine."""
+
+    @contextmanager
+    def container(self, spec: ContainerSpec) -> Iterator[Container]:
+        if spec.name.endswith(("-client", "-server")):
+            spec = replace(spec, memory=192 * MIB, pids=200)
+        with super().container(spec) as container:
+            yield container
+
+
+@dataclass
+class Bench:
+    """A testbed for one run after another."""
+
+    daemon: Daemon
+    testbed: links.Testbed
+    images: Mapping[str, str]
+    folder: Path
+    runs: int = 0
+
+    @property
+    def directory(self) -> Path:
+        """Of the latest run."""
+        return self.folder / str(self.runs)
+
+    def run(
+        self, client: str = "", server: str = "", *, keep: bool = False, patience: float = 0.0
+    ) -> tuple[Verdict, Evidence, float]:
+        """Verdict, evidence and seconds of a run with ``client`` or ``server`` as shell commands, quic-go else.
+
+        The client has ``patience`` seconds, if not as usual.
+        Repeated, as in a campaign, if the machine was too busy to emulate a link.
+        """
+        for _ in range(ATTEMPTS):
+            found = self._run_once(client, server, keep=keep, patience=patience)
+            if found[0].code is not ErrorCode.SIMULATOR_LAG:
+                return found
+        pytest.skip("THE MACHINE IS TOO BUSY: the simulator fell behind in every attempt")
+
+    def _run_once(self, client: str, server: str, *, keep: bool, patience: float) -> tuple[Verdict, Evidence, float]:
+        usual = CASE.timeout if client + server else HONEST_PATIENCE
+        case = replace(CASE, timeout=patience or usual)
+        run = Run(implementation(server), implementation(client), case, 1, 1)
+        parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
+        around = Surroundings(
+            self.daemon, self.testbed, self.images, threading.Event(), keep_files=keep, parameters=parameters
+        )
+        self.runs += 1
+        before = set(self.daemon.leftovers(self.daemon.campaign))
+        begin = time.monotonic()
+        evidence = transfer(run, around, self.directory)
+        spent = time.monotonic() - begin
+        assert set(self.daemon.leftovers(self.daemon.campaign)) == before
+        verdict, _ = analyse(run, evidence, self.directory)
+        assert spent < run.test_case.timeout + SPARE
+        assert bool(verdict.reason) == (verdict.outcome is not Outcome.SUCCEEDED)
+        return verdict, evidence, spent
+
+    @property
+    def output(self) -> str:
+        return (self.directory / "output.txt").read_text()
+
+
+def implementation(commands: str) -> Implementation:
+    return Implementation("hostile" if commands else "quic-go", "", "", frozenset(Role))
