@@ -141,11 +141,12 @@ def compare(pair: str, record: Record, link: LinkRecord, allowed: float) -> Comp
 
 
 def span(result: RunResult) -> tuple[float, float]:
-    """When the client lived, seconds since 1970: before and after no packet of the run is on the link."""
+    """From a round trip after the client's start, before which no packet counts for goodput, to its end; since 1970."""
     evidence, phases = result.evidence, result.evidence.phases
     begin = datetime.datetime.fromisoformat(evidence.started).timestamp()
     begin += sum(phases.get(phase, 0.0) for phase in ("prepare", "create", "start"))
-    return begin, begin + phases.get("transfer", 0.0)
+    round_trip = result.measurement.values.get("rtt_min", 0.0) if result.measurement else 0.0
+    return begin + round_trip, begin + phases.get("transfer", 0.0)
 
 
 def way(record: Record, test_case: str, lag: Callable[[RunResult], float], allowed: float) -> Way:
