@@ -31,7 +31,7 @@ from interop.execution.daemon import Daemon
 from interop.model import Outcome
 from interop.schema.document import Record
 from interop.store import load
-from tests.dockerds import call, dockerd, group_of, inside, running, specimen, wait_for
+from tests.dockerds import LaboratoryError, bring, call, dockerd, group_at, inside, running, wait_for
 
 PORT = 8786
 COMING_BACK = (0.5, 3.0)
@@ -107,26 +107,6 @@ def namespaces(stack: ExitStack, count: int) -> tuple[str, list[str]]:
     return middle, others
 
 
-def bring(source: Daemon, url: str, names: Sequence[str]) -> None:
-    """Carry images to a daemon before anything is measured."""
-    there, expected = Daemon(url, "bench"), recipes.expected(ROOT)
-    for name in names:
-        image = source.find(expected[name])
-        if image is None:
-            sys.exit(f"bench-cluster: {name} is not built here: ./run.py images build {name}")
-        there.load(source.export(image.id), image.reference)
-        there.tag(image.id, image.reference)
-
-
-def cgroup(source: Daemon) -> str:
-    """Where the containers of ``source`` are."""
-    image = source.find(recipes.expected(ROOT)["simulator"])
-    if image is None:
-        sys.exit("bench-cluster: the simulator is not built here: ./run.py images build simulator")
-    with specimen(source, image.id) as container:
-        return group_of(source, container)
-
-
 @contextmanager
 def machines(options: argparse.Namespace, source: Daemon) -> Iterator[tuple[list[str], list[Machine]]]:
     """What stands before a command in the middle, and two machines whose workers have not been started."""
@@ -138,11 +118,13 @@ def machines(options: argparse.Namespace, source: Daemon) -> Iterator[tuple[list
         process = stack.enter_context(running(command, folder / "scheduler.log"))
         log = folder / "scheduler.log"
         wait_for(lambda: b"Scheduler at" in log.read_bytes(), "the scheduler", process, log)
-        made, group = [], cgroup(source)
+        made, expected = [], recipes.expected(ROOT)
+        names = ["simulator", *dict.fromkeys([*options.server, *options.client])]
+        group = group_at(source, expected["simulator"])
         for number, other in enumerate(others):
             name = f"w{number}"
             url = stack.enter_context(dockerd(name, other, folder, group))
-            bring(source, url, ["simulator", *dict.fromkeys([*options.server, *options.client])])
+            bring(source, Daemon(url, "bench"), [expected[each] for each in names])
             scheduler = f"tcp://10.251.{number}.1:{PORT}"
             machine = Machine(name, other, url, scheduler, options.testbeds, options.output / f"worker-{name}.log")
             stack.enter_context(machine.stack)
@@ -246,4 +228,7 @@ def about(options: argparse.Namespace) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except LaboratoryError as error:
+        sys.exit(f"bench-cluster: {error}")

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -92,17 +92,40 @@ def group_of(source: Daemon, container: str) -> str:
     return DEFAULT_GROUP
 
 
+def group_at(source: Daemon, reference: str) -> str:
+    """The same of all containers of a daemon, found with one of an image that is there."""
+    image = source.find(reference)
+    if image is None:
+        raise LaboratoryError(f"{reference} is not at {source.url}")
+    with specimen(source, image.id) as container:
+        return group_of(source, container)
+
+
+def bring(source: Daemon, target: Daemon, references: Collection[str]) -> None:
+    """Copy images from one daemon to another, streaming; raises :class:`LaboratoryError` if one is not there."""
+    for reference in references:
+        image = source.find(reference)
+        if image is None:
+            raise LaboratoryError(f"{reference} is not at {source.url}")
+        target.load(source.export(image.id), reference)
+        target.tag(image.id, reference)
+
+
+def dockerd_command(folder: Path, group: str, *options: str) -> list[str]:
+    """A daemon all of whose files are below ``folder``: its socket is ``docker.sock``."""
+    return [
+        "dockerd", "-H", f"unix://{folder}/docker.sock", *options, "--data-root", f"{folder}/data",
+        "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid", "--cgroup-parent", group,
+    ]  # fmt: skip
+
+
 @contextmanager
 def dockerd(name: str, namespace: str, folder: Path, group: str, options: Sequence[str] = ()) -> Iterator[str]:
     """A Docker daemon with an identity of its own and containers in a cgroup; the URL of its socket."""
     own = folder / name
     (own / "etc").mkdir(parents=True)
     socket = own / "docker.sock"
-    words = [
-        "dockerd", "-H", f"unix://{socket}", *options, "--data-root", f"{own}/data", "--exec-root", f"{own}/exec",
-        "--pidfile", f"{own}/pid", "--cgroup-parent", group,
-    ]  # fmt: skip
-    script = f"mount --bind {own}/etc /etc/docker && exec {' '.join(words)}"
+    script = f"mount --bind {own}/etc /etc/docker && exec {' '.join(dockerd_command(own, group, *options))}"
     command = [*inside(namespace), "unshare", "-m", "sh", "-c", script]
     with running(command, own / "log") as process:
         wait_for(socket.exists, f"the daemon of {name}", process, own / "log")

@@ -39,6 +39,7 @@ from interop.units import MBPS, MS
 from tests.dockerds import (
     PATIENCE,
     LaboratoryError,
+    bring,
     call,
     dockerd,
     group_of,
@@ -315,13 +316,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
             ssh=CONTROL["client"][1], ssh_port=SSH_PORT, client_socket=client.removeprefix("unix://"),
             ssh_config=ssh_config, server=CONTROL["server"][1], tls_port=TLS_PORT, tls=tls, address=SERVER_ADDRESS,
         ))  # fmt: skip
-        there = Daemon(server, "laboratory")
-        for reference in images:
-            image = engine.find(reference)
-            if image is None:
-                raise LaboratoryError(f"{reference} is not at {source}")
-            there.load(engine.export(image.id), reference)
-            there.tag(image.id, reference)
+        bring(engine, Daemon(server, "laboratory"), images)
         yield Laboratory(folder, hosts, spaces, server, {"client": client, "server": server}, simulator)
 
 

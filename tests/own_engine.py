@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from interop.execution.daemon import Daemon
-from tests.dockerds import PATIENCE, LaboratoryError, group_of, specimen, wait_for
+from tests.dockerds import PATIENCE, LaboratoryError, bring, dockerd_command, group_at, wait_for
 from tests.laboratory import images_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,15 +68,15 @@ class OwnEngine:
         """Start the daemon, for the first time or anew, and wait until it answers."""
         for stale in ("docker.sock", "pid"):
             (self.folder / stale).unlink(missing_ok=True)
-        words = [
-            "dockerd", "-H", self.url, "--data-root", f"{self.folder}/data",
-            "--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid", "--cgroup-parent", self._group,
-        ]  # fmt: skip
         log = self.folder / "log"
         with log.open("ab") as said:
             inside = ["nsenter", "--target", str(self.first), *(f"--{space}" for space in ("mount", "pid", "net"))]
             self._entry = subprocess.Popen(
-                [*inside, *words], stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                [*inside, *dockerd_command(self.folder, self._group)],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
         self._daemon = _child(self._entry)
         wait_for(self._answers, "dockerd", self._entry, log)
@@ -146,16 +146,6 @@ def _child(process: subprocess.Popen[bytes]) -> int:
     raise LaboratoryError(f"{process.args!r} could not be started")
 
 
-def bring(source: Daemon, target: Daemon, references: Collection[str]) -> None:
-    """Copy images from one daemon to another, streaming; raises :class:`LaboratoryError` if one is not there."""
-    for reference in references:
-        image = source.find(reference)
-        if image is None:
-            raise LaboratoryError(f"{reference} is not at {source.url}")
-        target.load(source.export(image.id), reference)
-        target.tag(image.id, reference)
-
-
 @contextmanager
 def own_engine(source: str, *names: str, prefix: str = "quicsat-own-") -> Iterator[OwnEngine]:
     """An engine with the images of ``names``, from the engine at ``source``; gone when the block is left."""
@@ -164,12 +154,7 @@ def own_engine(source: str, *names: str, prefix: str = "quicsat-own-") -> Iterat
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
         there = Daemon(source, "own-engine")
         references = images_of(ROOT, *names)
-        first = there.find(references[0])
-        if first is None:
-            raise LaboratoryError(f"{references[0]} is not at {source}")
-        with specimen(there, first.id) as container:
-            group = group_of(there, container)
-        engine = OwnEngine(Path(folder), group)
+        engine = OwnEngine(Path(folder), group_at(there, references[0]))
         try:
             bring(there, Daemon(engine.url, "own-engine"), references)
             yield engine

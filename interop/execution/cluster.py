@@ -157,7 +157,7 @@ class Cluster:
                 pickle.loads, call, key=key, workers=[worker], allow_other_workers=False, resources=resources,
                 retries=0, pure=False,
             )  # fmt: skip
-        except Exception as error:
+        except Exception as error:  # Dask does not say which
             raise HarnessFault(ErrorCode.WORKER_LOST, f"{worker} cannot be asked: {_first_line(error)}") from error
 
     def _await(

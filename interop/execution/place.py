@@ -222,7 +222,7 @@ class Bed:
             raise
         except UserError:
             raise
-        except Exception as error:  # the only one in the program: a bug that one run meets must not cost the campaign
+        except Exception as error:  # a bug that one run meets must not cost the campaign
             log.debug("%s", run.path, exc_info=True)
             reason = f"This program has a fault: {type(error).__name__}: {error}."
             verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, reason)
