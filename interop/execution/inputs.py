@@ -41,9 +41,9 @@ class Inputs:
 
 
 @contextmanager
-def make_inputs(test_case: TestCase) -> Iterator[Inputs]:
-    """Fresh files and a fresh certificate chain for one run; gone when the block is left."""
-    with TemporaryDirectory(prefix="quicsat-") as folder:
+def make_inputs(test_case: TestCase, directory: Path) -> Iterator[Inputs]:
+    """Fresh files below ``directory`` and a fresh certificate chain for one run; gone when the block is left."""
+    with TemporaryDirectory(prefix=".inputs-", dir=directory) as folder:
         files = tuple(_random_file(Path(folder), size, test_case.name_length) for size in test_case.file_sizes)
         www = {f"www/{file.name}": Path(folder, file.name) for file in files}
         chain = certificates(test_case.chain_length)

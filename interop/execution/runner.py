@@ -61,8 +61,8 @@ class Runner:
         :class:`MachineError` if the campaign cannot go on.
         """
         directory, last, end = self._directory / run.path, attempt + ATTEMPTS - 1, attempt + MOST_ATTEMPTS - 1
-        if directory.exists():  # of an attempt that is to be repeated, or of one that was killed
-            _move_aside(directory, attempt - 1)
+        if directory.exists():
+            _clear_away(directory, attempt - 1)
         while True:
             if self._stop.is_set():
                 raise Interrupted
@@ -102,7 +102,9 @@ class Runner:
     def _set_aside(self, result: RunResult, directory: Path) -> None:
         """Keep an attempt that is not the last, and its directory under another name."""
         self._keep(result)
-        _move_aside(directory, result.attempt)
+        aside = _aside(directory, result.attempt)
+        shutil.rmtree(aside, ignore_errors=True)
+        directory.rename(aside)
 
     def _recover(self, *, alone: bool) -> None:
         """After a fault of ours: begin with a new testbed, elsewhere if nobody answers here."""
@@ -118,10 +120,14 @@ class Runner:
             )
 
 
-def _move_aside(directory: Path, attempt: int) -> None:
-    """Give the directory of an attempt another name; attempt 0 never came to an end and is removed."""
-    aside = directory.with_name(f"{directory.name}.attempt-{attempt}")
-    shutil.rmtree(aside, ignore_errors=True)
-    directory.rename(aside)
-    if not attempt:
-        shutil.rmtree(aside, ignore_errors=True)
+def _clear_away(directory: Path, attempt: int) -> None:
+    """Make room for the attempt after ``attempt``: keep its directory, or remove that of one that was killed."""
+    if attempt and not _aside(directory, attempt).exists():
+        directory.rename(_aside(directory, attempt))
+    else:
+        shutil.rmtree(directory)
+
+
+def _aside(directory: Path, attempt: int) -> Path:
+    """What the directory of an attempt is called when it is not the last."""
+    return directory.with_name(f"{directory.name}.attempt-{attempt}")

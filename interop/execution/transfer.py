@@ -118,7 +118,7 @@ def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
     try:
         with ExitStack() as stack:
             with record.phase("prepare"):
-                inputs = stack.enter_context(make_inputs(run.test_case))
+                inputs = stack.enter_context(make_inputs(run.test_case, directory))
             evidence = replace(evidence, offered=inputs.files)
             evidence = _carry_out(run, surroundings, inputs, directory, record, evidence)
     except HarnessFault as fault:

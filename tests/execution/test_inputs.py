@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -16,21 +17,22 @@ LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 2e7, 2e7, 25, 25)
 CASE = TestCase("t", "T", "", LINK, (10, 3_000_000), 1, 60)
 
 
-def test_files_have_the_sizes_asked_for_and_are_never_the_same() -> None:
+def test_files_have_the_sizes_asked_for_and_are_never_the_same(tmp_path: Path) -> None:
     """Size, digest and place of each file; a second call gives other names and contents."""
-    with make_inputs(CASE) as first, make_inputs(CASE) as second:
+    with make_inputs(CASE, tmp_path) as first, make_inputs(CASE, tmp_path) as second:
         assert [file.size for file in first.files] == [10, 3_000_000]
         for file in first.files:
             content = first.www[f"www/{file.name}"].read_bytes()
             assert (len(content), hashlib.sha256(content).hexdigest()) == (file.size, file.sha256)
         assert {file.sha256 for file in first.files}.isdisjoint(file.sha256 for file in second.files)
         paths = list(first.www.values())
-    assert not any(path.exists() for path in paths)
+    assert all(path.is_relative_to(tmp_path) for path in paths)
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_run_without_files_is_possible() -> None:
+def test_a_run_without_files_is_possible(tmp_path: Path) -> None:
     """As for Version Negotiation: the client is given an address without a file."""
-    with make_inputs(replace(CASE, file_sizes=())) as inputs:
+    with make_inputs(replace(CASE, file_sizes=()), tmp_path) as inputs:
         assert (inputs.files, inputs.requests) == ((), ("",))
 
 

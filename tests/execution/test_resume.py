@@ -139,6 +139,20 @@ def test_failures_are_made_again_only_if_asked_for(engine: FakeEngine, tmp_path:
     assert sorted(path.name for path in folder.iterdir()) == ["1", "1.attempt-1", "2", "2.attempt-1"]
 
 
+def test_an_attempt_that_was_killed_does_not_take_the_place_of_the_one_before(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    first = begin(tmp_path, "bad")
+    folder = first.directory / "good_bad" / TWICE.name
+    (folder / "1" / "evidence").touch()
+    (folder / "1").rename(folder / "1.attempt-1")
+    (folder / "1" / ".inputs-killed").mkdir(parents=True)
+    engine.programs["bad"] = endpoint
+    go_on(first.directory, Outcome.FAILED)
+    assert (folder / "1.attempt-1" / "evidence").exists()
+    assert not (folder / "1" / ".inputs-killed").exists()
+
+
 def test_images_that_have_changed_are_refused(
     engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
