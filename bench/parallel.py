@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,15 +42,15 @@ class Campaign:
         """Attempts that did not count, most of them disturbed by neighbours."""
         return len(self.record.history) - len(self.record.result_set.results)
 
-    @property
-    def distributions(self) -> Distributions:
-        """What was measured."""
-        found: Distributions = defaultdict(lambda: defaultdict(list))
-        for result in self.record.result_set.results:
-            if result.measurement is not None:
-                for name, value in result.measurement.values.items():
-                    found[(result.server, result.client, result.test_case)][name].append(value)
-        return found
+
+def distributions(records: Sequence[Record]) -> Distributions:
+    """What was measured in these campaigns together."""
+    found: Distributions = defaultdict(lambda: defaultdict(list))
+    for result in (result for record in records for result in record.result_set.results):
+        if result.measurement is not None:
+            for name, value in result.measurement.values.items():
+                found[(result.server, result.client, result.test_case)][name].append(value)
+    return found
 
 
 def campaign(words: list[str], directory: Path, parallel: str) -> Campaign:
@@ -89,29 +89,47 @@ def shown(values: list[float], unit: float) -> str:
     return f"{statistics.fmean(values) / unit:.3f} ± {spread / unit:.3f} ({len(values)})"
 
 
+def tell(alone: Sequence[Record], beside: Sequence[Record]) -> None:
+    """The distributions of campaigns alone and of those side by side, and what their tests say."""
+    before, after = distributions(alone), distributions(beside)
+    table = PrettyTable(["server", "client", "test case", "metric", "alone", "side by side", "change", "p"])
+    table.add_rows(list(rows(before, after)))
+    print(table)
+    fewest = (min((len(each["goodput"]) for each in found.values()), default=0) for found in (before, after))
+    print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction,")
+    print(f"before which the repetitions of the pair with the fewest cannot reach less than {smallest_p(*fewest):.4f}")
+    print(*over_all(before, after), sep="\n")
+
+
 def main() -> None:
-    """Two campaigns with the same seed; everything is printed, nothing judged."""
+    """Two campaigns with the same seed, or any that were made before; everything is printed, nothing judged."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-s", "--server", nargs="+", default=["quic-go", "picoquic", "quinn", "ngtcp2"])
     parser.add_argument("-c", "--client", nargs="+", default=["quic-go", "picoquic", "quinn", "ngtcp2"])
     parser.add_argument("-t", "--test", nargs="+", default=["sat"])
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--parallel", default="auto", help="of the second campaign")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="for both results directories")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", "--output", type=Path, metavar="DIR", help="for both results directories")
+    where.add_argument(
+        "--made",
+        type=Path,
+        nargs="+",
+        action="append",
+        metavar="DIR",
+        help="once for campaigns that were made alone, once for those that were made side by side: compare them only",
+    )
     options = parser.parse_args()
+    if options.made:
+        if len(options.made) != 2:
+            parser.error("--made is needed twice")
+        tell(*([load(directory) for directory in directories] for directories in options.made))
+        return
     words = ["-s", *options.server, "-c", *options.client, "-t", *options.test]
     words += ["--repetitions", str(options.repetitions), "--seed", "1"]
     alone = campaign(words, options.output / "alone", "1")
     beside = campaign(words, options.output / "beside", options.parallel)
-    table = PrettyTable(
-        ["server", "client", "test case", "metric", "alone", f"--parallel {options.parallel}", "change", "p"]
-    )
-    table.add_rows(list(rows(alone.distributions, beside.distributions)))
-    print(table)
-    least = smallest_p(options.repetitions, options.repetitions)
-    print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction,")
-    print(f"before which {options.repetitions} repetitions cannot reach less than {least:.3f}")
-    print(*over_all(alone.distributions, beside.distributions), sep="\n")
+    tell([alone.record], [beside.record])
     for name, each in (("alone", alone), (f"--parallel {options.parallel}", beside)):
         print(f"{name}: {each.duration:.0f} s, {each.repeated} attempts that did not count")
     print(f"ratio of wall times: {beside.duration / alone.duration:.2f}")

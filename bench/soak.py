@@ -59,6 +59,7 @@ MOMENTS = (
     Moment("testbed, compliance check", lambda directory: (directory / "journal.jsonl").exists(), 6.0),
     Moment("runs", lambda directory: any(directory.glob("*/soak/*")), 12.0),
     Moment("archives of a run", lambda directory: any(directory.glob("*/soak/*/client")), 1.0),
+    Moment("runs after a result", lambda directory: bool(journalled(directory)), 12.0),
 )
 
 
