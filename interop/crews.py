@@ -12,12 +12,13 @@ from types import MappingProxyType
 
 from interop.analysis.analyse import analyse
 from interop.errors import InputError, MachineError
+from interop.execution.background import background
 from interop.execution.crew import Crew
 from interop.execution.daemon import Daemon
 from interop.execution.distribution import distribute
 from interop.execution.load import Meter
 from interop.execution.lock import exclusive
-from interop.execution.place import Conditions, DaemonStation
+from interop.execution.place import Conditions, DaemonStation, Judge
 from interop.execution.reaper import watched_over
 from interop.execution.remote import connected
 from interop.execution.service import Terms
@@ -104,10 +105,10 @@ def crew_of(
     links = _real_links(runs, ours, settings, facts)
     for link in links.values():
         link.examine(settings.bare_link, say)
-    with Meter().watching() as meter:
-        first = _station(runs, ours, settings, facts, say, meter=meter, links=links)
+    with Meter().watching() as meter, background(analyse) as judge:
+        first = _station(runs, ours, settings, facts, judge, say, meter=meter, links=links)
         others = [
-            _station(runs, replace(ours, daemon=ours.hosts[name]), settings, facts, say, testbeds=host.testbeds)
+            _station(runs, replace(ours, daemon=ours.hosts[name]), settings, facts, judge, say, testbeds=host.testbeds)
             for name, host in settings.hosts.items()
             if host.testbeds and not links
         ]
@@ -123,6 +124,7 @@ def _station(
     ours: Ours,
     settings: Settings,
     facts: Mapping[str, ImageFacts],
+    judge: Judge,
     say: Callable[[str], None],
     *,
     meter: Meter | None = None,
@@ -146,7 +148,7 @@ def _station(
         keep_files=settings.keep_files,
     )
     measured = meter is not None and settings.testbeds is None
-    return DaemonStation(conditions, analyse, say, testbeds=testbeds, measured=measured)
+    return DaemonStation(conditions, judge, say, testbeds=testbeds, measured=measured)
 
 
 def _parameters() -> dict[str, str]:

@@ -34,6 +34,9 @@ class HarnessFault(Exception):  # noqa: N818 - a fault is the word of the glossa
     """A run ended by our own fault (daemon, disk, simulator, tshark), which says nothing about the pair."""
 
     def __init__(self, code: str, reason: str) -> None:
-        super().__init__(reason)
+        super().__init__(code, reason)
         self.code = code
         self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason

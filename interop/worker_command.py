@@ -33,11 +33,13 @@ def carry_out(given: argparse.Namespace, url: str, say: Callable[[str], None]) -
     """
     from interop.analysis.analyse import analyse
     from interop.crews import AUTO_TESTBEDS
+    from interop.execution.background import background
     from interop.execution.cluster import serve
     from interop.execution.daemon import Daemon
     from interop.execution.service import Desk
 
     Daemon(url, "worker")
     most = given.testbeds or AUTO_TESTBEDS
-    desk = Desk(url, analyse, most, measured=given.testbeds is None, name=given.name)
-    return serve(Scheduler(given.address, given.cluster_tls), desk, most, say)
+    with background(analyse) as judge:
+        desk = Desk(url, judge, most, measured=given.testbeds is None, name=given.name)
+        return serve(Scheduler(given.address, given.cluster_tls), desk, most, say)

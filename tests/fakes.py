@@ -572,9 +572,10 @@ def connect(engine: FakeEngine, campaign: str = "test") -> Daemon:
 
 
 def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let the whole command use ``engine``; its lock lies in ``folder``, and no reaper process is started."""
+    """Let the whole command use ``engine``; its lock lies in ``folder``, and no process is started beside it."""
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(crews, "watched_over", lambda *_: nullcontext())
+    monkeypatch.setattr(crews, "background", nullcontext)
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
     monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
 

@@ -36,7 +36,7 @@ LAYERS = (
         "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
         "links.simulator options plan real_entries execution.distribution execution.remote"
     ),
-    "traces.tcp traces.trace traces.tshark execution.reaper hosts",  # verbs
+    "traces.tcp traces.trace traces.tshark execution.background execution.reaper hosts",  # verbs
     (
         "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
         "analysis.session_checks"

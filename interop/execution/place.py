@@ -215,8 +215,7 @@ class Bed:
         try:
             evidence = self._evidence(run, directory, neighbours)
             begin = time.monotonic()
-            with host.yielding():
-                verdict, measurement = self._station.judge(run, evidence, directory)
+            verdict, measurement = self._station.judge(run, evidence, directory)
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
             raise
