@@ -17,6 +17,8 @@ BUDGET = 0.85
 """Share of the CPUs that the peaks of runs may need together, which seldom coincide; the rest is the engine's."""
 SETTLED = 2.0
 """Seconds between two runs that begin side by side: making containers is work of its own."""
+SLOW_START = 4
+"""Round trips, besides, of the run that began before: a few milliseconds then decide how far its sender overshoots."""
 RAMP = 20.0
 """Seconds after which a run like which none was measured shows in the load what it needs."""
 PATIENCE = 0.2
@@ -53,7 +55,8 @@ class Admission:
         self._caution = 1.0
         self._lock = threading.Lock()
         self._turns: list[_Turn] = []
-        self._last_begin = 0.0
+        self._settled = 0.0
+        """When the run that began last will have."""
         self._needs: dict[tuple[str, str, str], float] = {}
 
     @contextmanager
@@ -98,7 +101,7 @@ class Admission:
                 turn = _Turn(UNKNOWN_NEED if need is None else need, need is not None, time.monotonic())
                 if self._stop.is_set() or self._fits(turn):
                     self._turns.append(turn)
-                    self._last_begin = turn.begin
+                    self._settled = turn.begin + SETTLED + SLOW_START * run.test_case.link.round_trip_delay
                     for each in self._turns:
                         each.most_neighbours = max(each.most_neighbours, len(self._turns) - 1)
                     return turn
@@ -107,7 +110,7 @@ class Admission:
     def _fits(self, turn: _Turn) -> bool:
         if not self._turns:
             return True
-        if turn.begin - self._last_begin < SETTLED:
+        if turn.begin < self._settled:
             return False
         if not self._measured:
             return True

@@ -309,6 +309,8 @@ class Daemon(Shelf):
             ulimits=[docker.types.Ulimit(name="memlock", soft=spec.memlock, hard=spec.memlock)] if spec.memlock else [],
             cpu_rt_period=spec.realtime.period if spec.realtime else None,
             cpu_rt_runtime=spec.realtime.runtime if spec.realtime else None,
+            cpu_shares=spec.weight,
+            cgroup_parent="/" if spec.weight and self._shares_one_group() else None,
         )
         created = self.slow.create_container(
             spec.image,
@@ -323,6 +325,10 @@ class Daemon(Shelf):
             host_config=host_config,
         )
         return str(created["Id"])
+
+    def _shares_one_group(self) -> bool:
+        """Whether all containers together have the shares of one session, as cgroup v1 without systemd has it."""
+        return (self.info.get("CgroupDriver"), self.info.get("CgroupVersion", "1")) == ("cgroupfs", "1")
 
     def remove(self, name_or_id: str) -> None:
         """Remove a container and its volumes; patient with a removal that is under way (HTTP 409)."""

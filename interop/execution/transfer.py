@@ -47,6 +47,8 @@ LINGER_ROUND_TRIPS = 4
 HEARTBEAT = 2.0
 """Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
 ENDPOINT_LIMITS = Limits(total=1024 * MIB)
+WEIGHT = 4096
+"""CPU shares of an endpoint: it goes before what engine and program do for other runs meanwhile."""
 KEPT = ("www", "downloads")
 """Directories of a run that hold its files, if they are kept."""
 CANNOT_EXECUTE = 126
@@ -228,6 +230,7 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
         tty=True,
         memory=4096 * MIB,
         pids=1024,
+        weight=WEIGHT,
         memlock=around.testbed.memlock,
     )
 

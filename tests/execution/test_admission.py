@@ -10,8 +10,8 @@ import pytest
 from interop.execution import admission
 from interop.execution.admission import BUDGET, UNKNOWN_NEED, Admission
 from interop.execution.load import Meter
-from interop.model import Evidence, Outcome, Run, RunResult, Verdict
-from tests.fakes import run_of
+from interop.model import EmulatedLink, Evidence, Outcome, Run, RunResult, Verdict
+from tests.fakes import CASE, run_of
 
 
 class Calm(Meter):
@@ -26,6 +26,7 @@ class Calm(Meter):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "SETTLED", 0)
+    monkeypatch.setattr(admission, "SLOW_START", 0)
     monkeypatch.setattr(admission, "PATIENCE", 0.001)
 
 
@@ -63,6 +64,16 @@ def test_the_first_run_always_begins() -> None:
     admission._meter.share = 1.0  # type: ignore[attr-defined]
     admission.learn(needed(run_of(), 8))
     assert begins(admission, run_of())
+
+
+def test_a_run_begins_when_the_one_before_has_left_its_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "SLOW_START", 4)
+    assert isinstance(CASE.link, EmulatedLink)
+    near, far = (replace(CASE, link=replace(CASE.link, forward_delay=delay)) for delay in (0.0, 0.3))
+    for case, soon in ((near, True), (far, False)):
+        patient = of(cpus=8)
+        with patient.turn(run_of(case=case)):
+            assert begins(patient, run_of(case=near)) is soon
 
 
 def test_unknown_runs_share_the_budget() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 
 import docker
@@ -53,6 +54,19 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     assert (config["cpu_rt_runtime"], config["cpu_rt_period"]) == (3, 4)
     assert config["security_opt"] == ["no-new-privileges"]
     assert config["log_config"]["Config"] == {"max-size": "100", "max-file": "2"}
+
+
+@pytest.mark.parametrize(
+    ("driver", "version", "weight", "parent"),
+    [("cgroupfs", "1", 7, "/"), ("cgroupfs", "1", None, None), ("systemd", "1", 7, None), ("cgroupfs", "2", 7, None)],
+)
+def test_what_has_a_weight_competes_with_the_whole_machine(
+    engine: FakeEngine, daemon: Daemon, driver: str, version: str, weight: int | None, parent: str | None
+) -> None:
+    daemon.info.update(CgroupDriver=driver, CgroupVersion=version)
+    with daemon.container(replace(spec(), weight=weight)):
+        [life] = engine.lives.values()
+    assert (life.host_config.get("cpu_shares"), life.host_config.get("cgroup_parent")) == (weight, parent)
 
 
 def test_a_container_is_removed_however_the_block_is_left(engine: FakeEngine, daemon: Daemon) -> None:
