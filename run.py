@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 
-if (ENVIRONMENT / "bin" / "python").exists() and Path(sys.prefix) != ENVIRONMENT:
-    os.execv(ENVIRONMENT / "bin" / "python", [str(ENVIRONMENT / "bin" / "python"), *sys.argv])
+python = ENVIRONMENT / "bin" / "python"
+if __name__ == "__main__" and python.exists() and Path(sys.prefix) != ENVIRONMENT:
+    os.execv(python, [str(python), *sys.argv])
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may call it with any
     sys.exit("Python 3.11 or newer is needed; `make setup` finds or installs it.")
 

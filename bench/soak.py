@@ -194,15 +194,14 @@ def readable(directory: Path) -> set[tuple[str, int, int]]:
 
 
 def processes(url: str) -> set[int]:
-    """Ids of the processes of campaigns and their reapers at the daemon at ``url``."""
+    """Ids of the processes of campaigns at the daemon at ``url``: the program, its reaper, its analysis."""
     found = set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            there = f"DOCKER_HOST={url}".encode() in (path / "environ").read_bytes().split(b"\0")
+            environment = (path / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if there and (b"run.py" in words or b"interop.execution.reaper" in words):
+        if f"DOCKER_HOST={url}".encode() in environment:
             found.add(int(path.name))
     return found
 

@@ -109,7 +109,7 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
         "--breaker",
         type=worded(quantities.within(quantities.count, "1", "1000")),
         metavar="N",
-        help="skip what is left of an implementation after N of its runs in a row timed out or ended by a fault",
+        help="when N runs of an implementation in a row timed out or ended by a fault, skip its stalled pairs",
     )
     parser.add_argument(
         "--budget",

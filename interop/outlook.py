@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -125,7 +126,8 @@ def _sizes(results: Path) -> Iterator[int]:
         if (campaign / JOURNAL).is_file():
             for run in campaign.glob("*/*/*"):
                 if run.name.isdecimal():
-                    yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+                    with suppress(OSError):  # of a run that is under way
+                        yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
 
 
 def images(request: Request, runs: Sequence[Run]) -> str:

@@ -96,6 +96,18 @@ def test_a_change_is_told_once_to_whoever_asked(checkout: Path) -> None:
     assert not (checkout / "heard").exists()
 
 
+def test_a_message_that_nobody_took_is_sent_again(checkout: Path) -> None:
+    hear = f"{checkout / 'hear'}"
+    Path(hear).write_text("#!/bin/sh\ncat > heard; exit 1\n", encoding="utf-8")
+    Path(hear).chmod(0o755)
+    words = ("--notify", hear, "--", "-t", "x")
+    for _ in range(2):
+        done = night(checkout, *words, run=1)
+        assert "exit status 1" in done.stderr
+        assert json.loads((checkout / "heard").read_text())["state"]["run"] == 1
+        (checkout / "heard").unlink()
+
+
 def test_a_step_that_cannot_be_made_does_not_keep_the_others(checkout: Path) -> None:
     done = night(checkout, plot=3)
     assert done.returncode == 3

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from interop.execution.load import Meter
 from interop.model import Run, RunResult
 
-UNKNOWN_NEED = 0.6
+UNKNOWN_NEED = 0.7
 """CPUs that a run is thought to need before one like it was measured."""
-BUDGET = 0.85
-"""Share of the CPUs that the peaks of runs may need together, which seldom coincide; the rest is the engine's."""
+BUDGET = 0.95
+"""Share of the CPUs that the peaks of runs may need together, which seldom coincide."""
 SETTLED = 2.0
 """Seconds between two runs that begin side by side: making containers is work of its own."""
-SLOW_START = 4
+SLOW_START = 3
 """Round trips, besides, of the run that began before: a few milliseconds then decide how far its sender overshoots."""
 RAMP = 20.0
 """Seconds after which a run like which none was measured shows in the load what it needs."""

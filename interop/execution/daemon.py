@@ -18,6 +18,7 @@ import requests.exceptions
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.shelf import Shelf
+from interop.execution.spec import WEIGHT as WEIGHT
 from interop.execution.spec import ContainerSpec as ContainerSpec
 from interop.execution.spec import Realtime as Realtime
 from interop.model import ErrorCode, Exit, Tls

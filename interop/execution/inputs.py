@@ -19,6 +19,8 @@ from cryptography.x509.oid import NameOID
 from interop.model import File, TestCase
 from interop.units import MIB
 
+INPUTS = ".inputs-"
+"""Begins the name of the directory that holds the files that are offered while a run is under way."""
 LONG_NAMES = 20
 """Names of 250 characters that swell the leaf of a longer chain, as in the QUIC Interop Runner."""
 SERVER_NAMES = ("server", "server4", "server6", "server46")
@@ -43,7 +45,7 @@ class Inputs:
 @contextmanager
 def make_inputs(test_case: TestCase, directory: Path) -> Iterator[Inputs]:
     """Fresh files below ``directory`` and a fresh certificate chain for one run; gone when the block is left."""
-    with TemporaryDirectory(prefix=".inputs-", dir=directory) as folder:
+    with TemporaryDirectory(prefix=INPUTS, dir=directory) as folder:
         files = tuple(_random_file(Path(folder), size, test_case.name_length) for size in test_case.file_sizes)
         www = {f"www/{file.name}": Path(folder, file.name) for file in files}
         chain = certificates(test_case.chain_length)

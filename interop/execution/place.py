@@ -221,6 +221,8 @@ class Bed:
             raise
         except UserError:
             raise
+        except HarnessFault as fault:
+            verdict = Verdict(Outcome.ERROR, ErrorCode(fault.code), fault.reason)
         except Exception as error:  # a bug that one run meets must not cost the campaign
             log.debug("%s", run.path, exc_info=True)
             reason = f"This program has a fault: {type(error).__name__}: {error}."

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.crew import Crew
+from interop.execution.inputs import INPUTS
 from interop.execution.place import DISTURBED, Place
 from interop.execution.transfer import Interrupted
 from interop.model import Compliance, ErrorCode, Implementation, Outcome, Role, Run, RunResult
@@ -122,10 +123,12 @@ class Runner:
 
 def _clear_away(directory: Path, attempt: int) -> None:
     """Make room for the attempt after ``attempt``: keep its directory, or remove that of one that was killed."""
-    if attempt and not _aside(directory, attempt).exists():
-        directory.rename(_aside(directory, attempt))
-    else:
-        shutil.rmtree(directory)
+    killed = not attempt or _aside(directory, attempt).exists() or any(directory.glob(f"{INPUTS}*"))
+    aside = _aside(directory, 0 if killed else attempt)
+    shutil.rmtree(_aside(directory, 0), ignore_errors=True)
+    directory.rename(aside)
+    if killed:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _aside(directory: Path, attempt: int) -> Path:

@@ -34,6 +34,10 @@ GUEST = Rights((), (*CONTRACT.taken, "NET_RAW"))
 """Of an endpoint in the network of its host, of which it may change and overhear nothing."""
 
 
+WEIGHT = 4096
+"""CPU shares of what packets pass through: it goes before what engine and program do for other runs meanwhile."""
+
+
 @dataclass(frozen=True)
 class ContainerSpec:
     """All that a container is created from; nothing of the host is mounted into it."""

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, list_files, pack, unpack
-from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, StartFailure
+from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event, StartFailure
 from interop.execution.inputs import Inputs, make_inputs
 from interop.links import RunningLink, Testbed
 from interop.model import (
@@ -47,8 +47,6 @@ LINGER_ROUND_TRIPS = 4
 HEARTBEAT = 2.0
 """Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
 ENDPOINT_LIMITS = Limits(total=1024 * MIB)
-WEIGHT = 4096
-"""CPU shares of an endpoint: it goes before what engine and program do for other runs meanwhile."""
 KEPT = ("www", "downloads")
 """Directories of a run that hold its files, if they are kept."""
 CANNOT_EXECUTE = 126

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 
 from interop.errors import HarnessFault
-from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
+from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.links.simulator import CROSS_PORT
 from interop.model import CrossTraffic, ErrorCode, Role
 
@@ -83,6 +83,7 @@ def cross_flow(
             network=networks[role],
             capabilities=("NET_ADMIN",),
             without=("ALL",),
+            weight=WEIGHT,
         )
 
     send = (f"--host={addresses[Role.CLIENT][0]}", f"--congestion-control={traffic.congestion_control}")

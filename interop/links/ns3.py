@@ -19,7 +19,7 @@ from typing import Any
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
-from interop.execution.daemon import Container, ContainerSpec, Daemon, Event, Realtime
+from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event, Realtime
 from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
@@ -174,7 +174,7 @@ MEMLOCK = 64 * MIB
 def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
     """Try once what some daemons refuse, so that no run has to.
 
-    The simulators of ``testbeds`` share the budget; a short period keeps the wait short of one that needs more.
+    The simulators of ``testbeds`` share the budget.
     """
 
     def works(command: tuple[str, ...], **options: Any) -> bool:
@@ -263,6 +263,7 @@ class Ns3Testbed:
             without=("ALL",),
             memory=2048 * MIB,
             realtime=self._abilities.realtime,
+            weight=None if self._abilities.realtime else WEIGHT,
         )
         with ExitStack() as stack:
             container = stack.enter_context(self._daemon.container(spec))

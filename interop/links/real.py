@@ -18,7 +18,7 @@ from queue import SimpleQueue
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.archive import Limits, unpack
-from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
+from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.execution.spec import CONTRACT, GUEST, Rights
 from interop.link_words import bare_link_in_words
 from interop.links import baseline
@@ -260,6 +260,7 @@ class RealTestbed:
             without=("ALL",),
             memory=512 * MIB,
             pids=64,
+            weight=WEIGHT,
         )
         return self._ends.daemons[role].container(spec)
 

@@ -136,7 +136,7 @@ def test_the_host_cannot_be_reached(bench: Bench) -> None:
         probes = [f"timeout 1 bash -c '</dev/tcp/{host}/{port}' && echo REACHED {host}" for host in hosts]
         probes += ["ip route show default | grep . && echo REACHED default route"]
         probes += ["ip -6 route show default | grep . && echo REACHED default route"]
-        probes += ["timeout 2 getent hosts deb.debian.org && echo REACHED DNS", "ls /sys/class/net | sort | xargs"]
+        probes += ["ls /sys/class/net | sort | xargs"]
         for prepare in ("", "/setup.sh; ", "ip route add default via 193.167.0.2; "):
             bench.run(prepare + "; ".join(p for p in probes if not (prepare and "default" in p)) + "; exit 1")
             assert "REACHED" not in bench.output

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from interop.execution.background import background
 from tests.execution.test_background import place
 with background(place) as call:
     print(call(0)[0], flush=True)
+    BUSY
     time.sleep(60)
 """
 
@@ -40,6 +42,13 @@ def fail() -> None:
 
 def die(status: int) -> None:
     os._exit(status)
+
+
+def die_once(mark: Path) -> str:
+    if not mark.exists():
+        mark.touch()
+        os._exit(9)
+    return "well"
 
 
 def test_it_gives_way_to_all_others() -> None:
@@ -67,17 +76,35 @@ def test_what_a_function_raises_is_raised_with_where_it_was() -> None:
             assert "in fail" in caught.value.__notes__[0]
 
 
-def test_a_process_that_was_killed_costs_one_call() -> None:
+def test_a_process_that_was_killed_is_replaced_once(tmp_path: Path) -> None:
+    with background(die_once) as call:
+        assert call(tmp_path / "died") == "well"
     with background(die) as call:
         for status in (3, 4):
-            with pytest.raises(HarnessFault, match=f"exit status {status}"):
+            with pytest.raises(HarnessFault, match=f"exit status {status}, then {status}"):
                 call(status)
 
 
-def test_it_ends_with_a_caller_that_was_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", CALLER], cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
+def test_a_busy_process_ends_with_the_block() -> None:
+    with ExitStack() as context:
+        call = context.enter_context(background(place))
+        process = call(0.0)[0]
+        with ThreadPoolExecutor(1) as pool:
+            cut = pool.submit(call, 60.0)
+            time.sleep(0.3)
+            context.close()
+            with pytest.raises(HarnessFault, match="cut short"):
+                cut.result()
+    assert not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("busy", ["", "call(60)"])
+def test_it_ends_with_a_caller_that_was_killed(busy: str) -> None:
+    command = [sys.executable, "-c", CALLER.replace("BUSY", busy)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
         assert caller.stdout is not None
         process = int(caller.stdout.readline())
+        time.sleep(0.3)
         assert Path(f"/proc/{process}").exists()
         caller.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 5
