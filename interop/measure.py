@@ -16,6 +16,7 @@ from interop.errors import HarnessFault, MachineError
 from interop.estimate import Durations
 from interop.execution.campaign import Campaign
 from interop.execution.resume import Rest, pinned_images, rest_of
+from interop.execution.runner import restore
 from interop.execution.transfer import Interrupted
 from interop.model import (
     ImageFacts,
@@ -86,6 +87,7 @@ def resume(
         for warning in record.warnings:
             say(warning)
         rest = rest_of(record, retry)
+        restore(directory, rest.tried)
         if not rest.runs:
             return Finished(directory, record, None)
         manifest = record.result_set.manifest

@@ -19,7 +19,7 @@ class Rest:
     runs: tuple[Run, ...]
     """In the order of the plan."""
     tried: Mapping[Run, int]
-    """How many attempts of a run there have been."""
+    """How many attempts at each run of the plan there have been."""
 
 
 def plan_of(manifest: Manifest) -> tuple[Run, ...]:
@@ -51,7 +51,7 @@ def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
         for run in plan_of(record.result_set.manifest)
     }
     rest = tuple(run for run, key in keys.items() if key not in done)
-    return Rest(rest, {run: tried.get(keys[run], 0) for run in rest})
+    return Rest(rest, {run: tried.get(key, 0) for run, key in keys.items()})
 
 
 def pinned_images(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from interop.errors import HarnessFault, MachineError
@@ -121,9 +121,21 @@ class Runner:
             )
 
 
+def restore(directory: Path, tried: Mapping[Run, int]) -> None:
+    """Give the last attempt at each run that the journal knows its place again, where a later one that was killed is.
+
+    ``directory``: of the campaign; ``tried``: how many attempts the journal knows.
+    """
+    for run, attempt in tried.items():
+        place = directory / run.path
+        if (aside := _aside(place, attempt)).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            aside.rename(place)
+
+
 def _clear_away(directory: Path, attempt: int) -> None:
     """Make room for the attempt after ``attempt``: keep its directory, or remove that of one that was killed."""
-    killed = not attempt or _aside(directory, attempt).exists() or any(directory.glob(f"{INPUTS}*"))
+    killed = not attempt or any(directory.glob(f"{INPUTS}*"))
     aside = _aside(directory, 0 if killed else attempt)
     shutil.rmtree(_aside(directory, 0), ignore_errors=True)
     directory.rename(aside)

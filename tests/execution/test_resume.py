@@ -146,11 +146,26 @@ def test_an_attempt_that_was_killed_does_not_take_the_place_of_the_one_before(
     folder = first.directory / "good_bad" / TWICE.name
     (folder / "1" / "evidence").touch()
     (folder / "1").rename(folder / "1.attempt-1")
-    (folder / "1" / ".inputs-killed").mkdir(parents=True)
+    (folder / "1" / "client").mkdir(parents=True)
+    go_on(first.directory)
+    assert (folder / "1" / "evidence").exists()
+    assert not (folder / "1.attempt-1").exists()
     engine.programs["bad"] = endpoint
     go_on(first.directory, Outcome.FAILED)
     assert (folder / "1.attempt-1" / "evidence").exists()
-    assert not (folder / "1" / ".inputs-killed").exists()
+    assert not (folder / "1" / "evidence").exists()
+
+
+def test_an_attempt_that_was_killed_leaves_nothing_of_a_run_that_had_been_skipped(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    first = begin(tmp_path, "good", "bad", limits=Limits(budget=1e-6))
+    killed = first.directory / "good_bad" / TWICE.name / "1"
+    (killed / ".inputs-killed").mkdir(parents=True)
+    engine.programs["bad"] = endpoint
+    go_on(first.directory, Outcome.SKIPPED)
+    assert [path.name for path in killed.parent.iterdir() if "1" in path.name] == ["1"]
+    assert not (killed / ".inputs-killed").exists()
 
 
 def test_images_that_have_changed_are_refused(
