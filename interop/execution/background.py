@@ -56,7 +56,7 @@ class _Processes:
             try:
                 result, error = process.call(arguments)
             except (EOFError, OSError):
-                statuses.append(str(process.close()))
+                statuses.append(str(process.end()))
                 continue
             with self._lock:
                 self._idle.append(process)
@@ -79,13 +79,14 @@ class _Processes:
         with self._lock:
             self._closed = True
         for process in self._all:
-            process.close()
+            process.end()
 
 
 class _Process:
     """One process, and our end of the pipe that joins it to us."""
 
     def __init__(self, act: Callable[..., Any]) -> None:
+        self._ending = threading.Lock()
         spawn = multiprocessing.get_context("spawn")
         self._connection, other = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(other,), daemon=True, name="analysis")
@@ -99,12 +100,12 @@ class _Process:
         answer: tuple[Any, Exception | None] = self._connection.recv()
         return answer
 
-    def close(self) -> int | None:
-        """End it, whatever it does; its exit status."""
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-        return self._process.exitcode
+    def end(self) -> int | None:
+        """End it, whatever it does; its exit status. Who waits for its answer, in another thread, gets EOFError."""
+        with self._ending:
+            self._process.kill()
+            self._process.join()
+            return self._process.exitcode
 
 
 def _serve(connection: Connection) -> None:
