@@ -30,8 +30,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "PATIENCE", 0.001)
 
 
-def of(cpus: int = 2, *, measured: bool = True) -> Admission:
-    return Admission(cpus, Calm(), threading.Event(), measured=measured)
+def of(cpus: int = 2, *, measured: bool = True, meter: Meter | None = None) -> Admission:
+    return Admission(cpus, meter or Calm(), threading.Event(), measured=measured)
 
 
 def needed(run: Run, cpus: float) -> RunResult:
@@ -60,8 +60,9 @@ def begins(admission: Admission, run: Run) -> bool:
 
 
 def test_the_first_run_always_begins() -> None:
-    admission = of(cpus=1)
-    admission._meter.share = 1.0  # type: ignore[attr-defined]
+    meter = Calm()
+    admission = of(cpus=1, meter=meter)
+    meter.share = 1.0
     admission.learn(needed(run_of(), 8))
     assert begins(admission, run_of())
 
@@ -105,20 +106,22 @@ def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
 
 
 def test_what_is_unknown_shows_in_the_load_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    admission = of(cpus=2)
+    meter = Calm()
+    admission = of(cpus=2, meter=meter)
     with admission.turn(run_of()), admission.turn(run_of(repetition=2)):
         assert not begins(admission, run_of(repetition=3))
         monkeypatch.setattr("interop.execution.admission.RAMP", 0)
         admission._stop.clear()
         assert begins(admission, run_of(repetition=3))
-        admission._meter.share = 0.7  # type: ignore[attr-defined]
+        meter.share = 0.7
         assert not begins(admission, run_of(repetition=4))
 
 
 def test_a_busy_machine_admits_nothing_more() -> None:
-    admission = of(cpus=64)
+    meter = Calm()
+    admission = of(cpus=64, meter=meter)
     with admission.turn(run_of()):
-        admission._meter.share = 0.97  # type: ignore[attr-defined]
+        meter.share = 0.97
         assert not begins(admission, run_of(repetition=2))
 
 
@@ -131,8 +134,9 @@ def test_after_a_disturbance_it_is_more_careful() -> None:
 
 
 def test_a_number_that_was_asked_for_is_not_doubted() -> None:
-    admission = of(cpus=1, measured=False)
-    admission._meter.share = 1.0  # type: ignore[attr-defined]
+    meter = Calm()
+    admission = of(cpus=1, measured=False, meter=meter)
+    meter.share = 1.0
     with admission.turn(run_of()), admission.turn(run_of(repetition=2)) as turn:
         assert begins(admission, run_of(repetition=3))
         assert turn.most_neighbours == 2
