@@ -88,7 +88,7 @@ def carry_out(directory: Path, count: int) -> list[Look]:
             looks.append(look(finished))
 
     conditions = Conditions(
-        daemon, Ns3Backend(daemon, SIMULATOR, testbeds=2), {name: name for name in engine.programs}, threading.Event(),
+        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(),
         {}, meter,
     )  # fmt: skip
     directory.mkdir()

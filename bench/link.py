@@ -216,7 +216,7 @@ CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
 
 def contended(open_bench: Callable[[Abilities], Any], abilities: Abilities) -> Iterator[list[Figure]]:
     """With and without real-time priority, with and without busy loops."""
-    plain = replace(abilities, realtime_priority=False, realtime=None)
+    plain = replace(abilities, realtime_priority=False)
     for name, chosen in (("real-time", abilities), ("no real-time", plain)):
         with open_bench(chosen) as bench:
             for loops in (0, BUSY_LOOPS):

@@ -30,7 +30,7 @@ from interop.settings import Settings
 AUTO_TESTBEDS = 6
 """Most that share a machine which is to find out itself how many fit."""
 SERVED_RATE = 80e6
-"""Bit/s of links side by side that the real-time budget of one CPU serves."""
+"""Bit/s of links side by side whose simulators do not want more than one CPU together."""
 PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")
 """Of the environment, what endpoints get."""
 
@@ -134,7 +134,7 @@ def _station(
     """Testbeds at the daemon of ``ours``; without a ``meter`` nobody knows how busy its CPUs are."""
     testbeds = testbeds or settings.testbeds or fitting_testbeds(runs)
     simulator = facts.get("simulator")
-    emulated = Ns3Backend(ours.daemon, simulator.id, testbeds=testbeds) if simulator else None
+    emulated = Ns3Backend(ours.daemon, simulator.id) if simulator else None
     conditions = Conditions(
         daemon=ours.daemon,
         backend=emulated or next(iter(links.values())),
@@ -181,8 +181,7 @@ def _workers(
 def fitting_testbeds(runs: Sequence[Run]) -> int:
     """How many testbeds may stand side by side so that the simulator of each has the time for its link.
 
-    Simulators share the real-time budget of one CPU (where the kernel has real-time groups), of which a link of
-    20 Mbit/s was measured to need a fifth.
+    A link of 20 Mbit/s was measured to need a fifth of one CPU, and endpoints need as much.
     """
     fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
     return max(1, min(AUTO_TESTBEDS, int(SERVED_RATE / fastest)))

@@ -211,5 +211,5 @@ def _abilities(daemon: Daemon, simulator: str) -> Iterator[Finding]:
     if abilities.realtime_priority:
         yield Finding("real time", State.OK, "the simulator runs with real-time priority")
     else:
-        remedy = "start dockerd with --cpu-rt-runtime=950000 (cgroup v1), as `make setup` does; until then keep it idle"
+        remedy = "this daemon refuses CAP_SYS_NICE or deadline scheduling (sched(7)): keep its machine idle"
         yield Finding("real time", State.WARN, "the simulator cannot run with real-time priority", remedy)

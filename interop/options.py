@@ -18,7 +18,7 @@ from interop.names import quoted
 T = TypeVar("T")
 
 MOST_TESTBEDS = 32
-"""Beyond this the real-time budget of a simulator is too short to be of use."""
+"""More than that is taken for a slip of the finger."""
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:

@@ -274,7 +274,7 @@ def carry_out(
             if attempt:
                 engine.calm()
             conditions = Conditions(
-                daemon, Ns3Backend(daemon, SIMULATOR, testbeds=testbeds), {name: name for name in engine.programs},
+                daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs},
                 threading.Event(), {}, Meter(),
             )  # fmt: skip
             try:

@@ -235,19 +235,17 @@ def test_reset_notices_a_holder_that_has_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "priority", "budget", "memlock"),
+    ("refused", "priority", "memlock"),
     [
-        (set(), True, True, ns3.MEMLOCK),
-        ({"budget"}, True, False, ns3.MEMLOCK),
-        ({"budget", "chrt"}, False, False, ns3.MEMLOCK),
-        ({"memlock"}, True, True, None),
+        (set(), True, ns3.MEMLOCK),
+        ({"chrt"}, False, ns3.MEMLOCK),
+        ({"memlock"}, True, None),
     ],
 )
-def test_abilities_are_found_once(refused: set[str], priority: bool, budget: bool, memlock: int | None) -> None:
+def test_abilities_are_found_once(refused: set[str], priority: bool, memlock: int | None) -> None:
     def probe(life: Life) -> int:
         config = life.host_config
         asked = {
-            "budget": config["cpu_rt_runtime"] is not None,
             "chrt": life.command[:1] == ("chrt",),
             "memlock": bool(config["ulimits"]),
         }
@@ -263,7 +261,7 @@ def test_abilities_are_found_once(refused: set[str], priority: bool, budget: boo
         assert engine.log.count(("create", "probe")) == probes
     assert len(backend.notes) == (not priority) + (memlock is None)
     abilities = ns3.probe(connect(engine), SIMULATOR)
-    assert (abilities.realtime_priority, abilities.realtime is not None) == (priority, budget)
+    assert abilities.realtime_priority == priority
 
 
 def test_a_daemon_that_is_away_has_not_refused_anything(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ from interop.errors import HarnessFault, MachineError
 from interop.execution.shelf import Shelf
 from interop.execution.spec import WEIGHT as WEIGHT
 from interop.execution.spec import ContainerSpec as ContainerSpec
-from interop.execution.spec import Realtime as Realtime
 from interop.model import ErrorCode, Exit, Tls
 from interop.units import MIB
 
@@ -308,8 +307,6 @@ class Daemon(Shelf):
                 type="json-file", config={"max-size": str(spec.log_bytes // 2), "max-file": "2"}
             ),
             ulimits=[docker.types.Ulimit(name="memlock", soft=spec.memlock, hard=spec.memlock)] if spec.memlock else [],
-            cpu_rt_period=spec.realtime.period if spec.realtime else None,
-            cpu_rt_runtime=spec.realtime.runtime if spec.realtime else None,
             cpu_shares=spec.weight,
             cgroup_parent="/" if spec.weight and self._shares_one_group() else None,
         )

@@ -196,7 +196,7 @@ class Desk:
         terms, testbeds = session.terms, self._testbeds(session.terms)
         conditions = Conditions(
             daemon=session.daemon,
-            backend=Ns3Backend(session.daemon, terms.images["simulator"].id, testbeds=testbeds),
+            backend=Ns3Backend(session.daemon, terms.images["simulator"].id),
             images={name: image.id for name, image in terms.images.items()},
             stop=session.stop,
             parameters=terms.parameters,

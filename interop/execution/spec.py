@@ -9,18 +9,6 @@ from interop.units import MIB
 
 
 @dataclass(frozen=True)
-class Realtime:
-    """Real-time budget under cgroup v1, microseconds; once it is used up, the kernel waits until the period ends.
-
-    A long period lets a burst of packets pass at once, and whoever needs more than its share all the time falls so far
-    behind that it is noticed. With 10 ms bursts were cut into pieces, which no limit of the lag saw.
-    """
-
-    runtime: int = 900_000
-    period: int = 1_000_000
-
-
-@dataclass(frozen=True)
 class Rights:
     """Capabilities beside and without Docker's own."""
 
@@ -34,7 +22,7 @@ GUEST = Rights((), (*CONTRACT.taken, "NET_RAW"))
 """Of an endpoint in the network of its host, of which it may change and overhear nothing."""
 
 
-WEIGHT = 4096
+WEIGHT = 32768
 """CPU shares of what packets pass through: it goes before what engine and program do for other runs meanwhile."""
 
 
@@ -63,6 +51,5 @@ class ContainerSpec:
     log_bytes: int = 2 * MIB
     memlock: int | None = None
     """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
-    realtime: Realtime | None = None
     weight: int | None = None
     """CPU time beside others who want it, in shares of which a session or service of the machine has 1024."""

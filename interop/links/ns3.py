@@ -19,7 +19,7 @@ from typing import Any
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
-from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event, Realtime
+from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
@@ -147,8 +147,6 @@ class Abilities:
 
     realtime_priority: bool
     """The simulator may run with real-time priority."""
-    realtime: Realtime | None
-    """The budget that it needs for that; None where the capability alone is enough."""
     memlock: int | None
     """RLIMIT_MEMLOCK that endpoints get; None for the daemon's default."""
 
@@ -167,27 +165,23 @@ class Abilities:
 
 RESET_PATIENCE = 10.0
 """Seconds within which a testbed puts its networks back."""
+DEADLINE_SCHEDULING = (
+    *("chrt", "--deadline", "--sched-runtime", "1000000", "--sched-deadline", "10000000"),
+    *("--sched-period", "10000000", "0", "true"),
+)
+"""A tenth of one CPU, before all others (sched(7)): less than the simulator asks for."""
 MEMLOCK = 64 * MIB
 """RLIMIT_MEMLOCK of endpoints in the QUIC Interop Runner, bytes."""
 
 
-def probe(daemon: Daemon, image: str, testbeds: int = 1) -> Abilities:
-    """Try once what some daemons refuse, so that no run has to.
-
-    The simulators of ``testbeds`` share the budget.
-    """
+def probe(daemon: Daemon, image: str) -> Abilities:
+    """Try once what some daemons refuse, so that no run has to."""
 
     def works(command: tuple[str, ...], **options: Any) -> bool:
         return _works(daemon, ContainerSpec(_name(daemon, "probe"), image, command, **options))
 
-    chrt, nice = ("chrt", "--fifo", "1", "true"), ("SYS_NICE",)
-    whole = Realtime()
-    budget = Realtime(whole.runtime // testbeds, whole.period)
-    with_budget = works(chrt, capabilities=nice, realtime=budget)
     return Abilities(
-        # without real-time groups (cgroup v2, or a kernel without them) the capability alone is enough
-        realtime_priority=with_budget or works(chrt, capabilities=nice),
-        realtime=budget if with_budget else None,
+        realtime_priority=works(DEADLINE_SCHEDULING, capabilities=("SYS_NICE",)),
         memlock=MEMLOCK if works(("true",), memlock=MEMLOCK) else None,
     )
 
@@ -262,8 +256,7 @@ class Ns3Testbed:
             capabilities=("NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
             without=("ALL",),
             memory=2048 * MIB,
-            realtime=self._abilities.realtime,
-            weight=None if self._abilities.realtime else WEIGHT,
+            weight=WEIGHT,
         )
         with ExitStack() as stack:
             container = stack.enter_context(self._daemon.container(spec))
@@ -283,12 +276,11 @@ class Ns3Testbed:
 class Ns3Backend:
     """Testbeds at one daemon, made from one simulator image."""
 
-    def __init__(self, daemon: Daemon, image: str, abilities: Abilities | None = None, *, testbeds: int = 1) -> None:
-        """``abilities``: None to find out; ``testbeds`` may be open at the same time."""
+    def __init__(self, daemon: Daemon, image: str, abilities: Abilities | None = None) -> None:
+        """``abilities``: None to find out."""
         self._daemon = daemon
         self._image = image
         self._abilities = abilities
-        self._testbeds = testbeds
         self._probing = threading.Lock()
 
     @property
@@ -301,7 +293,7 @@ class Ns3Backend:
         """A testbed; gone when the block is left."""
         with self._probing:
             if self._abilities is None:
-                self._abilities = probe(self._daemon, self._image, self._testbeds)
+                self._abilities = probe(self._daemon, self._image)
         with ExitStack() as stack:
             holders = {
                 part: stack.enter_context(self._daemon.container(_holder(self._daemon, self._image, part)))

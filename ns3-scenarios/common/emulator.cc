@@ -35,6 +35,7 @@ namespace {
 constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runner
 constexpr double kNanoseconds = 1e9;
 constexpr uint64_t kTicksPerSecond = 100;
+constexpr double kLinkShare = 0.18, kReaderShare = 0.06;  // of one CPU, at least: 20 Mbit/s and less need no more
 constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
 
 volatile std::sig_atomic_t g_stop = 0;
@@ -423,9 +424,10 @@ bool ServerReady() {
 }
 
 void Emulator::Start(const End& left, const End& right) {
-    // now, so that making the topology does not use up the budget, and before the devices start their threads, which
-    // inherit it
-    m_realtime = TakeRealtimePriority();
+    m_realtime = TakeRealtimePriority(kLinkShare);
+    for (const pid_t reader : OtherThreads()) {
+        m_realtime = TakeRealtimePriority(kReaderShare, reader) && m_realtime;
+    }
     left.trace->Start();
     right.trace->Start();
     const auto simulator = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());
@@ -449,7 +451,8 @@ int Emulator::Run() {
     Watch(left, m_back, m_forward);
     WatchClient(left);
     Watch(right, m_forward, m_back);
-    Simulator::ScheduleNow([&] { Start(left, right); });
+    // after the devices, which start their threads at time 0, too
+    Simulator::ScheduleNow([&] { Simulator::ScheduleNow([&] { Start(left, right); }); });
     Simulator::Run();
     const int64_t stopped = WallClock();
     left.trace->Close();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
@@ -29,7 +30,7 @@ constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Neg
 constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
 
 constexpr int kProbeInterval = 20;              // milliseconds
-constexpr int kPriority = 10;  // of 1..99; the kernel's own threads that matter are higher
+constexpr uint64_t kPeriod = 10'000'000;  // nanoseconds after which a thread has its share of the CPU anew
 
 int Check(int result, const char* what) {
     if (result < 0) {
@@ -212,10 +213,25 @@ bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile 
     return answered;
 }
 
-bool TakeRealtimePriority() {
-    sched_param parameters{};
-    parameters.sched_priority = kPriority;
-    return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+bool TakeRealtimePriority(double share, pid_t thread) {
+    sched_attr wanted{};
+    wanted.size = sizeof wanted;
+    wanted.sched_policy = SCHED_DEADLINE;
+    wanted.sched_flags = SCHED_FLAG_RESET_ON_FORK | SCHED_FLAG_RECLAIM;
+    wanted.sched_runtime = static_cast<uint64_t>(share * kPeriod);
+    wanted.sched_deadline = wanted.sched_period = kPeriod;
+    return sched_setattr(thread, &wanted, 0) == 0;
+}
+
+std::vector<pid_t> OtherThreads() {
+    std::vector<pid_t> threads;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        const pid_t thread = std::stoi(entry.path().filename());
+        if (thread != gettid()) {
+            threads.push_back(thread);
+        }
+    }
+    return threads;
 }
 
 }  // namespace quicsat

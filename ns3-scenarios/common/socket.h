@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <sys/types.h>
+#include <vector>
 
 namespace quicsat {
 
@@ -33,8 +35,12 @@ void OpenStartSignal(uint16_t port);
 // such host.
 bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop);
 
-// SCHED_FIFO for this thread and those that it starts from now on; false if the machine does not allow it.
-bool TakeRealtimePriority();
+// SCHED_DEADLINE for `thread`, 0 for the caller: before all others it may use `share` of one CPU, and of what other
+// such threads leave (sched(7)). False if the machine does not allow it, or has promised all that it has.
+bool TakeRealtimePriority(double share, pid_t thread = 0);
+
+// Threads of this process but the caller.
+std::vector<pid_t> OtherThreads();
 
 // One line on standard error, and the end.
 [[noreturn]] void Fail(int status, const std::string& message);

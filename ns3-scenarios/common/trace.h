@@ -21,7 +21,7 @@ class Trace {
     Trace(const Trace&) = delete;
     Trace& operator=(const Trace&) = delete;
 
-    // Starts the thread, which inherits the caller's priority: a lower one could keep the lock from the link.
+    // Starts the thread.
     void Start();
     // `time`: nanoseconds since 1970.
     void Write(int64_t time, const ns3::Packet& packet);

@@ -14,7 +14,7 @@ from docker.errors import APIError, NotFound
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.archive import pack
-from interop.execution.daemon import CAMPAIGN_LABEL, LABEL, ContainerSpec, Daemon, Event, Realtime, StartFailure
+from interop.execution.daemon import CAMPAIGN_LABEL, LABEL, ContainerSpec, Daemon, Event, StartFailure
 from interop.model import ErrorCode, Exit
 from tests.fakes import FakeEngine, Life, connect, end_with, hang
 
@@ -42,7 +42,7 @@ def spec(image: str = "idle", name: str = "quicsat-mine-x") -> ContainerSpec:
 def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Daemon) -> None:
     full = ContainerSpec(
         "x", "idle", ("run", "it"), {"A": "b"}, hosts=(("a", "1.2.3.4"), ("a", "::1")), memory=7, pids=5,
-        realtime=Realtime(3, 4), log_bytes=200,
+        log_bytes=200,
     )  # fmt: skip
     with daemon.container(full):
         [life] = engine.lives.values()
@@ -51,7 +51,6 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     config = life.host_config
     assert config["extra_hosts"] == ["a:1.2.3.4", "a:::1"]
     assert (config["mem_limit"], config["memswap_limit"], config["pids_limit"]) == (7, 7, 5)
-    assert (config["cpu_rt_runtime"], config["cpu_rt_period"]) == (3, 4)
     assert config["security_opt"] == ["no-new-privileges"]
     assert config["log_config"]["Config"] == {"max-size": "100", "max-file": "2"}
 
