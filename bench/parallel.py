@@ -20,11 +20,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.schema.document import Record
-from interop.statistics.significance import difference, holm, smallest_p, stratified
+from interop.statistics.significance import alike, difference, holm, smallest_p, stratified
 from interop.store import load
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
 """What must be alike -> what one Mbit/s or per cent is."""
+CLOSE = 0.02
+"""Means that differ by no more than this share are taken for the same."""
 Distributions = dict[tuple[str, str, str], dict[str, list[float]]]
 """(server, client, test case) -> metric -> values of the repetitions that succeeded."""
 
@@ -77,10 +79,13 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
 
 
 def over_all(alone: Distributions, beside: Distributions) -> Iterator[str]:
-    """A sentence per metric over all pairs, for few repetitions of one pair tell little."""
+    """Two sentences per metric over all pairs, for few repetitions of one pair tell little."""
     for metric in METRICS:
-        change, p = stratified(*([each[pair].get(metric, []) for pair in alone] for each in (alone, beside)))
+        groups = [[each[pair].get(metric, []) for pair in alone] for each in (alone, beside)]
+        change, p = stratified(*groups)
         yield f"{metric}, over all pairs: {100 * change:+.1f} % beside others, p = {p:.3f}"
+        close, low, high = alike(*groups, CLOSE)
+        yield f"  means within {CLOSE:.0%} in {close} of {len(alone)} pairs; {low} to {high} if neighbours did nothing"
 
 
 def shown(values: list[float], unit: float) -> str:

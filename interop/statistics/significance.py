@@ -85,6 +85,28 @@ def stratified(first: Sequence[Sequence[float]], second: Sequence[Sequence[float
     return observed / said, (extreme + 1) / (ARRANGEMENTS + 1)
 
 
+def alike(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], share: float) -> tuple[int, int, int]:
+    """In how many strata the second mean differs from the first by at most ``share`` of it, and in how many by chance.
+
+    By chance: 2.5th and 97.5th percentile over 20,000 groupings made at random, of a fixed seed.
+
+    Strata without a number in either group are not counted. Where numbers are spread wider than ``share``, not all
+    strata can have means so close, whatever the groups stand for; the range tells how many can.
+    """
+    rng, observed, counts = np.random.default_rng(1), 0, np.zeros(ARRANGEMENTS, dtype=np.int64)
+    for one, other in zip(first, second, strict=True):
+        if not one or not other:
+            continue
+        arranged = np.tile(np.array([*one, *other], dtype=np.float64), (ARRANGEMENTS, 1))
+        arranged[1:] = rng.permuted(arranged[1:], axis=1)
+        before, after = arranged[:, : len(one)].mean(axis=1), arranged[:, len(one) :].mean(axis=1)
+        close = np.abs(after - before) <= share * np.abs(before) + TIE * np.abs(before)
+        observed += int(close[0])
+        counts += close
+    low, high = np.percentile(counts, [2.5, 97.5], method="nearest")
+    return observed, int(low), int(high)
+
+
 def smallest_p(first: int, second: int) -> float:
     """The smallest p-value that groups of these sizes can reach with the permutation test."""
     if not first or not second:

@@ -35,7 +35,9 @@ namespace {
 constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runner
 constexpr double kNanoseconds = 1e9;
 constexpr uint64_t kTicksPerSecond = 100;
-constexpr double kLinkShare = 0.18, kReaderShare = 0.06;  // of one CPU, at least: 20 Mbit/s and less need no more
+// CPU time for kReservedRate, with which bursts pass whole; readers go first, for they note when a packet came.
+constexpr Reservation kForwarding = {0.18, 100'000'000}, kReading = {0.09, 50'000'000};
+constexpr double kReservedRate = 20e6, kMostReserved = 5;
 constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
 
 volatile std::sig_atomic_t g_stop = 0;
@@ -423,11 +425,18 @@ bool ServerReady() {
     return true;
 }
 
-void Emulator::Start(const End& left, const End& right) {
-    m_realtime = TakeRealtimePriority(kLinkShare);
+// Real-time priority for this thread and the readers, which are all that there are; false if one does not get it.
+bool Reserve(double factor) {
+    bool all = TakeRealtimePriority({factor * kForwarding.share, kForwarding.period});
     for (const pid_t reader : OtherThreads()) {
-        m_realtime = TakeRealtimePriority(kReaderShare, reader) && m_realtime;
+        all = TakeRealtimePriority({factor * kReading.share, kReading.period}, reader) && all;
     }
+    return all;
+}
+
+void Emulator::Start(const End& left, const End& right) {
+    const double rate = static_cast<double>(std::max(m_link.forward.rate, m_link.back.rate).GetBitRate());
+    m_realtime = Reserve(std::clamp(rate / kReservedRate, 1.0, kMostReserved)) || Reserve(1);
     left.trace->Start();
     right.trace->Start();
     const auto simulator = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());

@@ -30,7 +30,6 @@ constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Neg
 constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
 
 constexpr int kProbeInterval = 20;              // milliseconds
-constexpr uint64_t kPeriod = 10'000'000;  // nanoseconds after which a thread has its share of the CPU anew
 
 int Check(int result, const char* what) {
     if (result < 0) {
@@ -213,13 +212,13 @@ bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile 
     return answered;
 }
 
-bool TakeRealtimePriority(double share, pid_t thread) {
+bool TakeRealtimePriority(const Reservation& reservation, pid_t thread) {
     sched_attr wanted{};
     wanted.size = sizeof wanted;
     wanted.sched_policy = SCHED_DEADLINE;
     wanted.sched_flags = SCHED_FLAG_RESET_ON_FORK | SCHED_FLAG_RECLAIM;
-    wanted.sched_runtime = static_cast<uint64_t>(share * kPeriod);
-    wanted.sched_deadline = wanted.sched_period = kPeriod;
+    wanted.sched_runtime = static_cast<uint64_t>(reservation.share * reservation.period);
+    wanted.sched_deadline = wanted.sched_period = reservation.period;
     return sched_setattr(thread, &wanted, 0) == 0;
 }
 

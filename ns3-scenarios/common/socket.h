@@ -30,14 +30,20 @@ uint64_t Overflows(int socket);
 // Listening TCP sockets of the contract's start signal, on IPv4 and IPv6.
 void OpenStartSignal(uint16_t port);
 
+// CPU time of a thread. Among threads that have one, those of short periods go first.
+struct Reservation {
+    double share;     // of one CPU
+    uint64_t period;  // nanoseconds
+};
+
 // Polls all addresses of `host:port` or `[address]:port` until a QUIC server answers at one of them with Version
 // Negotiation (RFC 9000, section 6); false after `seconds`, or when `stop` is set. Exits with status 2 if there is no
 // such host.
 bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop);
 
-// SCHED_DEADLINE for `thread`, 0 for the caller: before all others it may use `share` of one CPU, and of what other
-// such threads leave (sched(7)). False if the machine does not allow it, or has promised all that it has.
-bool TakeRealtimePriority(double share, pid_t thread = 0);
+// SCHED_DEADLINE for `thread`, 0 for the caller: it goes before all others as far as its reservation goes, and beyond
+// that as far as those of other threads are not used (sched(7)). False if the machine does not allow it, or has promised all that it has.
+bool TakeRealtimePriority(const Reservation& reservation, pid_t thread = 0);
 
 // Threads of this process but the caller.
 std::vector<pid_t> OtherThreads();

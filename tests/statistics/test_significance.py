@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from interop.statistics.significance import (
+    alike,
     difference,
     holm,
     mann_whitney,
@@ -110,3 +111,24 @@ def test_strata_without_numbers_say_nothing() -> None:
     assert stratified([], []) == (0.0, 1.0)
     assert stratified([[], [0.0, 0.0]], [[1.0], [0.0]]) == (0.0, 1.0)
     assert stratified([[1.0, 1.0]], [[1.0, 1.0]]) == (0.0, 1.0)
+
+
+def test_means_are_close_or_not_whatever_chance_does() -> None:
+    assert alike([[1.0, 1.0], [1.0], []], [[1.0, 1.0], [2.0], [1.0]], 0.02) == (1, 1, 1)
+    assert alike([[100.0]], [[102.0]], 0.02)[0] == 1
+    assert alike([[100.0]], [[102.1]], 0.02)[0] == 0
+
+
+def test_numbers_that_are_spread_wide_seldom_have_means_that_are_close() -> None:
+    rng = np.random.default_rng(7)
+    first, second = ([list(rng.normal(1, 0.1, 3)) for _ in range(16)] for _ in range(2))
+    close, low, high = alike(first, second, 0.02)
+    assert low <= close <= high < 10
+
+
+def test_a_shift_of_all_leaves_fewer_means_close_than_chance_would() -> None:
+    rng = np.random.default_rng(8)
+    first = [list(rng.normal(1, 0.001, 3)) for _ in range(16)]
+    second = [list(rng.normal(1.05, 0.001, 3)) for _ in range(16)]
+    close, low, _ = alike(first, second, 0.02)
+    assert close == 0 < low
