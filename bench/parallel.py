@@ -81,11 +81,12 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
 def over_all(alone: Distributions, beside: Distributions) -> Iterator[str]:
     """Two sentences per metric over all pairs, for few repetitions of one pair tell little."""
     for metric in METRICS:
-        groups = [[each[pair].get(metric, []) for pair in alone] for each in (alone, beside)]
-        change, p = stratified(*groups)
+        first, second = ([each[pair].get(metric, []) for pair in alone] for each in (alone, beside))
+        change, p = stratified(first, second)
         yield f"{metric}, over all pairs: {100 * change:+.1f} % beside others, p = {p:.3f}"
-        close, low, high = alike(*groups, CLOSE)
-        yield f"  means within {CLOSE:.0%} in {close} of {len(alone)} pairs; {low} to {high} if neighbours did nothing"
+        close, low, high = alike(first, second, CLOSE)
+        expected = f"{low} to {high} if neighbours did nothing"
+        yield f"  means within {100 * CLOSE:g} % in {close} of {len(alone)} pairs; {expected}"
 
 
 def shown(values: list[float], unit: float) -> str:

@@ -35,7 +35,7 @@ from interop import (
 )
 from interop.errors import HarnessFault, InputError, UserError
 from interop.execution.lock import DEFAULT_DAEMON
-from interop.model import Host, Outcome, ResultSet, Run, RunResult, TestCase
+from interop.model import Host, Outcome, ResultSet, Run, RunResult, Schedule, TestCase
 from interop.names import printable
 from interop.parser import Parser
 from interop.progress import Progress
@@ -169,10 +169,10 @@ def _run(given: argparse.Namespace, root: Path) -> int:
         check_compliance=not given.skip_compliance_check,
         qlog=not given.no_qlog,
         keep_files=given.save_files,
-        testbeds=given.parallel,
+        testbeds=options.most_testbeds(given, Schedule()),
         shuffle=given.shuffle,
         shard=given.shard or "",
-        limits=options.limits(given, os.environ),
+        limits=options.limits(given, os.environ, Schedule()),
         past=_past(root),
         cluster=options.cluster(given),
     )
@@ -185,7 +185,7 @@ def _resume(given: argparse.Namespace, root: Path) -> int:
     from interop import images, measure, store
 
     _check_target(given.json)
-    limits, past = options.limits(given, os.environ), _past(root)
+    begun, past = store.load(given.directory).result_set.manifest, _past(root)
     settings = measure.Settings(
         _daemon_url(),
         root,
@@ -194,11 +194,11 @@ def _resume(given: argparse.Namespace, root: Path) -> int:
         images.Policy.LOCAL,
         0,
         (),
-        testbeds=given.parallel,
-        limits=limits,
+        testbeds=options.most_testbeds(given, begun.schedule),
+        limits=options.limits(given, os.environ, begun.schedule),
         past=past,
         cluster=options.cluster(given),
-        hosts=_hosts(given, store.load(given.directory).result_set.manifest.test_cases),
+        hosts=_hosts(given, begun.test_cases),
     )
     retry = [Outcome(word) for word in given.retry]
     return _conclude(measure.resume(given.directory, retry, settings, _say, partial(_telling, past=past)), given)
@@ -247,12 +247,12 @@ def _conclude(finished: Finished, given: argparse.Namespace) -> int:
 def _plan(given: argparse.Namespace, root: Path) -> int:
     from interop import outlook, planning
 
-    runs, lost = planning.planned(given, root)
+    runs, lost, begun = planning.planned(given, root)
     print(tables.plan(runs))
     if lost:
         print(lost)
-    limits = options.limits(given, os.environ)
-    print(outlook.tell(outlook.Request(_daemon_url(), root, limits, _past(root), given.parallel), runs))
+    limits, most = options.limits(given, os.environ, begun), options.most_testbeds(given, begun)
+    print(outlook.tell(outlook.Request(_daemon_url(), root, limits, _past(root), most), runs))
     return SUCCESS
 
 

@@ -26,6 +26,7 @@ from interop.model import (
     Role,
     Run,
     RunResult,
+    Schedule,
 )
 from interop.plan import Selection
 from interop.schema.document import Record
@@ -220,6 +221,7 @@ def _manifest(
         planned_runs=len(plan),
         options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files", "shuffle")},
         shard=settings.shard,
+        schedule=Schedule(settings.testbeds, settings.limits.breaker, settings.limits.budget),
     )
 
 

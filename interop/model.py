@@ -286,6 +286,18 @@ class ImageFacts:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """How a campaign was asked to spread its runs, for whoever continues it."""
+
+    testbeds: int | None = 1
+    """Most runs at the same time; None for as many as the machine has time for."""
+    breaker: int | None = None
+    """As in :class:`interop.limits.Limits`."""
+    budget: float | None = None
+    """The same."""
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What a campaign set out to do, known before its first run."""
 
@@ -307,6 +319,7 @@ class Manifest:
     continues it."""
     shard: str = ""
     """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
+    schedule: Schedule = Schedule()
 
 
 @dataclass(frozen=True)

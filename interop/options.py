@@ -12,11 +12,13 @@ from typing import TypeVar
 from interop import hours, order, quantities
 from interop.errors import InputError
 from interop.limits import Limits
-from interop.model import Outcome, Scheduler
+from interop.model import Outcome, Schedule, Scheduler
 from interop.names import quoted
 
 T = TypeVar("T")
 
+AS_BEGUN = 0
+"""For ``--parallel`` that is not given: one run after another, or as the campaign that is continued began."""
 MOST_TESTBEDS = 32
 """More than that is taken for a slip of the finger."""
 
@@ -120,9 +122,9 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--parallel",
         type=testbeds,
-        default=1,
+        default=AS_BEGUN,
         metavar="N|auto",
-        help="runs at the same time, each in a testbed of its own; auto: as many as the CPUs have time for",
+        help="runs at a time, each in a testbed of its own (default: 1); auto: as many as the CPUs have time for",
     )
 
 
@@ -160,8 +162,16 @@ def public(words: Sequence[str]) -> tuple[str, ...]:
     return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *told], told, strict=False))
 
 
-def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:
-    """What the options of :func:`add_schedule` allow; raises InputError with what is wrong with them together."""
+def most_testbeds(given: argparse.Namespace, begun: Schedule) -> int | None:
+    """What ``--parallel`` says, else as a campaign was ``begun``; None for as many as the machine has time for."""
+    return begun.testbeds if given.parallel == AS_BEGUN else given.parallel
+
+
+def limits(given: argparse.Namespace, environment: Mapping[str, str], begun: Schedule) -> Limits:
+    """What the options of :func:`add_schedule` allow; breaker and budget, if not said, are as a campaign was ``begun``.
+
+    Raises InputError with what is wrong with them together.
+    """
     now = datetime.now(UTC)
     here = given.time_zone or hours.zone_of(environment.get("TZ"))
     moment, problems = None, []
@@ -175,7 +185,7 @@ def limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:
         problems.append("--pause leaves no time of the day in which a run may begin.")
     if problems:
         raise InputError(*problems)
-    return Limits(closed, moment, given.max_runtime, given.breaker, given.budget)
+    return Limits(closed, moment, given.max_runtime, given.breaker or begun.breaker, given.budget or begun.budget)
 
 
 def worded(parse: Callable[[str], T]) -> Callable[[str], T]:

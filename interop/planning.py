@@ -12,7 +12,7 @@ from pathlib import Path
 
 from interop import inventory, order, plan
 from interop.errors import InputError
-from interop.model import Rules, Run
+from interop.model import Rules, Run, Schedule
 
 
 def select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple[Run, ...], int]:
@@ -44,15 +44,16 @@ def select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple
     return selection, order.shuffled(runs, seed) if given.shuffle else runs, seed
 
 
-def planned(given: argparse.Namespace, root: Path) -> tuple[Sequence[Run], str]:
-    """The runs that `plan` is to show, and what it does not show."""
+def planned(given: argparse.Namespace, root: Path) -> tuple[Sequence[Run], str, Schedule]:
+    """The runs that `plan` is to show, what it does not show, and how the campaign to be continued was begun."""
     if given.resume is None:
         selection, runs, _ = select(given, root)
-        return runs, plan.left_out(selection.servers, selection.clients)
+        return runs, plan.left_out(selection.servers, selection.clients), Schedule()
     from interop import store
     from interop.execution import resume
 
     record = store.load(given.resume)
     rest = resume.rest_of(record, ())
-    done = record.result_set.manifest.planned_runs - len(rest.runs)
-    return rest.runs, f"{done} of {record.result_set.manifest.planned_runs} runs of {given.resume} are made."
+    manifest = record.result_set.manifest
+    done = manifest.planned_runs - len(rest.runs)
+    return rest.runs, f"{done} of {manifest.planned_runs} runs of {given.resume} are made.", manifest.schedule

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from interop.analysis.analyse import analyse
 from interop.errors import HarnessFault
 from interop.execution.daemon import Daemon
 from interop.execution.lock import exclusive
+from interop.limits import Limits
 from interop.links.ns3 import Ns3Backend
 from interop.model import ErrorCode, Evidence, Measurement, Outcome, Role, Run, Verdict
 from tests.fakes import FakeEngine, Life, connect, end_with, endpoint, hang, install, judge, only_as
@@ -209,18 +211,27 @@ def test_signals(checkout: Checkout, number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_resume_goes_on_where_it_was_stopped(checkout: Checkout) -> None:
+def test_resume_goes_on_where_it_was_stopped(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(life: Life) -> int:
         checkout.engine.programs["bad"] = endpoint
         os.kill(os.getpid(), signal.SIGTERM)
         return hang(life)
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
-    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")
+    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3")
     [told] = [line for line in err.splitlines() if "continue with" in line]
     assert f"./run.py resume {checkout.results.resolve()}" in told
+    continued: list[measure.Settings] = []
+    as_it_is = measure.resume
+
+    def resume(*words: Any) -> measure.Finished:
+        continued.append(words[2])
+        return as_it_is(*words)
+
+    monkeypatch.setattr(measure, "resume", resume)
     status, out, err = checkout("resume", str(checkout.results))
     assert status == 0
+    assert [(each.testbeds, each.limits) for each in continued] == [(1, Limits(breaker=3))]
     assert out.count("5.00") >= 2
     assert "[1/1] good_bad/tiny/1: 5.00 Mbit/s" in err
 
@@ -399,6 +410,7 @@ def test_what_needs_no_engine_imports_no_docker(words: tuple[str, ...]) -> None:
     script = """
 import sys
 from pathlib import Path
+from typing import Any
 from interop import cli
 try:
     cli.main(Path("."), sys.argv[1:])

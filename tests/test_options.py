@@ -10,6 +10,7 @@ import pytest
 from interop import options
 from interop.errors import InputError
 from interop.limits import Limits
+from interop.model import Schedule
 
 
 def parse(*words: str) -> argparse.Namespace:
@@ -19,12 +20,12 @@ def parse(*words: str) -> argparse.Namespace:
 
 
 def test_no_limits() -> None:
-    assert options.limits(parse(), {}) == Limits()
+    assert options.limits(parse(), {}, Schedule()) == Limits()
 
 
 def test_limits_in_a_zone() -> None:
     words = ["--max-runtime", "5h", "--pause", "18:00-23:00", "--pause", "2:00-3:00", "--breaker", "3"]
-    found = options.limits(parse(*words, "--budget", "1 h", "--deadline", "06:00"), {"TZ": "Europe/Zurich"})
+    found = options.limits(parse(*words, "--budget", "1 h", "--deadline", "06:00"), {"TZ": "Europe/Zurich"}, Schedule())
     assert found.hours is not None
     assert (found.hours.zone.key, [str(each) for each in found.hours.closed]) == (
         "Europe/Zurich",
@@ -34,9 +35,18 @@ def test_limits_in_a_zone() -> None:
     assert found.deadline is not None
     assert found.deadline.astimezone(found.hours.zone).hour == 6
     assert timedelta(0) < found.deadline - datetime.now(UTC) <= timedelta(hours=25)
-    named = options.limits(parse("--deadline", "06:00", "--time-zone", "UTC"), {"TZ": "Europe/Zurich"})
+    named = options.limits(parse("--deadline", "06:00", "--time-zone", "UTC"), {"TZ": "Europe/Zurich"}, Schedule())
     assert named.deadline is not None
     assert named.deadline.hour == 6
+
+
+def test_what_is_not_said_is_as_the_campaign_began() -> None:
+    begun = Schedule(None, breaker=3, budget=60.0)
+    assert options.most_testbeds(parse(), begun) is None
+    assert options.most_testbeds(parse("--parallel", "2"), begun) == 2
+    assert options.most_testbeds(parse("--parallel", "auto"), Schedule()) is None
+    assert options.limits(parse(), {}, begun) == Limits(breaker=3, budget=60.0)
+    assert options.limits(parse("--breaker", "5"), {}, begun) == Limits(breaker=5, budget=60.0)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ def test_words_that_are_wrong(words: tuple[str, ...]) -> None:
 def test_faults_are_told_together() -> None:
     given = parse("--deadline", "2020-01-01T00:00", "--pause", "06:00-18:00", "--pause", "18:00-06:00")
     with pytest.raises(InputError) as caught:
-        options.limits(given, {})
+        options.limits(given, {}, Schedule())
     assert [problem.split()[0] for problem in caught.value.problems] == ["--deadline", "--pause"]
 
 

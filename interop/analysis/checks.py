@@ -32,7 +32,7 @@ UNSUPPORTED_STATUS = 127
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05
 """The simulator may fall behind the wall clock by so many seconds, or by that share of the link's round trip if this is
 more, before the delays of its link are no longer believed."""
-STARVED = 0.95
+STARVED = 0.9
 """Share of the CPU time of the machine that may be in use beside neighbours before a run is no longer believed."""
 
 

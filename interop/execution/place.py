@@ -172,12 +172,14 @@ class Bed:
     def attempt(self, run: Run, number: int, directory: Path) -> RunResult:
         """Carry ``run`` out once it may begin beside others, and judge it; see :class:`Place`."""
         admission = self._station.admission
+        directory.mkdir(parents=True, exist_ok=True)
         with admission.turn(run) as turn:
             if self._conditions.stop.is_set():
                 raise Interrupted
-            result = self._run_once(run, directory, number, lambda: turn.most_neighbours)
-            if result.verdict.code in DISTURBED and turn.most_neighbours:
-                admission.disturbed()
+            evidence = self._evidence(run, directory, lambda: turn.most_neighbours)
+        result = self._judged(run, number, evidence, directory)  # which gives way to the run that begins now
+        if result.verdict.code in DISTURBED and turn.most_neighbours:
+            admission.disturbed()
         if result.verdict.outcome is not Outcome.ERROR:
             admission.learn(result)
         return result
@@ -208,25 +210,15 @@ class Bed:
         except HarnessFault as fault:
             self._station.say(f"the testbed could not be removed yet: {fault.reason}")
 
-    def _run_once(self, run: Run, directory: Path, attempt: int, neighbours: Callable[[], int]) -> RunResult:
-        directory.mkdir(parents=True, exist_ok=True)
-        evidence, measurement = Evidence(started="", seed=run.seed), None
-        begin = time.monotonic()
+    def _judged(self, run: Run, attempt: int, evidence: Evidence, directory: Path) -> RunResult:
+        measurement, begin = None, time.monotonic()
         try:
-            evidence = self._evidence(run, directory, neighbours)
-            begin = time.monotonic()
             verdict, measurement = self._station.judge(run, evidence, directory)
-        except Interrupted:
-            shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
-            raise
         except UserError:
             raise
-        except HarnessFault as fault:
+        except Exception as error:  # noqa: BLE001 - the same
+            fault = _own_fault(run, error)
             verdict = Verdict(Outcome.ERROR, ErrorCode(fault.code), fault.reason)
-        except Exception as error:  # a bug that one run meets must not cost the campaign
-            log.debug("%s", run.path, exc_info=True)
-            reason = f"This program has a fault: {type(error).__name__}: {error}."
-            verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, reason)
         if verdict.outcome is Outcome.SUCCEEDED:
             for name in KEPT:
                 shutil.rmtree(directory / name, ignore_errors=True)
@@ -242,7 +234,13 @@ class Bed:
             if self._conditions.daemon.host:  # another machine, of which nobody knows more than its daemon tells
                 found = replace(found, cpu_pressure=None, processor="")
             return replace(evidence, host=found)
-        except HarnessFault as fault:  # no testbed
+        except Interrupted:
+            shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
+            raise
+        except UserError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no testbed, or a bug, which must not cost the campaign
+            fault = _own_fault(run, error)
             return Evidence(started="", seed=run.seed, fault_code=fault.code, fault=fault.reason)
 
     def _surroundings(self, backend: LinkBackend) -> Surroundings:
@@ -259,6 +257,14 @@ class Bed:
                 parameters=conditions.parameters,
             )
         return self._around[backend]
+
+
+def _own_fault(run: Run, error: Exception) -> HarnessFault:
+    """``error`` if it is one of ours, else one that says that this program has a fault."""
+    if isinstance(error, HarnessFault):
+        return error
+    log.debug("%s", run.path, exc_info=True)
+    return HarnessFault(ErrorCode.HARNESS_FAULT, f"This program has a fault: {type(error).__name__}: {error}.")
 
 
 def result_of(

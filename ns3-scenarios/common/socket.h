@@ -30,7 +30,7 @@ uint64_t Overflows(int socket);
 // Listening TCP sockets of the contract's start signal, on IPv4 and IPv6.
 void OpenStartSignal(uint16_t port);
 
-// CPU time of a thread. Among threads that have one, those of short periods go first.
+// CPU time that is promised to a thread. Among such threads those of short periods go first.
 struct Reservation {
     double share;     // of one CPU
     uint64_t period;  // nanoseconds
@@ -42,7 +42,8 @@ struct Reservation {
 bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop);
 
 // SCHED_DEADLINE for `thread`, 0 for the caller: it goes before all others as far as its reservation goes, and beyond
-// that as far as those of other threads are not used (sched(7)). False if the machine does not allow it, or has promised all that it has.
+// that as far as those of other threads are not used (sched(7)). False if the machine does not allow it, or has promised
+// all that it has.
 bool TakeRealtimePriority(const Reservation& reservation, pid_t thread = 0);
 
 // Threads of this process but the caller.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBlock = 256 << 10;     // bytes
 constexpr size_t kWaitingBlocks = 2048;  // half a GiB; beyond that the link has to wait for the disk
-constexpr Reservation kWriting = {0.01, 100'000'000};
+constexpr Reservation kWriting = {0.01, 100'000'000};  // for the lock's sake: who has no priority could keep it long
 constexpr int64_t kSecond = 1'000'000'000;
 
 // draft-ietf-opsawg-pcap, in the byte order of this machine
@@ -87,7 +87,7 @@ void Trace::HandOver() {
 }
 
 void Trace::Drain() {
-    TakeRealtimePriority(kWriting);  // a lower one could keep the lock from the link
+    TakeRealtimePriority(kWriting);
     std::unique_lock lock(m_mutex);
     while (true) {
         m_change.wait(lock, [this] { return m_closed || !m_waiting.empty(); });
