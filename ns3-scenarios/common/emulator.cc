@@ -36,7 +36,7 @@ constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runne
 constexpr double kNanoseconds = 1e9;
 constexpr uint64_t kTicksPerSecond = 100;
 // CPU time for kReservedRate, with which bursts pass whole; readers go first, for they note when a packet came.
-constexpr Reservation kForwarding = {0.19, 20'000'000}, kReading = {0.09, 10'000'000};
+constexpr Reservation kForwarding = {0.18, 100'000'000}, kReading = {0.09, 50'000'000};
 constexpr double kReservedRate = 20e6, kMostReserved = 5;
 constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
 
