@@ -160,6 +160,21 @@ def test_a_result_is_on_disk_before_anyone_hears_of_it(heard: Heard) -> None:
     assert len(heard.done) == 2
 
 
+def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
+    judged, other = list[Run](), threading.Event()
+
+    def patient(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        judged.append(run)
+        if len(judged) == 1:
+            other.wait(10)
+        else:
+            other.set()
+        return judge(run, evidence, directory)
+
+    carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=patient, testbeds=2)
+    assert [result.evidence.host and result.evidence.host.neighbours for result in heard.done] == [0, 0]
+
+
 def test_failures_of_the_pair_are_not_repeated(heard: Heard) -> None:
     carry_out(FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1))), heard, BAD, GOOD)
     assert heard.codes == ["client-failed", ""]
