@@ -124,7 +124,7 @@ def add_schedule(parser: argparse.ArgumentParser) -> None:
         type=testbeds,
         default=AS_BEGUN,
         metavar="N|auto",
-        help="runs at a time, each in a testbed of its own (default: 1); auto: as many as the CPUs have time for",
+        help="runs at a time (default: 1, or as the campaign began); auto: as many as the CPUs have time for",
     )
 
 

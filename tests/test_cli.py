@@ -410,7 +410,6 @@ def test_what_needs_no_engine_imports_no_docker(words: tuple[str, ...]) -> None:
     script = """
 import sys
 from pathlib import Path
-from typing import Any
 from interop import cli
 try:
     cli.main(Path("."), sys.argv[1:])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from interop.errors import HarnessFault, UserError
 from interop.execution import host
@@ -39,6 +39,7 @@ DISTURBED = (ErrorCode.SIMULATOR_LAG, ErrorCode.HOST_STARVED)
 """What neighbours can do to a run."""
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 Judge = Callable[[Run, Evidence, Path], tuple[Verdict, Measurement | None]]
 """From evidence and traces to a verdict and numbers."""
@@ -172,10 +173,10 @@ class Bed:
     def attempt(self, run: Run, number: int, directory: Path) -> RunResult:
         """Carry ``run`` out once it may begin beside others, and judge it; see :class:`Place`."""
         admission = self._station.admission
-        directory.mkdir(parents=True, exist_ok=True)
         with admission.turn(run) as turn:
             if self._conditions.stop.is_set():
                 raise Interrupted
+            directory.mkdir(parents=True, exist_ok=True)
             evidence = self._evidence(run, directory, lambda: turn.most_neighbours)
         result = self._judged(run, number, evidence, directory)  # which gives way to the run that begins now
         if result.verdict.code in DISTURBED and turn.most_neighbours:
@@ -211,14 +212,11 @@ class Bed:
             self._station.say(f"the testbed could not be removed yet: {fault.reason}")
 
     def _judged(self, run: Run, attempt: int, evidence: Evidence, directory: Path) -> RunResult:
-        measurement, begin = None, time.monotonic()
-        try:
-            verdict, measurement = self._station.judge(run, evidence, directory)
-        except UserError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the same
-            fault = _own_fault(run, error)
-            verdict = Verdict(Outcome.ERROR, ErrorCode(fault.code), fault.reason)
+        begin = time.monotonic()
+        said = _or_fault(run, lambda: self._station.judge(run, evidence, directory))
+        if isinstance(said, HarnessFault):
+            said = Verdict(Outcome.ERROR, ErrorCode(said.code), said.reason), None
+        verdict, measurement = said
         if verdict.outcome is Outcome.SUCCEEDED:
             for name in KEPT:
                 shutil.rmtree(directory / name, ignore_errors=True)
@@ -227,21 +225,22 @@ class Bed:
 
     def _evidence(self, run: Run, directory: Path, neighbours: Callable[[], int]) -> Evidence:
         try:
-            around = self._surroundings(self._conditions.backend_of(run.test_case.link))
-            facts = host.watch(self._conditions.daemon.info, self._conditions.meter)
-            evidence = transfer(run, around, directory)
-            found = replace(facts(), neighbours=neighbours())
-            if self._conditions.daemon.host:  # another machine, of which nobody knows more than its daemon tells
-                found = replace(found, cpu_pressure=None, processor="")
-            return replace(evidence, host=found)
+            found = _or_fault(run, lambda: self._carried_out(run, directory, neighbours))
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
             raise
-        except UserError:
-            raise
-        except Exception as error:  # noqa: BLE001 - no testbed, or a bug, which must not cost the campaign
-            fault = _own_fault(run, error)
-            return Evidence(started="", seed=run.seed, fault_code=fault.code, fault=fault.reason)
+        if isinstance(found, HarnessFault):  # no testbed
+            return Evidence(started="", seed=run.seed, fault_code=found.code, fault=found.reason)
+        return found
+
+    def _carried_out(self, run: Run, directory: Path, neighbours: Callable[[], int]) -> Evidence:
+        around = self._surroundings(self._conditions.backend_of(run.test_case.link))
+        facts = host.watch(self._conditions.daemon.info, self._conditions.meter)
+        evidence = transfer(run, around, directory)
+        found = replace(facts(), neighbours=neighbours())
+        if self._conditions.daemon.host:  # another machine, of which nobody knows more than its daemon tells
+            found = replace(found, cpu_pressure=None, processor="")
+        return replace(evidence, host=found)
 
     def _surroundings(self, backend: LinkBackend) -> Surroundings:
         if backend not in self._around:
@@ -259,12 +258,17 @@ class Bed:
         return self._around[backend]
 
 
-def _own_fault(run: Run, error: Exception) -> HarnessFault:
-    """``error`` if it is one of ours, else one that says that this program has a fault."""
-    if isinstance(error, HarnessFault):
-        return error
-    log.debug("%s", run.path, exc_info=True)
-    return HarnessFault(ErrorCode.HARNESS_FAULT, f"This program has a fault: {type(error).__name__}: {error}.")
+def _or_fault(run: Run, act: Callable[[], T]) -> T | HarnessFault:
+    """What ``act`` returns, or the fault of ours that kept it from that; what ends the campaign is raised."""
+    try:
+        return act()
+    except (Interrupted, UserError):
+        raise
+    except HarnessFault as fault:
+        return fault
+    except Exception as error:  # a bug that one run meets must not cost the campaign
+        log.debug("%s", run.path, exc_info=True)
+        return HarnessFault(ErrorCode.HARNESS_FAULT, f"This program has a fault: {type(error).__name__}: {error}.")
 
 
 def result_of(
