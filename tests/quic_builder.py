@@ -66,7 +66,7 @@ def _expand(secret: bytes, label: str, size: int) -> bytes:
     return HKDFExpand(SHA256(), size, info).derive(secret)
 
 
-def _protect(secret: bytes, header: bytes, number: int, frames: bytes) -> bytes:
+def _protect(secret: bytes, header: bytes, number: int, frames: bytes, short_mask: int = 0x1F) -> bytes:
     """Header, which ends with a packet number of one byte, and frames, as they go over the wire."""
     frames = frames.rjust(4, b"\0")  # enough for the sample of the header protection; padding may come first
     key, vector, mask_key = (
@@ -76,7 +76,7 @@ def _protect(secret: bytes, header: bytes, number: int, frames: bytes) -> bytes:
     payload = AESGCM(key).encrypt(nonce, frames, header)
     encryptor = Cipher(algorithms.AES(mask_key), modes.ECB()).encryptor()
     mask = encryptor.update(payload[3:19])
-    first = header[0] ^ (mask[0] & (0x0F if header[0] & 0x80 else 0x1F))
+    first = header[0] ^ (mask[0] & (0x0F if header[0] & 0x80 else short_mask))
     return bytes([first]) + header[1:-1] + bytes([header[-1] ^ mask[1]]) + payload
 
 
@@ -98,6 +98,8 @@ class Connection:
     server_id: bytes = b"server-1"
     random: bytes = b"r" * 32
     version: int = 1
+    loss_bits: int | None = None
+    """Bits 0x10 and 0x08 of short headers, if the endpoints agreed on draft-ferrieux-hamchaoui-quic-lossbits."""
 
     @property
     def key_log(self) -> str:
@@ -111,8 +113,9 @@ class Connection:
 
     def one_rtt(self, number: int, *frames: bytes, from_server: bool) -> bytes:
         """A packet with a short header; the number below 256."""
-        header = bytes([0x40]) + (self.client_id if from_server else self.server_id) + bytes([number])
-        return _protect(_ONE_RTT[from_server], header, number, b"".join(frames))
+        header = bytes([0x40 | (self.loss_bits or 0)]) + (self.client_id if from_server else self.server_id)
+        short_mask = 0x1F if self.loss_bits is None else 0x07
+        return _protect(_ONE_RTT[from_server], header + bytes([number]), number, b"".join(frames), short_mask)
 
     def handshake(self, number: int, *frames: bytes, from_server: bool) -> bytes:
         """A Handshake packet."""

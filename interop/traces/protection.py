@@ -25,6 +25,10 @@ SALTS = {
 PREFIXES = {VERSION_1: "quic", VERSION_2: "quicv2"}
 SAMPLE = 16
 """Bytes of a sample for the header mask; it begins four bytes after the packet number does."""
+LONG_MASKS = (0x0F,)
+SHORT_MASKS = (0x1F, 0x07)
+"""Bits of a header's first byte that are masked (RFC 9001, section 5.4.1). Two of a short header are not, if both sides
+have agreed on loss bits, as lsquic does (draft-ferrieux-hamchaoui-quic-lossbits)."""
 
 
 def ciphers_for(secret: bytes) -> tuple[int, ...]:
@@ -106,13 +110,15 @@ def unprotect(data: bytes, at: int, keys: Keys, largest: int) -> Opened | None:
     if len(sample) < SAMPLE:
         return None
     mask = keys.mask(sample)
-    first = data[0] ^ (mask[0] & (0x0F if data[0] & 0x80 else 0x1F))
-    size = (first & 3) + 1
+    size = ((data[0] ^ mask[0]) & 3) + 1
     truncated = int.from_bytes(data[at : at + size], "big") ^ int.from_bytes(mask[1 : 1 + size], "big")
-    header = bytes([first]) + data[1:at] + truncated.to_bytes(size, "big")
+    rest = data[1:at] + truncated.to_bytes(size, "big")
     number = full_number(largest, truncated, 8 * size)
-    frames = keys.open(number, header, data[at + size :])
-    return None if frames is None else Opened(number, first, frames)
+    for first in dict.fromkeys(data[0] ^ mask[0] & bits for bits in (LONG_MASKS if data[0] & 0x80 else SHORT_MASKS)):
+        frames = keys.open(number, bytes([first]) + rest, data[at + size :])
+        if frames is not None:
+            return Opened(number, first, frames)
+    return None
 
 
 def full_number(largest: int, truncated: int, bits: int) -> int:

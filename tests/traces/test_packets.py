@@ -149,6 +149,15 @@ def test_a_packet_whose_server_hello_comes_late_is_decrypted_too() -> None:
     assert found.frames.packet.tolist() == [1]
 
 
+@pytest.mark.parametrize("bits", [0x00, 0x08, 0x10, 0x18])
+def test_packets_that_show_loss_bits(bits: int) -> None:
+    made = Connection(loss_bits=bits)
+    packets = [(True, made.one_rtt(number, stream_frame(0, b"x"), from_server=True)) for number in range(16)]
+    found = dissected([*greeting(made), *packets], made.key_log)
+    assert found.number.tolist() == [0, 0, *range(16)]
+    assert found.frames.stream.tolist() == [0] * 16
+
+
 def test_wrong_keys_and_none() -> None:
     made = Connection()
     packet = (True, made.one_rtt(1, PING, from_server=True))
