@@ -38,16 +38,20 @@ def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", 
 
 
 def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
-    """How far the simulator fell behind, and what the kernel dropped in front of it."""
+    """How far the simulator fell behind, what the kernel dropped in front of it, how many packets were overtaken."""
     report = seen.report
     scheduling = "" if report.realtime_priority else ", not real-time"
     behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
     dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
+    overtaken = sum(flow.out_of_order for flow in seen.flows.values())
+    order = figure(case, "out of order", [overtaken], "packets", "0", overtaken == 0)
+    ordered = [order] if seen.flows else []
     if not judged:
-        return [behind, dropped]
+        return [behind, dropped, *ordered]
     return [
         replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=report.lag_max <= LAG_BAR),
         replace(dropped, bar="0", passed=report.receive_overflows == 0),
+        *ordered,
     ]
 
 

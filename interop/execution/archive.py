@@ -168,7 +168,7 @@ def _members(chunks: Iterable[bytes], limits: Limits) -> Iterator[tuple[tarfile.
     if not stream.peek(1):
         return
     left = limits.total
-    with _broken_archive(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as tar:
+    with _broken_archive(), tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK, tarinfo=_Member) as tar:
         for count, member in enumerate(tar, start=1):
             if count > limits.files:
                 raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive holds more than {limits.files} files")

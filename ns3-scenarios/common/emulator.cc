@@ -1,13 +1,14 @@
 #include "emulator.h"
 
+#include "clock.h"
 #include "cross.h"
+#include "frames.h"
 #include "impairment.h"
 #include "nat.h"
 #include "socket.h"
 #include "trace.h"
 
 #include "ns3/core-module.h"
-#include "ns3/fd-net-device-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
@@ -35,9 +36,8 @@ namespace {
 constexpr uint16_t kStartSignalPort = 57832;  // fixed by the QUIC Interop Runner
 constexpr double kNanoseconds = 1e9;
 constexpr uint64_t kTicksPerSecond = 100;
-// CPU time for kReservedRate, with which bursts pass whole; readers go first, for they note when a packet came.
-constexpr Reservation kForwarding = {0.18, 100'000'000}, kReading = {0.09, 50'000'000};
-constexpr double kReservedRate = 20e6, kMostReserved = 5;
+constexpr Reservation kForwarding = {0.25, 100'000'000};  // for kReservedRate, with which bursts pass whole
+constexpr double kReservedRate = 20e6, kMostReserved = 3.5;
 constexpr double kPatience = 10;  // seconds for the server, as in the QUIC Interop Runner
 
 volatile std::sig_atomic_t g_stop = 0;
@@ -79,7 +79,7 @@ class Emulator {
   private:
     struct End {
         Ptr<Node> node;
-        Ptr<FdNetDevice> device;
+        Ptr<FrameDevice> device;
         std::shared_ptr<Trace> trace;
         int socket;
     };
@@ -92,7 +92,6 @@ class Emulator {
                                           const Direction& in, Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
     void WatchClient(End& end);
-    void Record(Trace& trace, const Packet& packet) const;
     void Start(const End& left, const End& right);
     int64_t WallTime() const { return m_started + Simulator::Now().GetNanoSeconds(); }
     void StartTimers();
@@ -123,55 +122,35 @@ Emulator::End Emulator::MakeEnd(const Side& side) {
     end.node = CreateObject<Node>();
     InternetStackHelper stack;
     stack.Install(end.node);
-    end.device = CreateObject<FdNetDevice>();
-    Mac48Address mac;
-    mac.CopyFrom(interface.mac);
-    end.device->SetAddress(mac);
-    end.device->SetAttribute("RxQueueSize", UintegerValue(100000));
     end.socket = OpenPacketSocket(interface, side.ipv4, side.ipv6);
-    end.device->SetFileDescriptor(end.socket);
+    end.device = CreateObject<FrameDevice>(end.socket, interface);
     end.node->AddDevice(end.device);
     end.trace = std::make_shared<Trace>(side.trace);
     return end;
 }
 
-void Emulator::Record(Trace& trace, const Packet& packet) const {
-    trace.Write(WallTime(), packet);
-}
-
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
-    const auto trace = end.trace;
-    end.device->TraceConnectWithoutContext(
-        "PromiscSniffer", Callback<void, Ptr<const Packet>>([this, trace](Ptr<const Packet> packet) {
-            Record(*trace, *packet);
-        }));
-    end.device->TraceConnectWithoutContext(
-        "MacRx", Callback<void, Ptr<const Packet>>([this, &received](Ptr<const Packet> packet) {
-            received.received += m_link.subject.Of(*packet, kEthernetHeader) == Kind::Subject;
-        }));
-    end.device->TraceConnectWithoutContext(
-        "MacTx", Callback<void, Ptr<const Packet>>([this, &delivered](Ptr<const Packet> packet) {
-            delivered.delivered += m_link.subject.Of(*packet, kEthernetHeader) == Kind::Subject;
-        }));
+    const auto is = [this](const Packet& frame) { return m_link.subject.Of(frame, kEthernetHeader) == Kind::Subject; };
+    end.device->WhenSeen([this, trace = end.trace](const Packet& frame) { trace->Write(WallTime(), frame); });
+    end.device->WhenReceived([is, &received](const Packet& frame) { received.received += is(frame); });
+    end.device->WhenSent([is, &delivered](const Packet& frame) { delivered.delivered += is(frame); });
 }
 
 // The client's first packet starts the timers, and the competing flow's receiver is at its side.
 void Emulator::WatchClient(End& end) {
-    end.device->TraceConnectWithoutContext(
-        "MacRx", Callback<void, Ptr<const Packet>>([this](Ptr<const Packet> packet) {
-            const Kind kind = m_link.subject.Of(*packet, kEthernetHeader);
-            if (kind == Kind::Subject && m_link.timersFromFirstPacket) {
-                StartTimers();
-            } else if (kind == Kind::Cross) {
-                m_cross.Returned(*packet, kEthernetHeader, WallTime());
-            }
-        }));
-    end.device->TraceConnectWithoutContext(
-        "MacTx", Callback<void, Ptr<const Packet>>([this](Ptr<const Packet> packet) {
-            if (m_link.subject.Of(*packet, kEthernetHeader) == Kind::Cross) {
-                m_cross.Delivered(*packet, kEthernetHeader);
-            }
-        }));
+    end.device->WhenReceived([this](const Packet& frame) {
+        const Kind kind = m_link.subject.Of(frame, kEthernetHeader);
+        if (kind == Kind::Subject && m_link.timersFromFirstPacket) {
+            StartTimers();
+        } else if (kind == Kind::Cross) {
+            m_cross.Returned(frame, kEthernetHeader, WallTime());
+        }
+    });
+    end.device->WhenSent([this](const Packet& frame) {
+        if (m_link.subject.Of(frame, kEthernetHeader) == Kind::Cross) {
+            m_cross.Delivered(frame, kEthernetHeader);
+        }
+    });
 }
 
 void Emulator::AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link,
@@ -312,8 +291,7 @@ void Emulator::Tick() {
         Simulator::Stop();
         return;
     }
-    const auto simulator = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());
-    const double lag = (simulator->RealtimeNow() - Simulator::Now()).GetSeconds();
+    const double lag = InSeconds(RealTime() - Simulator::Now().GetNanoSeconds());
     m_lagSum += lag;
     m_lagMax = std::max(m_lagMax, lag);
     if (m_ticks++ % kTicksPerSecond == 0) {
@@ -378,7 +356,7 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
 }
 
 void Configure() {
-    GlobalValue::Bind("SimulatorImplementationType", StringValue("ns3::RealtimeSimulatorImpl"));
+    FollowRealTime();
     GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
     // ns-3's defaults delay the first packet by up to 11 ms, keep 3 packets per unresolved address, and ask again
     // after two minutes
@@ -425,22 +403,14 @@ bool ServerReady() {
     return true;
 }
 
-// Real-time priority for this thread and the readers, which are all that there are; false if one does not get it.
-bool Reserve(double factor) {
-    bool all = TakeRealtimePriority({factor * kForwarding.share, kForwarding.period});
-    for (const pid_t reader : OtherThreads()) {
-        all = TakeRealtimePriority({factor * kReading.share, kReading.period}, reader) && all;
-    }
-    return all;
-}
-
 void Emulator::Start(const End& left, const End& right) {
     const double rate = static_cast<double>(std::max(m_link.forward.rate, m_link.back.rate).GetBitRate());
-    m_realtime = Reserve(std::clamp(rate / kReservedRate, 1.0, kMostReserved)) || Reserve(1);
+    const double factor = std::clamp(rate / kReservedRate, 1.0, kMostReserved);
+    m_realtime = TakeRealtimePriority({factor * kForwarding.share, kForwarding.period}) ||
+                 TakeRealtimePriority(kForwarding);
     left.trace->Start();
     right.trace->Start();
-    const auto simulator = DynamicCast<RealtimeSimulatorImpl>(Simulator::GetImplementation());
-    m_started = WallClock() - simulator->RealtimeNow().GetNanoSeconds();
+    m_started = WallClock() - RealTime();
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
     std::fflush(stdout);
@@ -460,9 +430,8 @@ int Emulator::Run() {
     Watch(left, m_back, m_forward);
     WatchClient(left);
     Watch(right, m_forward, m_back);
-    // after the devices, which start their threads at time 0, too
-    Simulator::ScheduleNow([&] { Simulator::ScheduleNow([&] { Start(left, right); }); });
-    Simulator::Run();
+    Simulator::ScheduleNow([&] { Start(left, right); });
+    RunInRealTime();
     const int64_t stopped = WallClock();
     left.trace->Close();
     right.trace->Close();

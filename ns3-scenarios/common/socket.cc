@@ -3,11 +3,11 @@
 #include <arpa/inet.h>
 #include <array>
 #include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
@@ -151,6 +151,7 @@ int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* i
     AttachFilter(fd, ipv4, ipv6);
     const int one = 1;
     Check(setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one), "PACKET_IGNORE_OUTGOING");
+    Check(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one), "SO_TIMESTAMPNS");
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) < 0) {
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
     }
@@ -164,6 +165,40 @@ int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* i
     promiscuous.mr_type = PACKET_MR_PROMISC;
     Check(setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous), "promiscuous mode");
     return fd;
+}
+
+size_t ReadFrames(int socket, std::span<Frame> frames) {
+    constexpr size_t kMost = 64;
+    mmsghdr messages[kMost] = {};
+    iovec vectors[kMost];
+    alignas(cmsghdr) uint8_t controls[kMost][CMSG_SPACE(sizeof(timespec))];
+    const size_t most = std::min(frames.size(), kMost);
+    for (size_t index = 0; index < most; ++index) {
+        vectors[index] = {frames[index].bytes.data(), Frame::kMost};
+        msghdr& header = messages[index].msg_hdr;
+        header.msg_iov = &vectors[index];
+        header.msg_iovlen = 1;
+        header.msg_control = controls[index];
+        header.msg_controllen = sizeof controls[index];
+    }
+    const int count = recvmmsg(socket, messages, static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int index = 0; index < count; ++index) {
+        frames[index].size = messages[index].msg_len;
+        frames[index].age = 0;
+        const cmsghdr* control = CMSG_FIRSTHDR(&messages[index].msg_hdr);
+        if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SO_TIMESTAMPNS) {
+            timespec came;
+            std::memcpy(&came, CMSG_DATA(control), sizeof came);
+            frames[index].age = (now.tv_sec - came.tv_sec) * 1'000'000'000 + now.tv_nsec - came.tv_nsec;
+        }
+    }
+    return static_cast<size_t>(std::max(count, 0));
+}
+
+bool WriteFrame(int socket, const uint8_t* bytes, size_t size) {
+    return send(socket, bytes, size, 0) == static_cast<ssize_t>(size);
 }
 
 uint64_t Overflows(int socket) {
@@ -212,25 +247,14 @@ bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile 
     return answered;
 }
 
-bool TakeRealtimePriority(const Reservation& reservation, pid_t thread) {
+bool TakeRealtimePriority(const Reservation& reservation) {
     sched_attr wanted{};
     wanted.size = sizeof wanted;
     wanted.sched_policy = SCHED_DEADLINE;
     wanted.sched_flags = SCHED_FLAG_RESET_ON_FORK | SCHED_FLAG_RECLAIM;
     wanted.sched_runtime = static_cast<uint64_t>(reservation.share * reservation.period);
     wanted.sched_deadline = wanted.sched_period = reservation.period;
-    return sched_setattr(thread, &wanted, 0) == 0;
-}
-
-std::vector<pid_t> OtherThreads() {
-    std::vector<pid_t> threads;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-        const pid_t thread = std::stoi(entry.path().filename());
-        if (thread != gettid()) {
-            threads.push_back(thread);
-        }
-    }
-    return threads;
+    return sched_setattr(0, &wanted, 0) == 0;
 }
 
 }  // namespace quicsat

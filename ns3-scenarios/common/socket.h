@@ -1,11 +1,12 @@
 // The simulator's sides: the network interfaces of its namespace, and what is asked of the kernel about them.
 #pragma once
 
+#include <array>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
-#include <sys/types.h>
-#include <vector>
 
 namespace quicsat {
 
@@ -24,13 +25,27 @@ Interface FindInterface(const char* address);
 // (`ipv4`, `ipv6`): those belong to its kernel, e.g. the clients' start signal.
 int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* ipv6);
 
+// An Ethernet frame, and for how many nanoseconds the kernel has had it.
+struct Frame {
+    static constexpr size_t kMost = 65536;
+    std::array<uint8_t, kMost> bytes;
+    size_t size;
+    int64_t age;
+};
+
+// How many of `frames` were filled with what waits at a packet socket; 0 if nothing does.
+size_t ReadFrames(int socket, std::span<Frame> frames);
+
+// Sends a frame; false if the interface did not take it.
+bool WriteFrame(int socket, const uint8_t* bytes, size_t size);
+
 // Frames that the kernel dropped because the socket's buffer was full, since the last call.
 uint64_t Overflows(int socket);
 
 // Listening TCP sockets of the contract's start signal, on IPv4 and IPv6.
 void OpenStartSignal(uint16_t port);
 
-// CPU time that is promised to a thread. Among such threads those of short periods go first.
+// CPU time that is promised to a thread.
 struct Reservation {
     double share;     // of one CPU
     uint64_t period;  // nanoseconds
@@ -41,13 +56,10 @@ struct Reservation {
 // such host.
 bool AwaitServer(const std::string& hostAndPort, double seconds, const volatile std::sig_atomic_t& stop);
 
-// SCHED_DEADLINE for `thread`, 0 for the caller: it goes before all others as far as its reservation goes, and beyond
-// that as far as those of other threads are not used (sched(7)). False if the machine does not allow it, or has promised
-// all that it has.
-bool TakeRealtimePriority(const Reservation& reservation, pid_t thread = 0);
-
-// Threads of this process but the caller.
-std::vector<pid_t> OtherThreads();
+// SCHED_DEADLINE for the calling thread: it goes before all others as far as its reservation goes, and beyond that as far
+// as those of other threads are not used (sched(7)). False if the machine does not allow it, or has promised all that it
+// has.
+bool TakeRealtimePriority(const Reservation& reservation);
 
 // One line on standard error, and the end.
 [[noreturn]] void Fail(int status, const std::string& message);

@@ -1,0 +1,23 @@
+// The simulation's clock: events happen when their time has come on the machine's clock, and packets when the kernel
+// got them. One thread waits for both; ns-3's own real-time simulator needs one more for each socket, and wakes it and
+// itself for each packet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace quicsat {
+
+// Makes the simulation keep to the machine's clock; before the first event is scheduled.
+void FollowRealTime();
+
+// Calls `read` whenever `descriptor` is readable; it must not block, and may schedule events that are due already.
+void WhenReadable(int descriptor, std::function<void()> read);
+
+// Runs the simulation, whose time 0 is now, until it is stopped.
+void RunInRealTime();
+
+// Nanoseconds since the simulation began, on a clock that nobody sets.
+int64_t RealTime();
+
+}  // namespace quicsat
