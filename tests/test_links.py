@@ -288,7 +288,7 @@ def test_the_simulator_is_told_all_and_may_little() -> None:
         assert life.environment["SCENARIO"] == scenario(run.test_case.emulated, run.seed)
         assert life.environment["WAITFORSERVER"] == "server:443"
         assert life.host_config["cap_drop"] == ["ALL"]
-        assert life.host_config["cap_add"] == ["NET_RAW", "SYS_NICE"]
+        assert life.host_config["cap_add"] == ["NET_ADMIN", "NET_RAW", "SYS_NICE"]
 
 
 def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:

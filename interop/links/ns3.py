@@ -253,7 +253,7 @@ class Ns3Testbed:
                 "WAITTIMEOUT": str(SERVER_PATIENCE),
             },
             network=f"container:{self._holders['simulator'].id}",
-            capabilities=("NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
+            capabilities=("NET_ADMIN", "NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
             without=("ALL",),
             memory=2048 * MIB,
             weight=WEIGHT,

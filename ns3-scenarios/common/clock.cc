@@ -87,7 +87,11 @@ void RunInRealTime() {
 }
 
 int64_t RealTime() {
-    return Monotonic() - g_clock.origin;
+    return RealTime(Monotonic());
+}
+
+int64_t RealTime(int64_t monotonic) {
+    return monotonic - g_clock.origin;
 }
 
 }  // namespace quicsat

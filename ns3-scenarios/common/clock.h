@@ -17,7 +17,8 @@ void WhenReadable(int descriptor, std::function<void()> read);
 // Runs the simulation, whose time 0 is now, until it is stopped.
 void RunInRealTime();
 
-// Nanoseconds since the simulation began, on a clock that nobody sets.
+// Nanoseconds since the simulation began, on the monotonic clock, which nobody sets; of now, or of a moment on that clock.
 int64_t RealTime();
+int64_t RealTime(int64_t monotonic);
 
 }  // namespace quicsat

@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint16_t kMtu = 1500;
 constexpr size_t kBatch = 32;
+constexpr size_t kMostWaiting = 100'000;  // frames; more than these stay with the kernel, which drops and counts what is too much
 constexpr uint16_t kSmallestType = 0x600;  // below it stands a length (IEEE 802.3, clause 3.2.6)
 
 void Call(const std::vector<FrameDevice::Watcher>& watchers, const Packet& frame) {
@@ -42,19 +43,25 @@ FrameDevice::FrameDevice(int socket, const Interface& interface) : m_socket(sock
 // past of the simulation.
 void FrameDevice::Read() {
     static std::array<Frame, kBatch> frames;
+    if (m_waiting >= kMostWaiting) {
+        return;
+    }
     const size_t count = ReadFrames(m_socket, frames);
     const int64_t now = RealTime(), reached = Simulator::Now().GetNanoSeconds();
+    m_waiting += count;
     for (size_t index = 0; index < count; ++index) {
-        m_latest = std::max({m_latest, reached, std::min(now, now - frames[index].age)});
+        m_latest = std::max({m_latest, reached, std::min(now, RealTime(frames[index].arrival))});
         Simulator::ScheduleWithContext(GetNode()->GetId(), NanoSeconds(m_latest - reached), &FrameDevice::Arrive, this,
                                        Create<Packet>(frames[index].bytes.data(), frames[index].size));
     }
 }
 
 void FrameDevice::Arrive(Ptr<Packet> frame) {
+    --m_waiting;
     Call(m_seen, *frame);
     EthernetHeader header(false);
-    if (frame->GetSize() < header.GetSerializedSize()) {
+    const uint32_t size = frame->GetSize(), smallest = header.GetSerializedSize();
+    if (size < smallest || size > smallest + GetMtu()) {
         return;
     }
     const auto whole = frame->Copy();

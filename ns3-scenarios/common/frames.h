@@ -7,6 +7,8 @@
 #include "ns3/queue.h"
 #include "ns3/simple-net-device.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -32,6 +34,7 @@ class FrameDevice : public ns3::SimpleNetDevice {
     void Arrive(ns3::Ptr<ns3::Packet> frame);
 
     int m_socket;
+    size_t m_waiting = 0;  // frames that were read and have not arrived
     int64_t m_latest = 0;  // when the last frame arrived, in nanoseconds of simulated time
     std::vector<Watcher> m_seen, m_received, m_sent;
 };

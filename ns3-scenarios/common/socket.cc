@@ -25,17 +25,47 @@
 namespace quicsat {
 
 namespace {
-constexpr int kReceiveBuffer = 32 << 20;  // bytes; 250 Mbit/s for a second
+constexpr int kBuffer = 32 << 20;  // bytes; 250 Mbit/s for a second
 constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Negotiation (RFC 9000, section 15)
 constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
-
 constexpr int kProbeInterval = 20;              // milliseconds
+constexpr timeval kSendTimeout = {0, 10'000};   // an endpoint that takes no frames must not hold up the other one for long
+constexpr int64_t kSameMoment = 10'000;         // nanoseconds
 
 int Check(int result, const char* what) {
     if (result < 0) {
         Fail(4, std::string(what) + ": " + std::strerror(errno));
     }
     return result;
+}
+
+int64_t InNanoseconds(const timespec& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+int64_t Nanoseconds(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return InNanoseconds(now);
+}
+
+// How far the monotonic clock is ahead of the real one: both are read again if something came between.
+int64_t ClockOffset() {
+    int64_t before, real, after;
+    int tries = 3;
+    do {
+        before = Nanoseconds(CLOCK_MONOTONIC);
+        real = Nanoseconds(CLOCK_REALTIME);
+        after = Nanoseconds(CLOCK_MONOTONIC);
+    } while (after - before > kSameMoment && --tries);
+    return before - real;
+}
+
+// As large a buffer as may be had; beyond the machine's limit with CAP_NET_ADMIN.
+void Enlarge(int socket, int force, int option) {
+    if (setsockopt(socket, SOL_SOCKET, force, &kBuffer, sizeof kBuffer) < 0) {
+        setsockopt(socket, SOL_SOCKET, option, &kBuffer, sizeof kBuffer);
+    }
 }
 
 void AttachFilter(int socket, const char* ipv4, const char* ipv6) {
@@ -152,9 +182,9 @@ int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* i
     const int one = 1;
     Check(setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one), "PACKET_IGNORE_OUTGOING");
     Check(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one), "SO_TIMESTAMPNS");
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) < 0) {
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-    }
+    Check(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout), "SO_SNDTIMEO");
+    Enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+    Enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
     address.sll_protocol = htons(ETH_P_ALL);
@@ -182,16 +212,15 @@ size_t ReadFrames(int socket, std::span<Frame> frames) {
         header.msg_controllen = sizeof controls[index];
     }
     const int count = recvmmsg(socket, messages, static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t offset = ClockOffset();
     for (int index = 0; index < count; ++index) {
         frames[index].size = messages[index].msg_len;
-        frames[index].age = 0;
+        frames[index].arrival = Nanoseconds(CLOCK_MONOTONIC);
         const cmsghdr* control = CMSG_FIRSTHDR(&messages[index].msg_hdr);
         if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SO_TIMESTAMPNS) {
             timespec came;
             std::memcpy(&came, CMSG_DATA(control), sizeof came);
-            frames[index].age = (now.tv_sec - came.tv_sec) * 1'000'000'000 + now.tv_nsec - came.tv_nsec;
+            frames[index].arrival = InNanoseconds(came) + offset;
         }
     }
     return static_cast<size_t>(std::max(count, 0));

@@ -25,12 +25,12 @@ Interface FindInterface(const char* address);
 // (`ipv4`, `ipv6`): those belong to its kernel, e.g. the clients' start signal.
 int OpenPacketSocket(const Interface& interface, const char* ipv4, const char* ipv6);
 
-// An Ethernet frame, and for how many nanoseconds the kernel has had it.
+// An Ethernet frame, and when the kernel got it: nanoseconds on the monotonic clock.
 struct Frame {
     static constexpr size_t kMost = 65536;
     std::array<uint8_t, kMost> bytes;
     size_t size;
-    int64_t age;
+    int64_t arrival;
 };
 
 // How many of `frames` were filled with what waits at a packet socket; 0 if nothing does.
