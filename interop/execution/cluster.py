@@ -35,6 +35,8 @@ CONNECT_TIMEOUT = 15.0
 """Seconds within which a scheduler answers."""
 WAKE = 0.5
 """Seconds between two looks at whether a worker is still there."""
+ANSWER_TIMEOUT = 120.0
+"""Seconds for an answer to come once it is there: Dask waits for ever if the connection ends in that moment."""
 AGAIN = 3.0
 """Seconds after which a worker that has lost its scheduler looks for it again."""
 SPARE_THREADS = 4
@@ -174,7 +176,7 @@ class Cluster:
                 future.cancel()
                 raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker at {worker} was lost")
         try:
-            kind, *told = future.result()
+            kind, *told = future.result(timeout=ANSWER_TIMEOUT)
         except (Exception, asyncio.CancelledError) as error:
             reason = f"the worker at {worker} was lost: {_first_line(error)}"
             raise HarnessFault(ErrorCode.WORKER_LOST, reason) from error

@@ -281,7 +281,8 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     _, held = cluster.hold(address, "open", cluster_module.presence_key("test"), asked)
     cluster.ask(address, "begin")
     run = run_of(client="bad")
-    threading.Thread(target=swallow, args=(lambda: cluster.ask(address, "attempt", 0, run, 1, testbed=True),)).start()
+    attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, testbed=True),)
+    threading.Thread(target=swallow, args=attempt, daemon=True).start()
     assert began.wait(30)
     cluster._client.close()  # says nothing to the worker, nor does what is held here
     assert callable(held)
@@ -290,6 +291,30 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
         time.sleep(0.05)
     assert desk._session is None
     assert engine.lives == {}
+
+
+class Unanswered:
+    """A future of Dask's that is done, and whose result was on its way when the connection ended."""
+
+    def add_done_callback(self, act: Callable[[object], None]) -> None:
+        act(self)
+
+    def result(self, timeout: float | None = None) -> object:
+        if timeout is None:
+            pytest.fail("this would wait for ever")
+        raise TimeoutError
+
+    def release(self) -> None:
+        pass
+
+
+def test_an_answer_that_is_lost_on_its_way_is_not_waited_for(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm.add("one", Loader("one", good=endpoint))
+    cluster = cluster_module.Cluster(farm.scheduler)
+    [address] = cluster.offers()
+    monkeypatch.setattr(cluster, "_submit", lambda *_, **__: Unanswered())
+    with pytest.raises(HarnessFault, match="was lost"):
+        cluster.ask(address, "begin")
 
 
 def swallow(act: Callable[[], object]) -> None:
