@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from interop import quantities
+from interop.errors import UserError
 from interop.options import worded
 
 DAYS = worded(quantities.within(quantities.count, "0", "36500"))
@@ -46,12 +47,15 @@ def prune(options: argparse.Namespace) -> str:
     """What was removed, or would be."""
     from interop import prune as pruning
 
+    if not options.directory.is_dir():
+        raise UserError(f"{options.directory}: no such directory; nothing can be made room for there")
+
     def days(number: int | None) -> timedelta | None:
         return None if number is None else timedelta(days=number)
 
     rules = pruning.Rules(days(options.traces), days(options.logs), options.keep, options.max_size, options.min_free)
     campaigns = pruning.find(options.directory)
-    free = shutil.disk_usage(options.directory if options.directory.is_dir() else Path.cwd()).free
+    free = shutil.disk_usage(options.directory).free
     removals = pruning.choose(campaigns, rules, datetime.now(UTC), free)
     if options.yes:
         pruning.carry_out(removals)

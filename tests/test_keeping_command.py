@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop import keeping_command
+from interop.errors import UserError
 from interop.prune import PINNED
 from tests.test_merge import Make
 from tests.test_merge import make as make  # a fixture
@@ -55,3 +56,8 @@ def test_prune_shows_first_and_removes_when_told_to(
 def test_words_that_are_wrong(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> None:
     with pytest.raises(argparse.ArgumentError):
         parser.parse_args(["prune", *words])
+
+
+def test_prune_where_nothing_is(parser: argparse.ArgumentParser, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such directory"):
+        act(parser, "prune", str(tmp_path / "nowhere"), "--traces", "0")

@@ -162,3 +162,60 @@ def test_units_name_the_script_and_options_that_there_are() -> None:
         assert len(options) > 4
         assert [word for word in options if word not in known] == []
     assert "OnCalendar" in (ROOT / "scripts" / "quicsat-nightly.timer").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--results", "nights"), "what is to be measured?"),
+        (("--into", "again", "--", "-t", "sat"), "are for --replay"),
+        (("--night", "last", "--", "-t", "sat"), "are for --replay"),
+        (("--prune", "--min-free '50 GiB", "--", "-t", "sat"), "No closing quotation"),
+    ],
+)
+def test_what_could_not_be_meant_begins_nothing(checkout: Path, words: tuple[str, ...], said: str) -> None:
+    done = night(checkout, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (checkout / "calls.jsonl").exists()
+
+
+def test_the_message_of_a_first_night_says_why_a_step_could_not_be_made(checkout: Path) -> None:
+    message = json.loads(night(checkout, run=3).stdout)
+    assert message["said"] == {"run": ["said by run"]}
+    assert message["before"] is None
+
+
+@pytest.mark.parametrize("command", ["/no/such/command", "false"])
+def test_a_message_that_nobody_took_is_printed(checkout: Path, command: str) -> None:
+    done = night(checkout, "--notify", command, "--", "-t", "sat", run=3)
+    assert f"nightly: {command}" in done.stderr
+    assert json.loads(done.stdout)["state"]["run"] == 3
+    assert done.returncode == 3
+
+
+def test_places_are_those_of_the_callers_directory(checkout: Path) -> None:
+    assert night(checkout, "--results", "nights", "--site", "web", "--", "-t", "sat").returncode == 0
+    run, _, site, prune = calls(checkout)
+    assert run[run.index("-l") + 1].startswith(str(checkout / "nights"))
+    assert site[1:] == [str(checkout / "nights"), "-o", str(checkout / "web")]
+    assert prune[1] == str(checkout / "nights")
+
+
+def test_a_torn_line_costs_no_other_night(checkout: Path) -> None:
+    night(checkout)
+    file = checkout / "results" / "nightly.jsonl"
+    file.write_text(file.read_text() + '[1, 2]\n{"night": "x"}\n{"ts": "2026-')
+    night(checkout)
+    begun = [line for line in file.read_text().splitlines() if '"event": "begin"' in line]
+    assert [json.loads(line)["event"] for line in begun] == ["begin", "begin"]
+    assert [words[0] for words in calls(checkout)] == ["run", "plot", "site", "compare", "prune"]
+
+
+def test_a_replay_writes_its_files_elsewhere(checkout: Path, tmp_path: Path) -> None:
+    night(checkout, "--", "-t", "sat", "-j", "old/qir.json")
+    into = tmp_path / "again"
+    done = night(checkout, "--replay", "results/nightly.jsonl", "--into", "again")
+    assert done.returncode == 0
+    run = calls(checkout)[0]
+    assert run[run.index("-j") + 1] == str(into / "qir.json")
