@@ -4,7 +4,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <ctime>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <utility>
@@ -25,12 +24,6 @@ struct Clock {
     std::vector<std::function<void()>> readers;  // in the same order
 };
 Clock g_clock;
-
-int64_t Monotonic() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * kSecond + now.tv_nsec;
-}
 
 // Reads what comes within `patience` nanoseconds, and comes back after the first of it; false if nothing came.
 bool Read(int64_t patience) {
@@ -67,6 +60,12 @@ NS_OBJECT_ENSURE_REGISTERED(RealTimeScheduler);
 
 }  // namespace
 
+int64_t Nanoseconds(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return now.tv_sec * kSecond + now.tv_nsec;
+}
+
 void FollowRealTime() {
     ObjectFactory factory;
     factory.SetTypeId(RealTimeScheduler::GetTypeId());
@@ -80,14 +79,14 @@ void WhenReadable(int descriptor, std::function<void()> read) {
 
 void RunInRealTime() {
     prctl(PR_SET_TIMERSLACK, 1);  // without real-time priority Linux would wake us up to 50 us late
-    g_clock.origin = Monotonic();
+    g_clock.origin = Nanoseconds(CLOCK_MONOTONIC);
     g_clock.running = true;
     Simulator::Run();
     g_clock.running = false;
 }
 
 int64_t RealTime() {
-    return RealTime(Monotonic());
+    return RealTime(Nanoseconds(CLOCK_MONOTONIC));
 }
 
 int64_t RealTime(int64_t monotonic) {

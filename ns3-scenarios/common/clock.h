@@ -4,9 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
 
 namespace quicsat {
+
+// What a clock of the kernel shows, in nanoseconds.
+int64_t Nanoseconds(clockid_t clock);
 
 // Makes the simulation keep to the machine's clock; before the first event is scheduled.
 void FollowRealTime();

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -56,11 +55,6 @@ constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:
                         "fd00:cafe:cafe:0::3", "193.167.0.0", "fd00:cafe:cafe:0::"};
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
                          "fd00:cafe:cafe:100::3", "193.167.100.0", "fd00:cafe:cafe:100::"};
-
-int64_t WallClock() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 double InSeconds(int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / kNanoseconds;
@@ -410,7 +404,7 @@ void Emulator::Start(const End& left, const End& right) {
                  TakeRealtimePriority(kForwarding);
     left.trace->Start();
     right.trace->Start();
-    m_started = WallClock() - RealTime();
+    m_started = Nanoseconds(CLOCK_REALTIME) - RealTime();
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
     std::fflush(stdout);
@@ -432,7 +426,7 @@ int Emulator::Run() {
     Watch(right, m_forward, m_back);
     Simulator::ScheduleNow([&] { Start(left, right); });
     RunInRealTime();
-    const int64_t stopped = WallClock();
+    const int64_t stopped = Nanoseconds(CLOCK_REALTIME);
     left.trace->Close();
     right.trace->Close();
     WriteReport(left, right, stopped);

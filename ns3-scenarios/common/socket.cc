@@ -1,9 +1,11 @@
 #include "socket.h"
 
+#include "clock.h"
+
+#include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cerrno>
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -37,16 +39,6 @@ int Check(int result, const char* what) {
         Fail(4, std::string(what) + ": " + std::strerror(errno));
     }
     return result;
-}
-
-int64_t InNanoseconds(const timespec& time) {
-    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
-
-int64_t Nanoseconds(clockid_t clock) {
-    timespec now{};
-    clock_gettime(clock, &now);
-    return InNanoseconds(now);
 }
 
 // How far the monotonic clock is ahead of the real one: both are read again if something came between.
@@ -212,15 +204,15 @@ size_t ReadFrames(int socket, std::span<Frame> frames) {
         header.msg_controllen = sizeof controls[index];
     }
     const int count = recvmmsg(socket, messages, static_cast<unsigned>(most), MSG_DONTWAIT, nullptr);
-    const int64_t offset = ClockOffset();
+    const int64_t offset = ClockOffset(), now = Nanoseconds(CLOCK_MONOTONIC);
     for (int index = 0; index < count; ++index) {
         frames[index].size = messages[index].msg_len;
-        frames[index].arrival = Nanoseconds(CLOCK_MONOTONIC);
+        frames[index].arrival = now;
         const cmsghdr* control = CMSG_FIRSTHDR(&messages[index].msg_hdr);
         if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SO_TIMESTAMPNS) {
             timespec came;
             std::memcpy(&came, CMSG_DATA(control), sizeof came);
-            frames[index].arrival = InNanoseconds(came) + offset;
+            frames[index].arrival = came.tv_sec * 1'000'000'000 + came.tv_nsec + offset;
         }
     }
     return static_cast<size_t>(std::max(count, 0));
