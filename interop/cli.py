@@ -247,10 +247,10 @@ def _conclude(finished: Finished, given: argparse.Namespace) -> int:
 def _plan(given: argparse.Namespace, root: Path) -> int:
     from interop import outlook, planning
 
-    runs, lost, begun = planning.planned(given, root)
+    runs, note, begun = planning.planned(given, root)
     print(tables.plan(runs))
-    if lost:
-        print(lost)
+    if note:
+        print(note)
     limits, most = options.limits(given, os.environ, begun), options.most_testbeds(given, begun)
     print(outlook.tell(outlook.Request(_daemon_url(), root, limits, _past(root), most), runs))
     return SUCCESS

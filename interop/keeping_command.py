@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from interop import quantities
-from interop.errors import UserError
+from interop.errors import MachineError, UserError
 from interop.options import worded
+from interop.store import JOURNAL
 
 DAYS = worded(quantities.within(quantities.count, "0", "36500"))
 SIZE = worded(quantities.within(quantities.size, "0 B", "999999 GiB"))
@@ -44,19 +45,26 @@ def merge(options: argparse.Namespace) -> str:
 
 
 def prune(options: argparse.Namespace) -> str:
-    """What was removed, or would be."""
+    """What was removed, or would be; MachineError with it if the room that was asked for is not reached."""
     from interop import prune as pruning
 
     if not options.directory.is_dir():
         raise UserError(f"{options.directory}: no such directory; nothing can be made room for there")
+    if (options.directory / JOURNAL).exists():
+        raise UserError(f"{options.directory}: is a campaign. Name the directory that holds the campaigns.")
 
     def days(number: int | None) -> timedelta | None:
         return None if number is None else timedelta(days=number)
 
     rules = pruning.Rules(days(options.traces), days(options.logs), options.keep, options.max_size, options.min_free)
+    if rules == pruning.Rules():
+        raise UserError("What may go? Say --traces DAYS, --logs DAYS, --keep N, --max-size SIZE or --min-free SIZE.")
     campaigns = pruning.find(options.directory)
     free = shutil.disk_usage(options.directory).free
     removals = pruning.choose(campaigns, rules, datetime.now(UTC), free)
     if options.yes:
         pruning.carry_out(removals)
-    return pruning.tell(removals, campaigns, done=options.yes)
+    told = pruning.tell(removals, campaigns, done=options.yes)
+    if shortage := pruning.missed(removals, campaigns, rules, free):
+        raise MachineError(f"{told}\n{shortage}")
+    return told

@@ -15,10 +15,13 @@ from interop.crews import Ours, bring, crew_of, held
 from interop.errors import HarnessFault, MachineError
 from interop.estimate import Durations
 from interop.execution.campaign import Campaign
+from interop.execution.place import result_of
 from interop.execution.resume import Rest, pinned_images, rest_of
 from interop.execution.runner import restore
 from interop.execution.transfer import Interrupted
 from interop.model import (
+    ErrorCode,
+    Evidence,
     ImageFacts,
     Implementation,
     Manifest,
@@ -27,6 +30,7 @@ from interop.model import (
     Run,
     RunResult,
     Schedule,
+    Verdict,
 )
 from interop.plan import Selection
 from interop.schema.document import Record
@@ -144,6 +148,7 @@ def _left_by(
         finished += 1
         done(result, finished)
 
+    rest = _with_images(rest, facts, journal, count)
     try:
         with (
             crew_of(rest.runs, ours, settings, facts, say) as crew,
@@ -156,12 +161,32 @@ def _left_by(
             if settings.check_compliance:
                 offenders |= campaign.check_compliance(_roles(rest.runs, known))
             durations = Durations(settings.past)
-            early = campaign.carry_out(rest.runs, offenders, rest.tried, limits=settings.limits, durations=durations)
+            early = campaign.carry_out(
+                rest.runs, offenders, rest.tried, rest.counting, limits=settings.limits, durations=durations
+            )
     except Interrupted:
         return "", ""
     except (MachineError, HarnessFault) as error:
         return str(error), ""
     return "", early
+
+
+def _with_images(
+    rest: Rest, facts: Mapping[str, ImageFacts], journal: Journal, count: Callable[[RunResult], None]
+) -> Rest:
+    """The runs whose images are here; of the others it is noted at once that they cannot be made."""
+    able = list[Run]()
+    for run in rest.runs:
+        lacking = dict.fromkeys(end.name for end in (run.server, run.client) if end.name not in facts)
+        if not lacking:
+            able.append(run)
+            continue
+        reason = f"there was no image of {' and '.join(lacking)} when the campaign began"
+        verdict = Verdict(Outcome.ERROR, ErrorCode.IMAGE_MISSING, reason)
+        result = result_of(run, rest.tried.get(run, 0) + 1, verdict, Evidence(started="", seed=run.seed), None)
+        journal.append_result(result)
+        count(result)
+    return replace(rest, runs=tuple(able))
 
 
 def _roles(plan: Sequence[Run], known: Collection[tuple[str, Role]]) -> dict[str, tuple[Implementation, set[Role]]]:
@@ -177,13 +202,24 @@ def _roles(plan: Sequence[Run], known: Collection[tuple[str, Role]]) -> dict[str
 def _images(
     ours: Ours, selection: Selection, plan: Sequence[Run], settings: Settings, say: Callable[[str], None]
 ) -> dict[str, ImageFacts]:
-    """The image of every implementation of the plan, and what its links need; raises :class:`MachineError`."""
+    """The images of the plan's implementations, and what its links need.
+
+    Raises :class:`MachineError` if no run of the plan can be made. An image that cannot be got costs its runs alone.
+    """
     source = images.Images(ours.daemon, settings.root, settings.policy, say)
     facts: dict[str, ImageFacts] = {}
     if not all(run.test_case.real for run in plan):
         facts["simulator"] = source.ensure_simulator()
+    lacking = list[str]()
     for implementation in dict.fromkeys((*selection.servers, *selection.clients)):
-        facts[implementation.name] = source.ensure(implementation)
+        try:
+            facts[implementation.name] = source.ensure(implementation)
+        except MachineError as error:
+            lacking.append(str(error))
+    if not any(run.server.name in facts and run.client.name in facts for run in plan):
+        raise MachineError("\n".join(dict.fromkeys(lacking)))
+    for problem in lacking:
+        say(f"{problem}\nIts runs are not made; the others are.")
     if any(run.test_case.real for run in plan):
         facts["link-tools"] = source.ensure_link_tools()
     bring(facts, ours, settings, say)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from pathlib import Path
 
@@ -96,9 +96,11 @@ def in_time(
         course(runs, [getattr(span, bound) for span in spans], limits, now, side_by_side) for bound in Span._fields
     )
     zone = limits.hours.zone if limits.hours is not None else now.tzinfo
-    first, last = (each.end.astimezone(zone).strftime("%a %H:%M") for each in (soon, late))
+    first, last = (shown(each.end, zone) for each in (soon, late))
     if limits.hours is not None:
         yield f"No run begins during {', '.join(map(str, limits.hours.closed))} ({limits.hours.zone.key})."
+    if limits.deadline is not None:
+        yield f"No run begins that is not likely to end before {shown(limits.deadline, zone)} ({zone})."
     if limits.breaker is not None or limits.budget is not None:
         yield "Runs of an implementation that stalls, or takes more than its budget, may be skipped."
     fewest, most = sorted((soon.made, late.made))
@@ -106,6 +108,11 @@ def in_time(
         range_of = str(most) if fewest == most else f"{fewest} to {most}"
         yield f"Time is up after {range_of} of {len(runs)} runs; `./run.py resume` makes the others."
     yield f"If it began now, it would end between {first} and {last} ({zone})."
+
+
+def shown(moment: datetime, zone: tzinfo | None) -> str:
+    """``"Sun 2026-11-22 06:00"``, as a clock of that zone shows it."""
+    return f"{moment.astimezone(zone):%a %Y-%m-%d %H:%M}"
 
 
 def on_disk(runs: int, results: Path) -> str:

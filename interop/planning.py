@@ -45,10 +45,13 @@ def select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple
 
 
 def planned(given: argparse.Namespace, root: Path) -> tuple[Sequence[Run], str, Schedule]:
-    """The runs that `plan` is to show, what it does not show, and how the campaign to be continued was begun."""
+    """The runs that `plan` is to show, what is to be said of them, and how the campaign to be continued was begun."""
     if given.resume is None:
-        selection, runs, _ = select(given, root)
-        return runs, plan.left_out(selection.servers, selection.clients), Schedule()
+        selection, runs, seed = select(given, root)
+        told = [plan.left_out(selection.servers, selection.clients)]
+        if given.shuffle and given.seed is None:
+            told.append(f"This is the order of --seed {seed}; without --seed each campaign draws its own.")
+        return runs, "\n".join(filter(None, told)), Schedule()
     from interop import store
     from interop.execution import resume
 

@@ -18,6 +18,7 @@ from interop.units import byte_size
 PINNED = "pinned"
 """A file of this name in the directory of a campaign keeps all of it."""
 TRACES, KEPT = (".pcap", ".pcapng"), ("journal.jsonl", "result.json", "series.parquet", "link.json", "keys.log")
+_NO_MORE = "results go by --keep alone, and what is pinned or in use stays."
 OUTPUT = "output.txt"
 """Of a run; short, and the first that is asked for when it failed."""
 
@@ -39,7 +40,7 @@ class Stored:
     directory: Path
     started: datetime
     sizes: dict[Stage, int]
-    """Bytes of each stage alone."""
+    """Bytes of each stage alone; of a file that several campaigns share, for they were merged, each has its part."""
     protected: str = ""
     """Why nothing of it may be removed; empty if it may."""
     finished: bool = True
@@ -101,6 +102,17 @@ def choose(campaigns: Sequence[Stored], rules: Rules, now: datetime, free: int) 
     return removals
 
 
+def missed(removals: Sequence[Removal], campaigns: Sequence[Stored], rules: Rules, free: int) -> str:
+    """Which room there will not be, ``free`` bytes being free before the removals; empty if there will be enough."""
+    gone = sum(each.size for each in removals)
+    rest = sum(sum(each.sizes.values()) for each in campaigns) - gone
+    if rules.free_bytes is not None and free + gone < rules.free_bytes:
+        return f"Only {byte_size(free + gone)} are free then, not {byte_size(rules.free_bytes)}; {_NO_MORE}"
+    if rules.most_bytes is not None and rest > rules.most_bytes:
+        return f"{byte_size(rest)} stay, more than {byte_size(rules.most_bytes)}; {_NO_MORE}"
+    return ""
+
+
 # ---- the disk -------------------------------------------------------------------------------
 
 
@@ -113,7 +125,8 @@ def find(root: Path) -> list[Stored]:
 def _stored(place: Path) -> Stored:
     sizes = dict.fromkeys(Stage, 0)
     for path, stage in _files(place):
-        sizes[stage] += path.lstat().st_size
+        status = path.lstat()
+        sizes[stage] += status.st_size // status.st_nlink
     protected = "pinned" if (place / PINNED).exists() else "in use" if _in_use(place) else ""
     try:
         results = load(place).result_set

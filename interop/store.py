@@ -331,13 +331,16 @@ def load(place: Path) -> Record:
 
 
 def _scan(journal: Path) -> Scan:
-    """A journal that has lost its manifest takes it from result.json beside it, if there is one."""
+    """A journal that has lost its manifest takes all that it has lost from result.json beside it, if there is one."""
     found = scan(journal, _content(journal))
     beside = journal.with_name(DOCUMENT)
     if any(isinstance(line, ManifestLine) for line in found.lines) or not beside.is_file():
         return found
-    manifest = ManifestLine(at=_now(), data=parse_document(beside, _content(beside)).manifest)
-    return replace(found, lines=(manifest, *found.lines))
+    known, at = parse_document(beside, _content(beside)), _now()
+    lines: list[Line] = [ManifestLine(at=at, data=known.manifest)]
+    lines += (ComplianceLine(at=at, data=compliance) for compliance in known.compliance)
+    lines += (ResultLine(at=at, data=result) for result in known.results)
+    return replace(found, lines=(*lines, *found.lines))
 
 
 def _content(path: Path) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop import keeping_command
-from interop.errors import UserError
+from interop.errors import MachineError, UserError
 from interop.prune import PINNED
 from tests.test_merge import Make
 from tests.test_merge import make as make  # a fixture
@@ -50,6 +50,34 @@ def test_prune_shows_first_and_removes_when_told_to(
     assert "removed" in act(parser, "prune", "--traces", "0", "--yes")
     assert list(place.rglob("*.pcap")) == []
     assert (place / "journal.jsonl").exists()
+
+
+def test_room_that_cannot_be_made_is_told(parser: argparse.ArgumentParser, make: Make, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    place = make("1/1", "results/2026")
+    for words in (("--min-free", "999999 GiB"), ("--max-size", "0 B")):
+        with pytest.raises(MachineError, match=f"{place}: traces(.|\n)*would be removed(.|\n)*results go by --keep"):
+            act(parser, "prune", *words)
+    assert list(place.rglob("*.pcap"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [([], "What may go"), (["--traces", "0", "results/2026"], "is a campaign"), (["--traces", "0", "no"], "no such")],
+)
+def test_prune_without_anything_to_do(
+    parser: argparse.ArgumentParser,
+    make: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    told: str,
+) -> None:
+    (tmp_path / "results").mkdir()
+    make("1/1", "results/2026")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=told):
+        act(parser, "prune", *words)
 
 
 @pytest.mark.parametrize("words", [("--traces", "-1"), ("--keep", "0"), ("--max-size", "5"), ("--min-free", "much")])

@@ -19,7 +19,7 @@ from interop.errors import InputError, MachineError
 from interop.execution.daemon import ContainerSpec
 from interop.images import Policy
 from interop.measure import Finished, Settings, measure
-from interop.model import Outcome, Role, Run, RunResult
+from interop.model import ErrorCode, Outcome, Role, Run, RunResult
 from interop.plan import Selection, make_plan
 from tests.fakes import CASE, FakeEngine, connect, end_with, endpoint, implementation, install, judge, only_as
 
@@ -82,6 +82,18 @@ def test_an_image_that_cannot_be_got_ends_it_before_anything_is_made(engine: Fak
         carry_out(tmp_path / "results", "nobody")
     assert not (tmp_path / "results").exists()
     assert engine.all_lives == []
+
+
+def test_an_image_that_cannot_be_got_costs_its_runs_alone(engine: FakeEngine, tmp_path: Path) -> None:
+    said: list[str] = []
+    finished, done = carry_out(tmp_path, "nobody", "good", said=said)
+    assert next(line for line in said if "nobody" in line).endswith("Its runs are not made; the others are.")
+    assert {result.client: result.verdict.code for result in done} == {
+        "nobody": ErrorCode.IMAGE_MISSING,
+        "good": ErrorCode.NONE,
+    }
+    assert finished.record.result_set.finished is not None
+    assert "nobody" not in finished.record.result_set.manifest.images
 
 
 def test_a_place_that_is_taken_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:

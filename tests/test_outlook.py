@@ -46,7 +46,8 @@ def test_what_is_told_of_time() -> None:
     told = "\n".join(outlook.in_time(RUNS, durations, limits, NOON, 1))
     assert "takes 9 min 0 s to 12 min 30 s (from earlier campaigns)" in told
     assert "Time is up after 4 to 5 of 10 runs" in told
-    assert "between Thu 12:04 and Thu 12:05" in told
+    assert "No run begins that is not likely to end before Thu 2026-01-15 12:05 (UTC)." in told
+    assert "between Thu 2026-01-15 12:04 and Thu 2026-01-15 12:05" in told
     assert "may be skipped" in told
     assert "0 of 10 runs are known; one after another" in "\n".join(
         outlook.in_time(RUNS, Durations(), Limits(), NOON, None)

@@ -117,6 +117,14 @@ def test_traces_and_logs_go_and_results_stay(campaign: Path) -> None:
     assert find(campaign.parent)[0].finished
 
 
+def test_files_that_merged_campaigns_share_count_once(campaign: Path) -> None:
+    [alone] = find(campaign.parent)
+    shared = campaign / PLAN[0].path / "sim" / "trace_node_left.pcap"
+    (campaign.parent / "other.pcap").hardlink_to(shared)
+    [found] = find(campaign.parent)
+    assert alone.sizes[Stage.TRACES] - found.sizes[Stage.TRACES] == shared.stat().st_size // 2
+
+
 def test_what_is_pinned_or_in_use_stays(campaign: Path) -> None:
     with Journal.open(campaign):
         assert find(campaign.parent)[0].protected == "in use"

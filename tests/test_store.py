@@ -235,6 +235,17 @@ def test_a_lost_manifest_is_taken_from_result_json(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_what_an_emptied_journal_has_lost_is_taken_from_result_json(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6, 6e6))
+    whole = load(tmp_path).result_set
+    write_result_json(tmp_path, whole)
+    path.write_bytes(b"")
+    assert load(tmp_path).result_set == replace(whole, finished=None)
+    with Journal.open(tmp_path) as journal:
+        journal.append_result(runs(5e6, 6e6, 7e6)[2])
+    assert [result.repetition for result in load(tmp_path).result_set.results] == [1, 2, 3]
+
+
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     generator = random.Random(1)
     for number in range(10):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from interop.estimate import Durations
@@ -37,10 +37,14 @@ class Agenda(Iterator[Run]):
         stop: threading.Event,
         say: Callable[[str], None],
         *,
+        earlier: Iterable[RunResult] = (),
         testbeds: int = 1,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``say`` hears of pauses and of what is skipped; ``stop`` ends waiting."""
+        """``say`` hears of pauses and of what is skipped; ``stop`` ends waiting.
+
+        ``earlier``: results of a campaign that is continued, in their order, which count for budget and breaker.
+        """
         self._left = list(plan)
         self._limits = limits
         self._durations = durations
@@ -58,6 +62,8 @@ class Agenda(Iterator[Run]):
         self._told: set[str] = set()
         self.ended = ""
         """Why runs are left, if any are; one sentence."""
+        for result in earlier:
+            self._count(result)
 
     def __next__(self) -> Run:
         self.wait_for_opening()
@@ -102,7 +108,7 @@ class Agenda(Iterator[Run]):
                 if limits.budget is not None and self._spent.get(name, 0.0) >= limits.budget:
                     reason = f"The runs of {name} have used up their budget of {seconds(limits.budget)}."
                     return self._skipped(ErrorCode.BUDGET, reason)
-            if limits.breaker is None or _pair(run) not in self._bad:
+            if limits.breaker is None or (run.server.name, run.client.name, run.test_case.name) not in self._bad:
                 return None  # a good pair is not to suffer from bad ones, and who has not met is tried once
             for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
                 if (count := self._stalled[name, role, run.test_case.name]) >= limits.breaker:
@@ -112,17 +118,21 @@ class Agenda(Iterator[Run]):
 
     def learn(self, run: Run, result: RunResult) -> None:
         """Take a result into account."""
-        if result.verdict.outcome is Outcome.SKIPPED:
-            return
         with self._lock:
             self._durations.learn(run.test_case, result)
-            for name in {run.server.name, run.client.name}:
-                self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
-            stalled = result.verdict.outcome in STALLING
-            (self._bad.add if stalled else self._bad.discard)(_pair(run))
-            for who in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
-                key = (*who, run.test_case.name)
-                self._stalled[key] = self._stalled[key] + 1 if stalled else 0
+            self._count(result)
+
+    def _count(self, result: RunResult) -> None:
+        """What a result costs its implementations, and whether it stalled."""
+        if result.verdict.outcome is Outcome.SKIPPED:
+            return
+        for name in {result.server, result.client}:
+            self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
+        stalled = result.verdict.outcome in STALLING
+        (self._bad.add if stalled else self._bad.discard)((result.server, result.client, result.test_case))
+        for who in ((result.server, Role.SERVER), (result.client, Role.CLIENT)):
+            key = (*who, result.test_case)
+            self._stalled[key] = self._stalled[key] + 1 if stalled else 0
 
     # ---- time --------------------------------------------------------------------------------
 
@@ -152,7 +162,3 @@ class Agenda(Iterator[Run]):
             if text not in self._told:
                 self._told.add(text)
                 self._say(text)
-
-
-def _pair(run: Run) -> tuple[str, str, str]:
-    return run.server.name, run.client.name, run.test_case.name

@@ -82,19 +82,23 @@ class Campaign:
         plan: Sequence[Run],
         not_compliant: set[tuple[str, Role]],
         tried: Mapping[Run, int] | None = None,
+        earlier: Iterable[RunResult] = (),
         *,
         limits: Limits = Limits(),  # noqa: B008 - a frozen value
         durations: Durations | None = None,
     ) -> str:
         """All runs, begun in this order, and at the end those again, alone, that neighbours have disturbed.
 
-        ``tried``: how many attempts of a run there have been, in a campaign that is continued; ``durations``: what is
-        known from other campaigns. Returns why runs are left, if ``limits`` allow no more of them, else nothing.
+        Of a campaign that is continued, ``tried``: how many attempts of a run there have been, ``earlier``: the
+        results that limits are to count, too; ``durations``: what is known from other campaigns.
+
+        Returns why runs are left, if ``limits`` allow no more of them, else nothing.
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
         disturbed: list[tuple[Run, int]] = []
         testbeds = min(self._crew.testbeds, self._crew.most)
-        agenda = Agenda(plan, limits, durations or Durations(), self._stop, self._tell, testbeds=testbeds)
+        known = durations or Durations()
+        agenda = Agenda(plan, limits, known, self._stop, self._tell, earlier=earlier, testbeds=testbeds)
         alone = self._crew.most == 1
 
         def carry_out(runner: Runner, run: Run) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interop.errors import InputError, MachineError
-from interop.model import ImageFacts, Manifest, Outcome, Run
+from interop.model import ImageFacts, Manifest, Outcome, Run, RunResult
 from interop.order import part_of, shuffled
 from interop.plan import make_plan
 from interop.schema.document import Record
@@ -20,6 +20,8 @@ class Rest:
     """In the order of the plan."""
     tried: Mapping[Run, int]
     """How many attempts at each run of the plan there have been."""
+    counting: tuple[RunResult, ...] = ()
+    """Results that budget and breaker count: all that stay, unless it is asked for what they have skipped."""
 
 
 def plan_of(manifest: Manifest) -> tuple[Run, ...]:
@@ -37,21 +39,25 @@ def plan_of(manifest: Manifest) -> tuple[Run, ...]:
 
 
 def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
-    """What has no result yet, what ended by a fault of ours, and what ended with an outcome in ``retry``."""
-    again = {Outcome.ERROR, *retry}
-    done, tried = set(), dict[tuple[str, str, str, int], int]()
+    """What has no result yet, what ended by a fault of ours, and what ended with an outcome in ``retry``.
+
+    What had no image when the campaign began has none now: an image is not changed within a campaign.
+    """
+    again, with_images = {Outcome.ERROR, *retry}, record.result_set.manifest.images.keys()
+    done, tried = dict[tuple[str, str, str, int], RunResult](), dict[tuple[str, str, str, int], int]()
     for result in record.history:
         key = (result.server, result.client, result.test_case, result.repetition)
         tried[key] = max(result.attempt, tried.get(key, 0))
     for result in record.result_set.results:
-        if result.verdict.outcome not in again:
-            done.add((result.server, result.client, result.test_case, result.repetition))
+        if result.verdict.outcome not in again or not {result.server, result.client} <= with_images:
+            done[result.server, result.client, result.test_case, result.repetition] = result
     keys = {
         run: (run.server.name, run.client.name, run.test_case.name, run.repetition)
         for run in plan_of(record.result_set.manifest)
     }
     rest = tuple(run for run, key in keys.items() if key not in done)
-    return Rest(rest, {run: tried.get(key, 0) for run, key in keys.items()})
+    counting = () if Outcome.SKIPPED in retry else tuple(done.values())
+    return Rest(rest, {run: tried.get(key, 0) for run, key in keys.items()}, counting)
 
 
 def pinned_images(
@@ -60,7 +66,8 @@ def pinned_images(
     """The very images with which the campaign began, by name; MachineError that names all that are gone."""
     kinds = {run.test_case.real: None for run in runs}
     own = ["link-tools" if real else "simulator" for real in kinds]
-    names = dict.fromkeys([*own, *(end.name for run in runs for end in (run.server, run.client))])
+    ends = [end.name for run in runs for end in (run.server, run.client) if end.name in manifest.images]
+    names = dict.fromkeys([*own, *ends])
     pinned = {name: manifest.images[name] for name in names if name in manifest.images}
     gone = [name for name in names if name not in pinned or find(pinned[name].id) is None]
     if gone:

@@ -202,6 +202,14 @@ def test_a_budget_is_used_up() -> None:
     assert verdict.code is ErrorCode.BUDGET
 
 
+def test_what_was_made_before_an_interruption_counts() -> None:
+    bad, good = run_of(client="bad"), run_of()
+    stalled = [ended(bad, Outcome.TIMEOUT), ended(bad, Outcome.TIMEOUT)]
+    assert carry_out(Told(runs("bad"), Limits(breaker=2), earlier=stalled), {}) == ["-bad1", "-bad2"]
+    assert carry_out(Told(runs("bad"), Limits(breaker=2), earlier=[*stalled, ended(bad)]), {}) == ["bad1", "bad2"]
+    assert carry_out(Told(runs("good"), Limits(budget=15), earlier=[ended(good)]), {}) == ["good1", "-good2"]
+
+
 def test_who_plays_both_roles_pays_once() -> None:
     told = Told(runs("good", repetitions=4), Limits(budget=35))
     assert carry_out(told, {}) == ["good1", "good2", "good3", "good4"]

@@ -48,7 +48,7 @@ def begin(directory: Path, *clients: str, **options: Any) -> Finished:
     return measure(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
 
 
-def go_on(directory: Path, *retry: Outcome) -> tuple[Finished, list[Run], list[RunResult]]:
+def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[Finished, list[Run], list[RunResult]]:
     """What it came to, what was said to be left, and what was done."""
     rest, done = list[Run](), list[RunResult]()
 
@@ -56,7 +56,7 @@ def go_on(directory: Path, *retry: Outcome) -> tuple[Finished, list[Run], list[R
         rest.extend(runs)
         return lambda result, _: done.append(result)
 
-    return resume(directory, retry, settings(directory), lambda _: None, hear), rest, done  # type: ignore[arg-type]
+    return resume(directory, retry, settings(directory, **options), lambda _: None, hear), rest, done  # type: ignore[arg-type]
 
 
 def interrupt(engine: FakeEngine) -> None:
@@ -114,6 +114,18 @@ def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Pat
     assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 4
 
 
+def test_what_was_spent_before_counts_unless_it_is_asked_for_what_that_skipped(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    tight = Limits(budget=1e-6)
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    done = go_on(cut.directory, limits=tight)[2]
+    assert [result.verdict.outcome for result in done] == [Outcome.SKIPPED] * 3
+    done = go_on(cut.directory, Outcome.SKIPPED, limits=tight)[2]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED, Outcome.SKIPPED, Outcome.SKIPPED]
+
+
 def test_half_a_run_of_a_killed_campaign_is_no_evidence(engine: FakeEngine, tmp_path: Path) -> None:
     interrupt(engine)
     cut = begin(tmp_path, "good", "bad")
@@ -166,6 +178,16 @@ def test_an_attempt_that_was_killed_leaves_nothing_of_a_run_that_had_been_skippe
     go_on(first.directory, Outcome.SKIPPED)
     assert [path.name for path in killed.parent.iterdir() if "1" in path.name] == ["1"]
     assert not (killed / ".inputs-killed").exists()
+
+
+def test_what_had_no_image_when_the_campaign_began_has_none_later(engine: FakeEngine, tmp_path: Path) -> None:
+    finished = begin(tmp_path, "nobody", "good", limits=Limits(budget=1e-6))
+    codes = [(each.client, each.verdict.code) for each in finished.record.result_set.results]
+    assert codes == [("nobody", "image-missing")] * 2 + [("good", ""), ("good", "budget")]
+    engine.programs["nobody"] = endpoint
+    rest, done = go_on(finished.directory, Outcome.ERROR, Outcome.SKIPPED)[1:]
+    assert [(run.client.name, run.repetition) for run in rest] == [("good", 2)]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED]
 
 
 def test_images_that_have_changed_are_refused(
