@@ -29,7 +29,7 @@ from interop.settings import Settings
 
 AUTO_TESTBEDS = 6
 """Most that share a machine which is to find out itself how many fit."""
-SERVED_RATE = 80e6
+SERVED_RATE = 100e6
 """Bit/s of links side by side whose simulators do not want more than one CPU together."""
 PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")
 """Of the environment, what endpoints get."""

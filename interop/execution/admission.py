@@ -1,7 +1,13 @@
-"""Which run may begin beside those under way: a budget of CPU time, and what runs like it were measured to need."""
+"""When a run may begin beside those under way: by CPU time, and by their slow starts.
+
+A sender that waits some milliseconds for a CPU while it looks for the rate of the link overshoots by more, or by less,
+than it would alone. Making containers, and fetching what they left, is much work for an engine; so nothing is made
+meanwhile, and files are fetched slowly.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -9,38 +15,64 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from interop.execution.load import Meter
-from interop.model import Run, RunResult
+from interop.model import Link, Run, RunResult
 
 UNKNOWN_NEED = 0.7
 """CPUs that a run is thought to need before one like it was measured."""
 BUDGET = 0.9
 """Share of the CPUs that the peaks of runs may need together, which seldom coincide."""
-SETTLED = 2.0
-"""Seconds between two runs that begin side by side: making containers is work of its own."""
-SLOW_START = 3
-"""Round trips, besides, of the run that began before: a few milliseconds then decide how far its sender overshoots."""
+INITIAL_WINDOW = 14_720
+"""Bytes that a sender may send before it hears of any (RFC 9002, section 7.2)."""
+HANDSHAKE = 1
+"""Round trips from the start of a client until the server begins to send."""
 RAMP = 20.0
 """Seconds after which a run like which none was measured shows in the load what it needs."""
-PATIENCE = 0.2
+PATIENCE = 0.1
 """Seconds between two looks at whether a run may begin."""
+REST = 0.004
+"""Seconds between two pieces of files that are moved during a slow start."""
 CAUTION = 1.15
 """By how much runs are thought to need more than was measured, each time that neighbours were disturbed."""
 
 
+def slow_start(link: Link) -> float:
+    """Seconds from the start of a client until its server, doubling its window, has filled the link."""
+    window = link.forward_rate * link.round_trip_delay / 8
+    return (HANDSHAKE + math.log2(1 + window / INITIAL_WINDOW)) * link.round_trip_delay
+
+
 @dataclass
-class _Turn:
-    """A run under way."""
+class Turn:
+    """A run under way, from the making of its containers to their removal."""
 
     need: float
+    """CPUs."""
     known: bool
     """Its need was measured."""
-    begin: float
+    slow_start: float
+    """Seconds that it lasts."""
+    admitted: float
     """On the monotonic clock."""
     most_neighbours: int = 0
+    """Runs that were under way beside it, until their clients ended."""
+    making: bool = True
+    """Its client has not been started."""
+    delicate_until: float = 0.0
+    """End of its slow start, on the monotonic clock."""
+    over: bool = False
+    """Its client has ended."""
 
     def promised(self, now: float) -> float:
         """CPUs to be kept for it beside those that are in use now."""
-        return self.need if self.known or now - self.begin < RAMP else 0.0
+        return self.need if self.known or now - self.admitted < RAMP else 0.0
+
+    def begun(self) -> None:
+        """Its client has been started."""
+        self.making, self.delicate_until = False, time.monotonic() + self.slow_start
+
+    def ended(self) -> None:
+        """Its client has ended: from now on it needs next to no CPU time."""
+        self.making, self.delicate_until, self.need, self.over = False, 0.0, 0.0, True
 
 
 class Admission:
@@ -54,13 +86,13 @@ class Admission:
         self._measured = measured
         self._caution = 1.0
         self._lock = threading.Lock()
-        self._turns: list[_Turn] = []
-        self._settled = 0.0
-        """When the run that began last will have."""
+        self._moving = threading.Lock()
+        """Held while one of those who move files rests, so that all together are no faster than one."""
+        self._turns: list[Turn] = []
         self._needs: dict[tuple[str, str, str], float] = {}
 
     @contextmanager
-    def turn(self, run: Run) -> Iterator[_Turn]:
+    def turn(self, run: Run) -> Iterator[Turn]:
         """Wait until ``run`` may begin; its time is over when the block is left."""
         turn = self._enter(run)
         try:
@@ -94,26 +126,39 @@ class Admission:
         ]
         return max(alike, default=None)
 
-    def _enter(self, run: Run) -> _Turn:
+    def give_way(self) -> None:
+        """Rest for a moment if a run is in its slow start; who moves files calls it before each piece."""
+        with self._lock:
+            calm = self._calm()
+        if not calm:
+            with self._moving:
+                self._stop.wait(REST)
+
+    def _calm(self) -> bool:
+        now = time.monotonic()
+        return all(each.delicate_until <= now for each in self._turns)
+
+    def _enter(self, run: Run) -> Turn:
         while True:
             with self._lock:
-                need = self.need(run)
-                turn = _Turn(UNKNOWN_NEED if need is None else need, need is not None, time.monotonic())
+                need, now = self.need(run), time.monotonic()
+                known = need is not None
+                turn = Turn(UNKNOWN_NEED if need is None else need, known, slow_start(run.test_case.link), now)
                 if self._stop.is_set() or self._fits(turn):
                     self._turns.append(turn)
-                    self._settled = turn.begin + SETTLED + SLOW_START * run.test_case.link.round_trip_delay
-                    for each in self._turns:
-                        each.most_neighbours = max(each.most_neighbours, len(self._turns) - 1)
+                    under_way = [each for each in self._turns if not each.over]
+                    for each in under_way:
+                        each.most_neighbours = max(each.most_neighbours, len(under_way) - 1)
                     return turn
             self._stop.wait(PATIENCE)
 
-    def _fits(self, turn: _Turn) -> bool:
+    def _fits(self, turn: Turn) -> bool:
         if not self._turns:
             return True
-        if turn.begin < self._settled:
+        if any(each.making for each in self._turns) or not self._calm():
             return False
         if not self._measured:
             return True
-        promised = self._caution * sum(each.promised(turn.begin) for each in self._turns)
+        promised = self._caution * sum(each.promised(turn.admitted) for each in self._turns)
         used = self._cpus * (self._meter.now() or 0.0)
         return max(promised, used) + self._caution * turn.need <= BUDGET * self._cpus

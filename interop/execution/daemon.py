@@ -21,7 +21,6 @@ from interop.execution.shelf import Shelf
 from interop.execution.spec import WEIGHT as WEIGHT
 from interop.execution.spec import ContainerSpec as ContainerSpec
 from interop.model import ErrorCode, Exit, Tls
-from interop.units import MIB
 
 T = TypeVar("T")
 
@@ -36,6 +35,8 @@ RETRY = 0.2
 """Seconds between two attempts to ask for the same."""
 REMOTE_PATIENCE = 60
 """Seconds for which another machine's daemon may be out of reach before a run is given up."""
+PIECE = 64 * 1024
+"""Bytes of an archive that are fetched at once."""
 OLDEST_API = "1.40"
 PORTS = ("443/udp", "443/tcp")
 LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
@@ -82,10 +83,12 @@ class Container:
         """The archive of ``path``, in chunks; empty if there is no such path."""
         with self._daemon.fault("copy from", self.spec.name):
             try:
-                chunks, _ = self._daemon.slow.get_archive(self.id, path, chunk_size=MIB)
+                chunks, _ = self._daemon.slow.get_archive(self.id, path, chunk_size=PIECE)
             except docker.errors.NotFound:
                 return
-            yield from chunks
+            for chunk in chunks:
+                yield chunk
+                self._daemon.give_way()
 
     def running(self) -> bool:
         """Whether it runs, as ``inspect`` tells it."""
@@ -205,6 +208,8 @@ class Daemon(Shelf):
         self.url = url
         self.campaign = campaign
         self.host = host
+        self.give_way: Callable[[], object] = lambda: None
+        """Called between two pieces of an archive that is fetched, which is much work for an engine."""
         self.out_of_reach: float | None = None
         """When it could not be reached the last time, on the monotonic clock; None if it always could."""
         self._tls = tls

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from interop.errors import HarnessFault, UserError
 from interop.execution import host
-from interop.execution.admission import Admission
+from interop.execution.admission import Admission, Turn
 from interop.execution.compliance import check_compliance
 from interop.execution.daemon import Daemon
 from interop.execution.load import Meter
@@ -130,6 +130,7 @@ class DaemonStation:
         self.say = say
         cpus = int(conditions.daemon.info["NCPU"])
         self.admission = Admission(cpus, conditions.meter, conditions.stop, measured=measured)
+        conditions.daemon.give_way = self.admission.give_way
         self._places = tuple(Bed(self) for _ in range(testbeds))
 
     @property
@@ -177,7 +178,7 @@ class Bed:
             if self._conditions.stop.is_set():
                 raise Interrupted
             directory.mkdir(parents=True, exist_ok=True)
-            evidence = self._evidence(run, directory, lambda: turn.most_neighbours)
+            evidence = self._evidence(run, directory, turn)
         result = self._judged(run, number, evidence, directory)  # which gives way to the run that begins now
         if result.verdict.code in DISTURBED and turn.most_neighbours:
             admission.disturbed()
@@ -223,9 +224,9 @@ class Bed:
         phases = {**evidence.phases, "analyse": round(time.monotonic() - begin, 6)}
         return result_of(run, attempt, verdict, replace(evidence, phases=phases), measurement)
 
-    def _evidence(self, run: Run, directory: Path, neighbours: Callable[[], int]) -> Evidence:
+    def _evidence(self, run: Run, directory: Path, turn: Turn) -> Evidence:
         try:
-            found = _or_fault(run, lambda: self._carried_out(run, directory, neighbours))
+            found = _or_fault(run, lambda: self._carried_out(run, directory, turn))
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)  # half a run is no evidence
             raise
@@ -233,11 +234,11 @@ class Bed:
             return Evidence(started="", seed=run.seed, fault_code=found.code, fault=found.reason)
         return found
 
-    def _carried_out(self, run: Run, directory: Path, neighbours: Callable[[], int]) -> Evidence:
+    def _carried_out(self, run: Run, directory: Path, turn: Turn) -> Evidence:
         around = self._surroundings(self._conditions.backend_of(run.test_case.link))
         facts = host.watch(self._conditions.daemon.info, self._conditions.meter)
-        evidence = transfer(run, around, directory)
-        found = replace(facts(), neighbours=neighbours())
+        evidence = transfer(run, replace(around, begun=turn.begun, ended=turn.ended), directory)
+        found = replace(facts(), neighbours=turn.most_neighbours)
         if self._conditions.daemon.host:  # another machine, of which nobody knows more than its daemon tells
             found = replace(found, cpu_pressure=None, processor="")
         return replace(evidence, host=found)

@@ -9,7 +9,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -74,6 +74,10 @@ class Surroundings:
     """Keep what the server offered and what the client got, beside the logs."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """CLIENT_PARAMS and SERVER_PARAMS of whoever started the campaign."""
+    begun: Callable[[], object] = lambda: None
+    """Called when the client has been started."""
+    ended: Callable[[], object] = lambda: None
+    """Called when the transfer is over."""
 
 
 @dataclass
@@ -155,8 +159,10 @@ def _carry_out(
         events: SimpleQueue[Event] = SimpleQueue()
         try:
             if _start(run, around, link, endpoints, events, record):
+                around.begun()
                 _await_end(run, around, link, endpoints, events, record)
         finally:
+            around.ended()
             with record.phase("stop"):
                 _stop(run, link, endpoints, record)
         with record.phase("collect"), ThreadPoolExecutor() as pool:
