@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.schema.document import Record
-from interop.statistics.significance import alike, difference, holm, smallest_p, stratified
+from interop.statistics.significance import alike, difference, holm, smallest_p, spread, stratified
 from interop.store import load
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
@@ -79,11 +79,13 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
 
 
 def over_all(alone: Distributions, beside: Distributions) -> Iterator[str]:
-    """Two sentences per metric over all pairs, for few repetitions of one pair tell little."""
+    """Three sentences per metric over all pairs, for few repetitions of one pair tell little."""
     for metric in METRICS:
         first, second = ([each[pair].get(metric, []) for pair in alone] for each in (alone, beside))
         change, p = stratified(first, second)
         yield f"{metric}, over all pairs: {100 * change:+.1f} % beside others, p = {p:.3f}"
+        change, p = spread(first, second)
+        yield f"  distance from the median of a pair: {100 * change:+.0f} % beside others, p = {p:.3f}"
         close, low, high = alike(first, second, CLOSE)
         expected = f"{low} to {high} if neighbours did nothing"
         yield f"  means within {100 * CLOSE:g} % in {close} of {len(alone)} pairs; {expected}"

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +23,8 @@ from interop.execution.host import LOWEST
 from interop.model import ErrorCode
 
 AUTOGROUP = Path("/proc/self/autogroup")
+ASIDE = 4
+"""One CPU in so many, and one at least, is for analysis and engine; links and endpoints may use all."""
 TRIES = 2
 """Processes that may be killed over one call."""
 
@@ -124,10 +126,16 @@ def _serve(connection: Connection) -> None:
             connection.send(answer)
 
 
+def aside(cpus: Collection[int]) -> set[int]:
+    """Those for whatever is no part of a link: a quarter of them, at least one; ``scripts/setup`` takes the same."""
+    return set(sorted(cpus)[: max(1, len(cpus) // ASIDE)])
+
+
 def _give_way() -> None:
     """A session of its own, so that the priority of this process is that of its group, and no key press ends it.
 
-    What a machine does not know or allow is left.
+    It keeps to some of the CPUs, so that whoever finds it in the kernel, which nobody can interrupt, has another to go
+    to. What a machine does not know or allow is left.
     """
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGHUP):  # they are for the caller, who ends it
@@ -135,6 +143,8 @@ def _give_way() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, LOWEST)
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with suppress(OSError, AttributeError):
+        os.sched_setaffinity(0, aside(os.sched_getaffinity(0)))
     with suppress(OSError):
         AUTOGROUP.write_text(str(LOWEST), encoding="ascii")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -228,6 +229,8 @@ class Daemon(Shelf):
                 )
             ) from error
         self.api_version = str(version)
+        if url.startswith("unix:"):  # an engine that keeps to some of the CPUs tells of these alone
+            self.info["NCPU"] = os.cpu_count() or self.info["NCPU"]
 
     def client(self, version: str | None, timeout: float) -> docker.APIClient:
         patience = max(1, round(timeout))

@@ -180,7 +180,7 @@ class Bed:
             directory.mkdir(parents=True, exist_ok=True)
             evidence = self._evidence(run, directory, turn)
         result = self._judged(run, number, evidence, directory)  # which gives way to the run that begins now
-        if result.verdict.code in DISTURBED and turn.most_neighbours:
+        if _crowded(result) and turn.most_neighbours:
             admission.disturbed()
         if result.verdict.outcome is not Outcome.ERROR:
             admission.learn(result)
@@ -257,6 +257,13 @@ class Bed:
                 parameters=conditions.parameters,
             )
         return self._around[backend]
+
+
+def _crowded(result: RunResult) -> bool:
+    """Whether a run lacked CPU time. A simulator that has some reserved falls behind when the whole machine does."""
+    link = result.evidence.simulator
+    reserved = link is not None and link.realtime_priority
+    return result.verdict.code in DISTURBED and not (result.verdict.code is ErrorCode.SIMULATOR_LAG and reserved)
 
 
 def _or_fault(run: Run, act: Callable[[], T]) -> T | HarnessFault:

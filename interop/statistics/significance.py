@@ -85,6 +85,20 @@ def stratified(first: Sequence[Sequence[float]], second: Sequence[Sequence[float
     return observed / said, (extreme + 1) / (ARRANGEMENTS + 1)
 
 
+def spread(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """:func:`stratified`, for how far the numbers are from the median of their stratum.
+
+    Means stay the same if some numbers become larger and others smaller; this does not. The median is that of both
+    groups together, so that the arrangements are as likely as each other if nothing differs.
+    """
+    one, other = list[list[float]](), list[list[float]]()
+    for before, after in zip(first, second, strict=True):
+        middle = float(np.median([*before, *after])) if before or after else 0.0
+        one.append([abs(number - middle) for number in before])
+        other.append([abs(number - middle) for number in after])
+    return stratified(one, other)
+
+
 def alike(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], share: float) -> tuple[int, int, int]:
     """In how many strata the second mean differs from the first by at most ``share`` of it, and in how many by chance.
 

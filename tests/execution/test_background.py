@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from interop.errors import HarnessFault
-from interop.execution.background import background
+from interop.execution.background import aside, background
 from interop.execution.host import LOWEST
 from interop.model import ErrorCode
 
@@ -30,10 +31,11 @@ with background(place) as call:
 """
 
 
-def place(seconds: float) -> tuple[int, int, int, int]:
-    """Where this is carried out: process and session, how it is scheduled."""
+def place(seconds: float) -> tuple[int, int, int, int, set[int]]:
+    """Where this is carried out: process and session, how it is scheduled, and on which CPUs."""
     time.sleep(seconds)
-    return os.getpid(), os.getsid(0), os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    return os.getpid(), os.getsid(0), priority, os.sched_getscheduler(0), os.sched_getaffinity(0)
 
 
 def fail() -> None:
@@ -51,11 +53,17 @@ def die_once(mark: Path) -> str:
     return "well"
 
 
+@pytest.mark.parametrize(("cpus", "ours"), [({5}, {5}), ({0, 1}, {0}), (range(7), {0}), (range(2, 18), {2, 3, 4, 5})])
+def test_a_quarter_of_the_cpus_and_one_at_least(cpus: Collection[int], ours: set[int]) -> None:
+    assert aside(cpus) == ours
+
+
 def test_it_gives_way_to_all_others() -> None:
     with background(place) as call:
-        process, session, priority, policy = call(0.0)
+        process, session, priority, policy, cpus = call(0.0)
     assert process != os.getpid()
     assert (session, priority, policy) == (process, LOWEST, os.SCHED_IDLE)
+    assert cpus == aside(os.sched_getaffinity(0))
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
 

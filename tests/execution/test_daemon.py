@@ -55,6 +55,16 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     assert config["log_config"]["Config"] == {"max-size": "100", "max-file": "2"}
 
 
+def test_the_cpus_are_those_of_the_machine_not_those_that_a_local_engine_keeps_to(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    monkeypatch.setattr("os.cpu_count", lambda: 48)
+    told = Daemon("tcp://far", "mine").info["NCPU"]
+    assert told != 48
+    assert Daemon("unix:///run/docker.sock", "mine").info["NCPU"] == 48
+
+
 @pytest.mark.parametrize(
     ("driver", "version", "weight", "parent"),
     [("cgroupfs", "1", 7, "/"), ("cgroupfs", "1", None, None), ("systemd", "1", 7, None), ("cgroupfs", "2", 7, None)],

@@ -17,6 +17,7 @@ from interop.statistics.significance import (
     proportions,
     ranks,
     smallest_p,
+    spread,
     stratified,
 )
 
@@ -111,6 +112,17 @@ def test_strata_without_numbers_say_nothing() -> None:
     assert stratified([], []) == (0.0, 1.0)
     assert stratified([[], [0.0, 0.0]], [[1.0], [0.0]]) == (0.0, 1.0)
     assert stratified([[1.0, 1.0]], [[1.0, 1.0]]) == (0.0, 1.0)
+
+
+def test_a_wider_spread_about_the_same_mean_is_found() -> None:
+    rng = np.random.default_rng(2)
+    narrow, same, wide = (rng.normal(10, width, (16, 5)).tolist() for width in (0.1, 0.1, 0.4))
+    change, p = spread(narrow, wide)
+    assert change > 0.5
+    assert p < 0.001
+    assert stratified(narrow, wide)[1] > 0.05
+    assert spread(narrow, same)[1] > 0.05
+    assert spread([[]], [[]]) == (0.0, 1.0)
 
 
 def test_means_are_close_or_not_whatever_chance_does() -> None:
