@@ -134,8 +134,8 @@ def aside(cpus: Collection[int]) -> set[int]:
 def _give_way() -> None:
     """A session of its own, so that the priority of this process is that of its group, and no key press ends it.
 
-    It keeps to some of the CPUs, so that whoever finds it in the kernel, which nobody can interrupt, has another to go
-    to. What a machine does not know or allow is left.
+    It keeps to some of the CPUs, so that whoever it keeps waiting, for the kernel cannot be interrupted, has another to
+    go to. What a machine does not know or allow is left.
     """
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGHUP):  # they are for the caller, who ends it
