@@ -25,6 +25,8 @@ INITIAL_WINDOW = 14_720
 """Bytes that a sender may send before it hears of any (RFC 9002, section 7.2)."""
 HANDSHAKE = 1
 """Round trips from the start of a client until the server begins to send."""
+SETTLED = 2.0
+"""Seconds between two runs that begin side by side: the load is looked at over as many."""
 RAMP = 20.0
 """Seconds after which a run like which none was measured shows in the load what it needs."""
 PATIENCE = 0.1
@@ -155,7 +157,7 @@ class Admission:
     def _fits(self, turn: Turn) -> bool:
         if not self._turns:
             return True
-        if any(each.making for each in self._turns) or not self._calm():
+        if any(each.making or turn.admitted < each.admitted + SETTLED for each in self._turns) or not self._calm():
             return False
         if not self._measured:
             return True

@@ -29,6 +29,7 @@ class Calm(Meter):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "slow_start", lambda _: 0.0)
+    monkeypatch.setattr(admission, "SETTLED", 0.0)
     monkeypatch.setattr(admission, "PATIENCE", 0.001)
 
 
