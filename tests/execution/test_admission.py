@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from interop.execution import admission
+from interop.execution import admission, place
 from interop.execution.admission import BUDGET, UNKNOWN_NEED, Admission, Turn
 from interop.execution.admission import slow_start as lasting
 from interop.execution.load import Meter
-from interop.model import Evidence, Outcome, Run, RunResult, Verdict
+from interop.model import ErrorCode, Evidence, LinkCounters, Outcome, Run, RunResult, SimulatorReport, Verdict
 from tests.fakes import CASE, run_of
 
 
@@ -203,3 +203,21 @@ def test_who_is_told_to_stop_does_not_wait() -> None:
     with under_way(admission, run_of()):
         admission._stop.set()
         assert begins(admission, run_of(repetition=2))
+
+
+@pytest.mark.parametrize(
+    ("code", "reserved", "crowded"),
+    [
+        (ErrorCode.HOST_STARVED, True, True),
+        (ErrorCode.SIMULATOR_LAG, True, False),
+        (ErrorCode.SIMULATOR_LAG, False, True),
+        (ErrorCode.CAPTURE_FAILED, False, False),
+    ],
+)
+def test_a_simulator_with_time_of_its_own_is_not_late_for_want_of_cpus(
+    code: ErrorCode, reserved: bool, crowded: bool
+) -> None:
+    late = SimulatorReport(0.0, reserved, 0.0, 0.05, 0, LinkCounters(0, 0, 0, 0), LinkCounters(0, 0, 0, 0))
+    found = replace(needed(run_of(), 1.0), verdict=Verdict(Outcome.ERROR, code))
+    assert place._crowded(replace(found, evidence=replace(found.evidence, simulator=late))) is crowded
+    assert place._crowded(found) is (code is not ErrorCode.CAPTURE_FAILED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,11 @@ def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[Finished, l
     """What it came to, what was said to be left, and what was done."""
     rest, done = list[Run](), list[RunResult]()
 
-    def hear(runs: Sequence[Run]) -> object:
+    def hear(runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
         rest.extend(runs)
         return lambda result, _: done.append(result)
 
-    return resume(directory, retry, settings(directory, **options), lambda _: None, hear), rest, done  # type: ignore[arg-type]
+    return resume(directory, retry, settings(directory, **options), lambda _: None, hear), rest, done
 
 
 def interrupt(engine: FakeEngine) -> None:
