@@ -45,6 +45,8 @@ class Crew:
         self._silent: dict[Station, str] = {}
         """Those that are left alone until they answer, and who of them did not."""
         self._free: list[Place] = []
+        self._taken: set[Place] = set()
+        """Those in use, also of a station that is silent or was: nobody else may have them before they are back."""
         self._changed = threading.Condition()
         self._probing = threading.Lock()
         self._alone_since: float | None = None
@@ -62,9 +64,7 @@ class Crew:
     def join(self, station: Station) -> None:
         """A station whose places are to be used from now on."""
         with self._changed:
-            self._serving.append(station)
-            self._free += reversed(station.places)
-            self._changed.notify_all()
+            self._serve_at(station)
 
     def leave(self, station: Station) -> None:
         """A station is gone for good."""
@@ -83,7 +83,9 @@ class Crew:
         while True:
             with self._changed:
                 if self._free and not over():
-                    return self._free.pop()
+                    place = self._free.pop()
+                    self._taken.add(place)
+                    return place
             if over():
                 return None
             if self.stop.is_set():
@@ -98,6 +100,7 @@ class Crew:
     def give_back(self, place: Place) -> None:
         """A place is free again, unless its station is out of service."""
         with self._changed:
+            self._taken.discard(place)
             if place.station in self._serving:
                 self._free.append(place)
             self._changed.notify_all()
@@ -105,6 +108,7 @@ class Crew:
     def replace(self, place: Place, silent: str) -> Place:
         """Another place for one whose station does not answer (``silent``); may be the same once it answers again."""
         with self._changed:
+            self._taken.discard(place)
             if place.station in self._serving:
                 self._serving.remove(place.station)
                 self._silent[place.station] = silent
@@ -158,6 +162,10 @@ class Crew:
                 continue
             with self._changed:
                 if self._silent.pop(station, None) is not None:
-                    self._serving.append(station)
-                    self._free += reversed(station.places)
-                    self._changed.notify_all()
+                    self._serve_at(station)
+
+    def _serve_at(self, station: Station) -> None:
+        """Offer its places but for those that are still in use; who calls holds the lock."""
+        self._serving.append(station)
+        self._free += [place for place in reversed(station.places) if place not in self._taken]
+        self._changed.notify_all()

@@ -106,6 +106,22 @@ def test_the_only_station_is_waited_for() -> None:
     assert crew.replace(place, "docker") is place
 
 
+def test_a_place_in_use_is_not_handed_out_when_its_station_answers_again() -> None:
+    stop = threading.Event()
+    crew = Crew(stop, Post("only", count=2))
+    lost, used = crew.take(), crew.take()
+    assert lost is not None
+    assert used is not None
+    assert crew.replace(lost, "docker") is lost  # it answers at once, while a run is under way in the other
+    stop.set()
+    with pytest.raises(Interrupted):
+        crew.take()
+    crew.give_back(used)
+    assert crew.take() is used
+    with pytest.raises(Interrupted):
+        crew.take()
+
+
 def test_one_that_stays_silent_ends_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DAEMON_PATIENCE", 0.05)
     crew = Crew(threading.Event(), Post("only", quiet="docker"))
