@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import secrets
 import threading
@@ -12,6 +13,7 @@ from types import MappingProxyType
 
 from interop.analysis.analyse import analyse
 from interop.errors import InputError, MachineError
+from interop.execution.admission import SERVED_RATE
 from interop.execution.background import background
 from interop.execution.crew import Crew
 from interop.execution.daemon import Daemon
@@ -27,10 +29,8 @@ from interop.links.real import HostLocks, RealBackend
 from interop.model import Host, ImageFacts, RealLink, Run, Scheduler
 from interop.settings import Settings
 
-AUTO_TESTBEDS = 6
-"""Most that share a machine which is to find out itself how many fit."""
-SERVED_RATE = 100e6
-"""Bit/s of links side by side whose simulators do not want more than one CPU together."""
+AUTO_TESTBEDS = 9
+"""Most that share a machine which is to find out itself how many fit, half of them with files that are looked at."""
 PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")
 """Of the environment, what endpoints get."""
 
@@ -57,6 +57,7 @@ def held(settings: Settings, say: Callable[[str], None]) -> Iterator[Ours]:
     campaign_id = secrets.token_hex(4)
     daemon = Daemon(settings.url, campaign_id)
     if settings.cluster:
+        check_dask()
         yield Ours(daemon, {}, threading.Event(), [])
         return
     with ExitStack() as stack:
@@ -72,6 +73,15 @@ def held(settings: Settings, say: Callable[[str], None]) -> Iterator[Ours]:
                 at = f" at {each.host}" if each.host else ""
                 say(f"removed {removed} containers{at} that an earlier campaign had left")
         yield Ours(daemon, hosts, threading.Event(), [])
+
+
+def check_dask() -> None:
+    """Raise :class:`MachineError` if what a cluster needs is not installed."""
+    if importlib.util.find_spec("distributed") is None:
+        raise MachineError(
+            "Dask is not installed here: `scripts/setup --cluster` brings it, on every machine of a cluster; "
+            "docs/cluster.md tells how."
+        )
 
 
 def _check_identities(hosts: Mapping[str, Daemon]) -> None:
@@ -179,12 +189,12 @@ def _workers(
 
 
 def fitting_testbeds(runs: Sequence[Run]) -> int:
-    """How many testbeds may stand side by side so that the simulator of each has the time for its link.
+    """How many testbeds may stand side by side: one if a link of ``runs`` is so fast that no two of it fit.
 
-    A link of 20 Mbit/s was measured to need a fifth of one CPU, and endpoints need as much.
+    More stand there than runs are under way, which admission sees to: what runs have left takes time, too.
     """
     fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
-    return max(1, min(AUTO_TESTBEDS, int(SERVED_RATE / fastest)))
+    return AUTO_TESTBEDS if 2 * fastest <= SERVED_RATE else 1
 
 
 def _real_links(

@@ -137,6 +137,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Whose workers carry the runs out."""
     parser.add_argument(
         "--cluster",
+        type=scheduler_address,
         metavar="ADDRESS",
         help="of a Dask scheduler: its workers (run.py worker) carry the runs out, as many at a time as they offer",
     )
@@ -203,6 +204,14 @@ def worded(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 def _shard(word: str) -> str:
     order.shard(word)
+    return word
+
+
+def scheduler_address(word: str) -> str:
+    """Where a Dask scheduler is, as it stands there."""
+    if re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):\d{1,5}", word) is None:
+        message = f'{word!r} is no address of a Dask scheduler; write for example "tcp://scheduler:8786"'
+        raise argparse.ArgumentTypeError(message)
     return word
 
 

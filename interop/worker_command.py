@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from interop.model import Scheduler
-from interop.options import testbeds
+from interop.options import scheduler_address, testbeds
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Of the command."""
-    parser.add_argument("address", metavar="ADDRESS", help="of the Dask scheduler, tcp://… or tls://…")
+    parser.add_argument(
+        "address", type=scheduler_address, metavar="ADDRESS", help="of the Dask scheduler, tcp://… or tls://…"
+    )
     parser.add_argument(
         "--testbeds",
         type=testbeds,
@@ -32,7 +34,9 @@ def carry_out(given: argparse.Namespace, url: str, say: Callable[[str], None]) -
     Raises :class:`MachineError` if there is no daemon or no scheduler.
     """
     from interop.analysis.analyse import analyse
-    from interop.crews import AUTO_TESTBEDS
+    from interop.crews import AUTO_TESTBEDS, check_dask
+
+    check_dask()
     from interop.execution.background import background
     from interop.execution.cluster import serve
     from interop.execution.daemon import Daemon

@@ -19,7 +19,7 @@ import requests.exceptions
 from docker.errors import APIError
 
 from interop.errors import HarnessFault, MachineError
-from interop.execution import compliance, crew, transfer
+from interop.execution import admission, compliance, crew, transfer
 from interop.execution import daemon as daemon_module
 from interop.execution.campaign import Campaign
 from interop.execution.crew import Crew
@@ -61,7 +61,8 @@ _connecting = threading.Lock()
 
 
 def quick(patch: Callable[[Any, str, Any], object]) -> None:
-    """Let patience be a fifteenth of what it is; ``patch`` sets an attribute of a module."""
+    """Let patience be a fifteenth of what it is, and testbeds overlap; ``patch`` sets an attribute of a module."""
+    patch(admission, "SETTLED", 0.0)
     patch(daemon_module, "QUICK", 1.0)
     patch(crew, "DAEMON_PATIENCE", 20.0)
     patch(compliance, "TIMEOUT", 3.0)

@@ -32,6 +32,20 @@ def test_without_a_scheduler(
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
+def test_what_is_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["worker", "foo"], ["run", "--cluster", "tcp://scheduler"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(tmp_path, words)
+        assert ended.value.code == 2
+        assert 'is no address of a Dask scheduler; write for example "tcp://scheduler:8786"' in capsys.readouterr().err
+
+
+def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9"]) == 3
+    assert "Dask is not installed here: `scripts/setup --cluster` brings it" in capsys.readouterr().err
+
+
 def test_tls_without_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""When a run may begin beside those under way: by CPU time, and by their slow starts.
+"""When a run may begin beside those under way: by the rates of their links, CPU time, and their slow starts.
 
 A sender that waits some milliseconds for a CPU while it looks for the rate of the link overshoots by more, or by less,
 than it would alone. Making containers, and fetching what they left, is much work for an engine; so nothing is made
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from interop.execution.load import Meter
 from interop.model import Link, Run, RunResult
 
+SERVED_RATE = 100e6
+"""Bit/s of links side by side whose simulators, a fifth of a CPU for 20 Mbit/s each, want one CPU together at most."""
 UNKNOWN_NEED = 0.7
 """CPUs that a run is thought to need before one like it was measured."""
 BUDGET = 0.9
@@ -35,6 +37,8 @@ REST = 0.004
 """Seconds between two pieces of files that are moved during a slow start."""
 CAUTION = 1.15
 """By how much runs are thought to need more than was measured, each time that neighbours were disturbed."""
+AGAIN = 20.0
+"""Seconds within which neighbours were disturbed by the same."""
 
 
 def slow_start(link: Link) -> float:
@@ -51,6 +55,8 @@ class Turn:
     """CPUs."""
     known: bool
     """Its need was measured."""
+    rate: float
+    """Bit/s of its link."""
     slow_start: float
     """Seconds that it lasts."""
     admitted: float
@@ -73,20 +79,22 @@ class Turn:
         self.making, self.delicate_until = False, time.monotonic() + self.slow_start
 
     def ended(self) -> None:
-        """Its client has ended: from now on it needs next to no CPU time."""
-        self.making, self.delicate_until, self.need, self.over = False, 0.0, 0.0, True
+        """Its client has ended: from now on it needs next to no CPU time, and its link is idle."""
+        self.making, self.delicate_until, self.need, self.rate, self.over = False, 0.0, 0.0, 0.0, True
 
 
 class Admission:
     """Admits runs to testbeds that stand side by side; safe to use from several threads."""
 
     def __init__(self, cpus: int, meter: Meter, stop: threading.Event, *, measured: bool) -> None:
-        """``cpus`` of the machine; not ``measured``: the CPUs are not asked."""
+        """``cpus`` of the machine; not ``measured``: neither they nor the rates of links are asked."""
         self._cpus = cpus
         self._meter = meter
         self._stop = stop
         self._measured = measured
         self._caution = 1.0
+        self._warned = -math.inf
+        """When a run was disturbed that made it more careful, on the monotonic clock."""
         self._lock = threading.Lock()
         self._moving = threading.Lock()
         """Held while one of those who move files rests, so that all together are no faster than one."""
@@ -112,9 +120,11 @@ class Admission:
                 self._needs[key] = max(needed, self._needs.get(key, 0.0))
 
     def disturbed(self) -> None:
-        """Be more careful from now on: a run was disturbed by its neighbours."""
+        """Be more careful from now on: a run was disturbed by its neighbours; all by the same count once."""
         with self._lock:
-            self._caution *= CAUTION
+            now = time.monotonic()
+            if now - self._warned > AGAIN:
+                self._warned, self._caution = now, self._caution * CAUTION
 
     def need(self, run: Run) -> float | None:
         """CPUs that ``run`` needs: as measured, else as the hungriest with one of its endpoints; None if unknown."""
@@ -144,8 +154,8 @@ class Admission:
         while True:
             with self._lock:
                 need, now = self.need(run), time.monotonic()
-                known = need is not None
-                turn = Turn(UNKNOWN_NEED if need is None else need, known, slow_start(run.test_case.link), now)
+                known, link = need is not None, run.test_case.link
+                turn = Turn(UNKNOWN_NEED if need is None else need, known, link.forward_rate, slow_start(link), now)
                 if self._stop.is_set() or self._fits(turn):
                     self._turns.append(turn)
                     under_way = [each for each in self._turns if not each.over]
@@ -161,6 +171,8 @@ class Admission:
             return False
         if not self._measured:
             return True
+        if sum(each.rate for each in (turn, *self._turns)) > SERVED_RATE:
+            return False
         promised = self._caution * sum(each.promised(turn.admitted) for each in self._turns)
         used = self._cpus * (self._meter.now() or 0.0)
         return max(promised, used) + self._caution * turn.need <= BUDGET * self._cpus

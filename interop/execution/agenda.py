@@ -14,7 +14,7 @@ from interop.limits import Limits
 from interop.model import ErrorCode, Outcome, Role, Run, RunResult, Verdict
 from interop.units import seconds
 
-NEAR_THE_END = 4
+NEAR_THE_END = 2
 """Runs per testbed that are left when the longest go first, lest one testbed works while the others are idle."""
 STALLING = (Outcome.TIMEOUT, Outcome.ERROR)
 """Outcomes that cost much time and tell little."""

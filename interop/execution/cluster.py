@@ -285,7 +285,10 @@ async def _serve(
         except (OSError, TimeoutError, RuntimeError, ValueError) as error:
             await worker.close()
             if not seen or not persistent:
-                message = f"No Dask scheduler answers at {address}: {_first_line(error)}"
+                message = (
+                    f"No Dask scheduler answers at {address}: {_first_line(error.__cause__ or error)}\n"
+                    "Start one (`dask scheduler`), or look at its address and TLS; docs/cluster.md tells how."
+                )
                 raise MachineError(message) from error
         else:
             say(f"{desk.name} offers {testbeds} testbeds to {address}" if not seen else "the scheduler is back")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from interop.execution import admission, place
-from interop.execution.admission import BUDGET, UNKNOWN_NEED, Admission, Turn
+from interop.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, Turn
 from interop.execution.admission import slow_start as lasting
 from interop.execution.load import Meter
 from interop.model import ErrorCode, Evidence, LinkCounters, Outcome, Run, RunResult, SimulatorReport, Verdict
@@ -99,6 +100,16 @@ def test_a_run_begins_when_the_one_before_has_been_made() -> None:
         assert begins(patient, run_of())
 
 
+def test_no_more_links_are_under_way_than_simulators_can_serve() -> None:
+    admission = of(cpus=64)
+    wide = replace(CASE, link=replace(CASE.emulated, forward_rate=SERVED_RATE / 2))
+    with under_way(admission, run_of(case=wide)) as first, under_way(admission, run_of(case=wide)):
+        assert not begins(admission, run_of())
+        admission._stop.clear()
+        first.ended()
+        assert begins(admission, run_of(case=wide))
+
+
 def test_how_long_a_slow_start_lasts() -> None:
     """Over sat it was seen to last 4.7 s from the start of the client, with a server that begins with 32 packets."""
     sat = replace(CASE.emulated, forward_delay=0.3, return_delay=0.3, forward_rate=20e6)
@@ -181,12 +192,15 @@ def test_a_busy_machine_admits_nothing_more() -> None:
         assert not begins(admission, run_of(repetition=2))
 
 
-def test_after_a_disturbance_it_is_more_careful() -> None:
-    admission = of(cpus=2)
-    with under_way(admission, run_of()):
+@pytest.mark.parametrize("again", [0.0, 20.0])
+def test_after_each_disturbance_it_is_more_careful(again: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "AGAIN", again)
+    careful = of(cpus=2)
+    with under_way(careful, run_of()):
         for _ in range(3):
-            admission.disturbed()
-        assert not begins(admission, run_of(repetition=2))
+            careful.disturbed()
+            time.sleep(0.001)
+        assert begins(careful, run_of(repetition=2)) is (again > 0)  # neighbours that suffer together count once
 
 
 def test_a_number_that_was_asked_for_is_not_doubted() -> None:

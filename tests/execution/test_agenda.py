@@ -140,7 +140,7 @@ def test_the_longest_go_first_near_the_end() -> None:
     known = [(long[0], ended(long[0], seconds=100)), (short[0], ended(short[0], seconds=1))]
     plan = [*short, *long]
     assert list(Told(plan, Limits(), *known).agenda) == plan
-    assert list(Told(plan, Limits(), *known, testbeds=2).agenda) == [*short[:2], *long, *short[2:]]
+    assert list(Told(plan, Limits(), *known, testbeds=2).agenda) == [*short[:6], *long, *short[6:]]
 
 
 # ---- who stalls -----------------------------------------------------------------------------
