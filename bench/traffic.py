@@ -249,7 +249,8 @@ def _report(container: Container) -> dict[str, Any]:
         words = container.output().decode(errors="replace").strip()[-300:]
         raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{container.spec.name} failed: {words}")
     with tempfile.TemporaryDirectory() as directory:
-        unpack(container.fetch("/logs"), Path(directory), Limits())
+        with container.fetch("/logs") as archive:
+            unpack(archive, Path(directory), Limits())
         document: dict[str, Any] = json.loads(Path(directory, "report.json").read_text())
         return document
 

@@ -230,7 +230,8 @@ def _conclude(finished: Finished, given: argparse.Namespace) -> int:
 
         export.write_json(given.json, export.to_qir_se(results, _log_dir(finished.directory, given.json)))
     print(f"\nResults: {finished.directory}")
-    have = f"{len(results.results)} of {results.manifest.planned_runs} runs are finished and kept"
+    finished_runs = sum(result.verdict.outcome is not Outcome.ERROR for result in results.results)
+    have = f"{finished_runs} of {results.manifest.planned_runs} runs are finished and kept"
     more = f"continue with `./run.py resume {finished.directory}`"
     if finished.signal is not None:
         _say(f"stopped by signal {finished.signal}; {have}; {more}")

@@ -162,8 +162,9 @@ def _left_by(
                 offenders |= campaign.check_compliance(_roles(rest.runs, known))
             durations = Durations(settings.past)
             early = campaign.carry_out(
-                rest.runs, offenders, rest.tried, rest.counting, limits=settings.limits, durations=durations
-            )
+                rest.runs, offenders, rest.tried, rest.counting,
+                alone=rest.alone, limits=settings.limits, durations=durations,
+            )  # fmt: skip
     except Interrupted:
         return "", ""
     except (MachineError, HarnessFault) as error:
@@ -252,7 +253,7 @@ def _manifest(
         servers=tuple(server.name for server in selection.servers),
         clients=tuple(client.name for client in selection.clients),
         implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients))),
-        test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
+        test_cases=selection.test_cases,
         images=dict(facts),
         planned_runs=len(plan),
         options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files", "shuffle")},

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 
 from interop.errors import MachineError
 from interop.estimate import Durations, Span
@@ -55,7 +58,7 @@ def tell(request: Request, runs: Sequence[Run]) -> str:
     now, durations = datetime.now(UTC), Durations(request.past)
     told = [
         *in_time(runs, durations, request.limits, now, request.testbeds),
-        on_disk(len(runs), request.root / "results"),
+        on_disk(runs, request.root / "results"),
     ]
     return "\n".join(["", images(request, runs), "", *told])
 
@@ -90,7 +93,8 @@ def in_time(
     told = "from earlier campaigns" if known == len(runs) else f"{known} of {len(runs)} runs are known"
     side_by_side = testbeds or 1
     total = Span(sum(span.low for span in spans) / side_by_side, sum(span.high for span in spans) / side_by_side)
-    note = "; one after another, for nobody knows yet how many fit" if testbeds is None else ""
+    note = f"; if {side_by_side} of them are under way all the time" if side_by_side > 1 else ""
+    note = "; one after another, for nobody knows yet how many fit" if testbeds is None else note
     yield f"It takes {total} ({told}{note})."
     soon, late = (
         course(runs, [getattr(span, bound) for span in spans], limits, now, side_by_side) for bound in Span._fields
@@ -115,26 +119,31 @@ def shown(moment: datetime, zone: tzinfo | None) -> str:
     return f"{moment.astimezone(zone):%a %Y-%m-%d %H:%M}"
 
 
-def on_disk(runs: int, results: Path) -> str:
-    """How much room it takes, told by the runs of the newest campaign below ``results``; one sentence."""
+def on_disk(runs: Sequence[Run], results: Path) -> str:
+    """How much room it takes, told by runs of the same test cases in the newest campaigns below ``results``."""
     place = results if results.is_dir() else results.parent
-    free = byte_size(shutil.disk_usage(place).free)
-    sizes = list(islice(_sizes(results), SAMPLED))
-    if not sizes:
-        return f"How much disk it needs is not known yet; {free} are free."
-    mean = sum(sizes) / len(sizes)
-    return f"It needs about {byte_size(mean * runs)} of disk, {byte_size(mean)} per run; {free} are free."
+    free = shutil.disk_usage(place).free
+    counts = Counter(run.test_case.name for run in runs)
+    known = {name: fmean(sizes) for name in counts if (sizes := list(islice(_sizes(results, name), SAMPLED)))}
+    if not known:
+        return f"How much disk it needs is not known yet; {byte_size(free)} are free."
+    unlike = fmean(known.values())
+    needed = sum(count * known.get(name, unlike) for name, count in counts.items())
+    told = f"It needs about {byte_size(needed)} of disk, {byte_size(needed / len(runs))} per run"
+    if strange := counts.keys() - known.keys():
+        told += f" (nothing is known of {', '.join(sorted(strange))})"
+    room = "" if needed < free else " That is too little: `./run.py prune` makes room, -l names another place."
+    return f"{told}; {byte_size(free)} are free.{room}"
 
 
-def _sizes(results: Path) -> Iterator[int]:
-    """Bytes of the directories of runs, those of the newest campaign first."""
-    campaigns = sorted((each for each in results.glob("*") if not each.is_symlink()), reverse=True)
-    for campaign in campaigns:
-        if (campaign / JOURNAL).is_file():
-            for run in campaign.glob("*/*/*"):
-                if run.name.isdecimal():
-                    with suppress(OSError):  # of a run that is under way
-                        yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+def _sizes(results: Path, test_case: str) -> Iterator[int]:
+    """Bytes of the directories of runs of a test case, those of the newest campaign first."""
+    journals = [place / JOURNAL for place in results.glob("*") if not place.is_symlink()]
+    for journal in sorted(filter(Path.is_file, journals), key=lambda path: path.stat().st_mtime, reverse=True):
+        for run in journal.parent.glob(f"*/{glob.escape(test_case)}/*"):
+            if run.name.isdecimal():
+                with suppress(OSError):  # of a run that is under way
+                    yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
 
 
 def images(request: Request, runs: Sequence[Run]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from interop import inventory, order, plan
@@ -38,6 +39,7 @@ def select(given: argparse.Namespace, root: Path) -> tuple[plan.Selection, tuple
     )
     if given.shard and given.seed is None:
         raise InputError("--shard needs --seed N, the same for all parts: they are parts of one plan.")
+    selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
     runs = order.part_of(runs, given.shard or "")
     if not runs:
         raise InputError(f"Nothing to run: the plan is too small for a part {given.shard}.")

@@ -58,4 +58,4 @@ def _in_words(result: RunResult) -> str:
     verdict, measurement = result.verdict, result.measurement
     if verdict.outcome is Outcome.SUCCEEDED and measurement is not None and "goodput" in measurement.values:
         return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"
-    return tables.printable(f"{verdict.outcome}: {verdict.reason}")
+    return tables.printable(": ".join(filter(None, (verdict.outcome, verdict.reason))))

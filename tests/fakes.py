@@ -23,6 +23,7 @@ from unittest.mock import patch
 import docker
 import docker.errors
 import pytest
+import requests.exceptions
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from interop import crews, doctor
@@ -85,6 +86,8 @@ class Life:
     exit_code: int = 0
     out_of_memory: bool = False
     error: str = ""
+    readers: int = 0
+    """Archives of it that somebody has begun to read, and neither read to their end nor closed."""
 
     def say(self, line: str) -> None:
         """A line of standard output."""
@@ -463,8 +466,15 @@ class FakeEngine:
                     entry = tarfile.TarInfo(name)
                     entry.size = len(content)
                     tar.addfile(entry, io.BytesIO(content))
-        data = archive.getvalue()
-        return (data[start : start + chunk_size] for start in range(0, len(data), chunk_size)), {}
+        return self._read(life, archive.getvalue(), chunk_size), {}
+
+    def _read(self, life: Life, data: bytes, chunk_size: int) -> Iterator[bytes]:
+        life.readers += 1
+        try:
+            for start in range(0, len(data), chunk_size):
+                yield data[start : start + chunk_size]
+        finally:
+            life.readers -= 1
 
     def inspect_container(self, identity: str) -> dict[str, Any]:
         life = self._answer("inspect", identity)
@@ -525,6 +535,8 @@ class FakeEngine:
         life = self._answer("remove", identity)
         assert v
         assert force
+        if life.readers:
+            raise requests.exceptions.ReadTimeout("Read timed out.")
         life.end(137)
         del self.lives[life.id]
 

@@ -46,8 +46,8 @@ LAYERS = (
     "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
-    "execution.agenda execution.place execution.resume",
-    "execution.crew execution.service",
+    "execution.agenda execution.place",
+    "execution.crew execution.resume execution.service",
     "execution.cluster execution.runner",
     "merge planning prune",
     "analysis.analyse execution.campaign execution.remote_station doctor settings tables",  # phases

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import docker
@@ -40,8 +41,8 @@ class Two:
 
     def measure(self, client: str = "good", repetitions: int = 4, **settings: object) -> Finished:
         ends = (implementation("good"),), (implementation(client),)
-        selection = Selection(*ends, (CASE,))
-        plan = make_plan(*ends, (CASE,), seed=3, repetitions=repetitions)
+        selection = Selection(*ends, (replace(CASE, repetitions=repetitions),))
+        plan = make_plan(*ends, selection.test_cases, seed=3)
         options = {"hosts": {"far": Host("far", "unix:///far", testbeds=1)}, "check_compliance": False} | settings
         own = Settings("unix:///here", ROOT, self.folder / "results", None, Policy.LOCAL, 3, ("run.py",), **options)  # type: ignore[arg-type]
         return measure(selection, plan, own, self.said.append, lambda *_: None)

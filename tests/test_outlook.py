@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +14,7 @@ from interop import outlook
 from interop.estimate import Durations
 from interop.hours import Hours, window, zone
 from interop.limits import Limits
-from tests.fakes import run_of
+from tests.fakes import CASE, run_of
 from tests.test_estimate import took
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -54,8 +56,9 @@ def test_what_is_told_of_time() -> None:
     )
 
 
-def test_room_on_disk(tmp_path: Path) -> None:
-    assert "not known yet" in outlook.on_disk(10, tmp_path / "results")
+def test_room_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sat, other = ([run_of(case=replace(CASE, name=name))] * 10 for name in ("sat", "other"))
+    assert "not known yet" in outlook.on_disk(sat, tmp_path / "results")
     for number in (1, 2):
         run = tmp_path / "2026" / "a_b" / "sat" / str(number)
         run.mkdir(parents=True)
@@ -65,4 +68,10 @@ def test_room_on_disk(tmp_path: Path) -> None:
     (aside / "trace").write_bytes(b"x" * 999_999)
     (tmp_path / "2026" / "journal.jsonl").write_text(json.dumps({}))
     (tmp_path / "latest").symlink_to("2026")
-    assert "about 15 KiB of disk, 1.5 KiB per run" in outlook.on_disk(10, tmp_path)
+    assert "about 15 KiB of disk, 1.5 KiB per run;" in outlook.on_disk(sat, tmp_path)
+    assert "not known yet" in outlook.on_disk(other, tmp_path)
+    assert "about 30 KiB of disk, 1.5 KiB per run (nothing is known of other);" in outlook.on_disk(
+        sat + other, tmp_path
+    )
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=15 * 1024 - 1))
+    assert "That is too little: `./run.py prune` makes room" in outlook.on_disk(sat, tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -84,22 +84,25 @@ class Campaign:
         tried: Mapping[Run, int] | None = None,
         earlier: Iterable[RunResult] = (),
         *,
+        alone: Collection[Run] = (),
         limits: Limits = Limits(),  # noqa: B008 - a frozen value
         durations: Durations | None = None,
     ) -> str:
         """All runs, begun in this order, and at the end those again, alone, that neighbours have disturbed.
 
         Of a campaign that is continued, ``tried``: how many attempts of a run there have been, ``earlier``: the
-        results that limits are to count, too; ``durations``: what is known from other campaigns.
+        results that limits are to count, too, ``alone``: which runs neighbours have disturbed; ``durations``: what is
+        known from other campaigns.
 
         Returns why runs are left, if ``limits`` allow no more of them, else nothing.
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
-        disturbed: list[tuple[Run, int]] = []
+        disturbed = [(run, (tried or {}).get(run, 0) + 1) for run in plan if run in alone]
+        plan = [run for run in plan if run not in alone]
         testbeds = min(self._crew.testbeds, self._crew.most)
         known = durations or Durations()
         agenda = Agenda(plan, limits, known, self._stop, self._tell, earlier=earlier, testbeds=testbeds)
-        alone = self._crew.most == 1
+        single = self._crew.most == 1
 
         def carry_out(runner: Runner, run: Run) -> None:
             offenders = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
@@ -111,7 +114,7 @@ class Campaign:
                 self._finish(result_of(run, attempts, verdict, Evidence(started="", seed=run.seed), None))
                 return
             try:
-                result = runner.carry_out(run, (tried or {}).get(run, 0) + 1, alone=alone)
+                result = runner.carry_out(run, (tried or {}).get(run, 0) + 1, alone=single)
             except DisturbedError as again:
                 disturbed.append((run, again.attempt))
                 return

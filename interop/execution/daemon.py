@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from queue import SimpleQueue
@@ -80,13 +80,22 @@ class Container:
         with self._daemon.fault("copy into", self.spec.name), archive:
             self._daemon.slow.put_archive(self.id, "/", archive)
 
-    def fetch(self, path: str) -> Iterator[bytes]:
-        """The archive of ``path``, in chunks; empty if there is no such path."""
+    @contextmanager
+    def fetch(self, path: str) -> Iterator[Iterator[bytes]]:
+        """The archive of ``path``, in chunks; empty if there is no such path.
+
+        It is closed when the block is left: a daemon removes no container of which somebody still reads.
+        """
         with self._daemon.fault("copy from", self.spec.name):
             try:
                 chunks, _ = self._daemon.slow.get_archive(self.id, path, chunk_size=PIECE)
             except docker.errors.NotFound:
-                return
+                chunks = (piece for piece in tuple[bytes, ...]())
+        with closing(chunks):
+            yield self._pieces(chunks)
+
+    def _pieces(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        with self._daemon.fault("copy from", self.spec.name):
             for chunk in chunks:
                 yield chunk
                 self._daemon.give_way()

@@ -259,6 +259,12 @@ class Bed:
         return self._around[backend]
 
 
+def disturbed(result: RunResult) -> bool:
+    """Whether neighbours may have disturbed a run that counts for nothing."""
+    host = result.evidence.host
+    return result.verdict.code in DISTURBED and host is not None and bool(host.neighbours)
+
+
 def _crowded(result: RunResult) -> bool:
     """Whether a run lacked CPU time. A simulator that has some reserved falls behind when the whole machine does."""
     link = result.evidence.simulator

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interop.errors import InputError, MachineError
+from interop.execution.place import disturbed
 from interop.model import ImageFacts, Manifest, Outcome, Run, RunResult
 from interop.order import part_of, shuffled
 from interop.plan import make_plan
@@ -22,6 +23,8 @@ class Rest:
     """How many attempts at each run of the plan there have been."""
     counting: tuple[RunResult, ...] = ()
     """Results that budget and breaker count: all that stay, unless it is asked for what they have skipped."""
+    alone: frozenset[Run] = frozenset()
+    """Those that neighbours may have disturbed the last time."""
 
 
 def plan_of(manifest: Manifest) -> tuple[Run, ...]:
@@ -44,10 +47,9 @@ def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
     What had no image when the campaign began has none now: an image is not changed within a campaign.
     """
     again, with_images = {Outcome.ERROR, *retry}, record.result_set.manifest.images.keys()
-    done, tried = dict[tuple[str, str, str, int], RunResult](), dict[tuple[str, str, str, int], int]()
-    for result in record.history:
-        key = (result.server, result.client, result.test_case, result.repetition)
-        tried[key] = max(result.attempt, tried.get(key, 0))
+    done, last = dict[tuple[str, str, str, int], RunResult](), dict[tuple[str, str, str, int], RunResult]()
+    for result in sorted(record.history, key=lambda result: result.attempt):
+        last[result.server, result.client, result.test_case, result.repetition] = result
     for result in record.result_set.results:
         if result.verdict.outcome not in again or not {result.server, result.client} <= with_images:
             done[result.server, result.client, result.test_case, result.repetition] = result
@@ -57,7 +59,9 @@ def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
     }
     rest = tuple(run for run, key in keys.items() if key not in done)
     counting = () if Outcome.SKIPPED in retry else tuple(done.values())
-    return Rest(rest, {run: tried.get(key, 0) for run, key in keys.items()}, counting)
+    tried = {run: last[key].attempt if key in last else 0 for run, key in keys.items()}
+    alone = frozenset(run for run in rest if (key := keys[run]) in last and disturbed(last[key]))
+    return Rest(rest, tried, counting, alone)
 
 
 def pinned_images(

@@ -10,7 +10,7 @@ from pathlib import Path
 from interop.errors import HarnessFault, MachineError
 from interop.execution.crew import Crew
 from interop.execution.inputs import INPUTS
-from interop.execution.place import DISTURBED, Place
+from interop.execution.place import Place, disturbed
 from interop.execution.transfer import Interrupted
 from interop.model import Compliance, ErrorCode, Implementation, Outcome, Role, Run, RunResult
 from interop.units import byte_size
@@ -24,6 +24,7 @@ Also of a compliance check, with which the whole campaign would end.
 """
 FREE_SPACE = 512 * 1024 * 1024
 """Bytes that must be free before a run begins."""
+MAKE_ROOM = "Make room, `./run.py prune` shows what could go."
 
 
 class DisturbedError(Exception):
@@ -73,7 +74,7 @@ class Runner:
             if verdict.outcome is not Outcome.ERROR:
                 return result
             if verdict.code is ErrorCode.DISK_FULL:
-                raise MachineError(verdict.reason)
+                raise MachineError(f"{verdict.reason}. {MAKE_ROOM}")
             if verdict.code is ErrorCode.WORKER_LOST:
                 last = min(last + 1, end)
             if attempt >= last:
@@ -81,7 +82,7 @@ class Runner:
                 return result
             self._set_aside(result, directory)
             attempt += 1
-            if verdict.code in DISTURBED and result.evidence.host and result.evidence.host.neighbours:
+            if disturbed(result):
                 self._say(f"{run.path} is to be repeated alone: {verdict.reason}")
                 raise DisturbedError(attempt)
             self._say(f"{run.path} is repeated: {verdict.reason}")
@@ -117,7 +118,7 @@ class Runner:
         if free < FREE_SPACE:
             raise MachineError(
                 f"Only {byte_size(free)} are free in {self._directory}; a run needs {byte_size(FREE_SPACE)}. "
-                "What was finished is kept; make room (old campaigns below results/) and start again."
+                f"What was finished is kept. {MAKE_ROOM}"
             )
 
 

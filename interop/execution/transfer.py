@@ -26,6 +26,7 @@ from interop.model import (
     ErrorCode,
     Evidence,
     Exit,
+    File,
     Implementation,
     RealLink,
     RealLinkReport,
@@ -166,8 +167,7 @@ def _carry_out(
             with record.phase("stop"):
                 _stop(run, link, endpoints, record)
         with record.phase("collect"), ThreadPoolExecutor() as pool:
-            limits = Limits(total=2 * run.test_case.total_size + 64 * MIB)
-            downloaded = pool.submit(lambda: list_files(endpoints[Role.CLIENT].fetch("/downloads"), limits))
+            downloaded = pool.submit(_downloaded, endpoints[Role.CLIENT], run)
             report = pool.submit(link.collect, directory)
             _collect_logs(endpoints, directory, record)
             if around.keep_files:
@@ -341,13 +341,19 @@ def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record:
     link.stop()
 
 
+def _downloaded(client: Container, run: Run) -> tuple[File, ...]:
+    with client.fetch("/downloads") as archive:
+        return list_files(archive, Limits(total=2 * run.test_case.total_size + 64 * MIB))
+
+
 def _collect_logs(endpoints: dict[Role, Container], directory: Path, record: _Record) -> None:
     text = []
     for role, container in endpoints.items():
         target = directory / role
         target.mkdir(exist_ok=True)
         try:
-            notes = unpack(container.fetch("/logs"), target, ENDPOINT_LIMITS)
+            with container.fetch("/logs") as archive:
+                notes = unpack(archive, target, ENDPOINT_LIMITS)
         except HarnessFault as fault:
             if fault.code != ErrorCode.ARTEFACT_LIMIT:
                 raise
@@ -362,7 +368,8 @@ def _keep_files(client: Container, inputs: Inputs, directory: Path, record: _Rec
         (directory / name).mkdir(exist_ok=True)
     for path in inputs.www.values():
         shutil.copyfile(path, directory / "www" / path.name)
-    record.notes += unpack(client.fetch("/downloads"), directory / "downloads", ENDPOINT_LIMITS)
+    with client.fetch("/downloads") as archive:
+        record.notes += unpack(archive, directory / "downloads", ENDPOINT_LIMITS)
 
 
 def plain(output: bytes) -> str:

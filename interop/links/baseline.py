@@ -91,7 +91,8 @@ def _ask(ends: Ends, *words: str, role: Role = Role.CLIENT, network: str = "", p
             what = "does not tell of its network" if words[0] in LOCAL else "carries nothing to UDP or TCP port 443"
             reason = f"{told} {what}: {last_words(probe)}"
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
-        unpack(probe.fetch("/logs"), Path(folder), Limits(total=64 * MIB))
+        with probe.fetch("/logs") as archive:
+            unpack(archive, Path(folder), Limits(total=64 * MIB))
         try:
             return json.loads(Path(folder, "probe.json").read_bytes())
         except (OSError, ValueError) as error:

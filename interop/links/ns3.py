@@ -130,7 +130,8 @@ class SimulatedLink:
     def _report(self, directory: Path) -> SimulatorReport:
         target = directory / "sim"
         target.mkdir(parents=True, exist_ok=True)
-        unpack(self._container.fetch("/logs"), target, Limits())
+        with self._container.fetch("/logs") as archive:
+            unpack(archive, target, Limits())
         try:
             return read_report(json.loads((target / "link.json").read_text()))
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -140,7 +140,8 @@ class CapturedLink:
     def _fetch(self, role: Role, directory: Path) -> CaptureReport:
         target = directory / f".{role}-capture"
         target.mkdir()
-        unpack(self._captures[role].fetch("/logs"), target, Limits())
+        with self._captures[role].fetch("/logs") as archive:
+            unpack(archive, target, Limits())
         try:
             (target / "trace.pcap").replace(directory / "sim" / TRACES[role])
             counts = json.loads((target / "capture.json").read_text())

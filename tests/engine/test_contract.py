@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from queue import SimpleQueue
@@ -13,12 +14,29 @@ import requests.exceptions
 
 from interop.errors import HarnessFault
 from interop.execution.archive import pack
-from interop.execution.daemon import ContainerSpec, Daemon, Event, StartFailure
+from interop.execution.daemon import QUICK, ContainerSpec, Daemon, Event, StartFailure
 from interop.model import ErrorCode, Exit
+from interop.units import MIB
 
 
 def spec(daemon: Daemon, image: str, *command: str, name: str = "contract") -> ContainerSpec:
     return ContainerSpec(f"quicsat-{daemon.campaign}-{name}", image, command)
+
+
+def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
+    daemon: Daemon, image_ids: Mapping[str, str]
+) -> None:
+    """While its stream is open an engine keeps the container; a traceback may hold it, as when our disk is full."""
+    with daemon.container(spec(daemon, image_ids["simulator"], "holder")) as container:
+        container.put(pack({"large": bytes(64 * MIB)}))
+        begin = time.monotonic()
+        with pytest.raises(OSError, match="full") as kept, container.fetch("/large") as archive:
+            next(archive)
+            raise OSError("the disk is full")
+        daemon.remove(container.id)
+    assert kept.traceback
+    assert time.monotonic() - begin < QUICK
+    assert daemon.leftovers(daemon.campaign) == ()
 
 
 def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
@@ -26,8 +44,10 @@ def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> No
     with daemon.container(spec(daemon, simulator, "holder")) as container:
         assert container.exit() == Exit(None)
         container.put(pack({"a/b": b"content"}))
-        assert b"content" in b"".join(container.fetch("/a"))
-        assert list(container.fetch("/no/such/path")) == []
+        with container.fetch("/a") as archive:
+            assert b"content" in b"".join(archive)
+        with container.fetch("/no/such/path") as archive:
+            assert list(archive) == []
     words = ("bash", "-c", "trap 'exit 0' TERM; echo hello; sleep 60 & wait")
     with daemon.container(spec(daemon, simulator, *words)) as container:
         events: SimpleQueue[Event] = SimpleQueue()

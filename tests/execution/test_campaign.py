@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,7 @@ def carry_out(
     stop: threading.Event | None = None,
     compliance: bool = False,
     testbeds: int = 1,
+    alone: Collection[Run] = (),
     **options: Any,
 ) -> None:
     daemon = connect(engine)
@@ -119,7 +120,7 @@ def carry_out(
             heard.done.append,
         ).open() as campaign,
     ):
-        campaign.carry_out(plan, campaign.check_compliance(wanted))
+        campaign.carry_out(plan, campaign.check_compliance(wanted), alone=alone)
 
 
 @pytest.fixture
@@ -313,6 +314,12 @@ def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
     assert engine.lives == {}
     assert [result.evidence.host.neighbours for result in heard.done if result.evidence.host] == [1, 1]
     assert {(result.client, result.repetition) for result in heard.journalled} == {("bad", 1), ("bad", 2)}
+
+
+def test_a_run_that_neighbours_disturbed_before_an_interruption_is_made_alone(heard: Heard) -> None:
+    carry_out(FakeEngine(good=endpoint), heard, FIRST, SECOND, testbeds=2, alone={FIRST})
+    assert [result.repetition for result in heard.done] == [SECOND.repetition, FIRST.repetition]
+    assert heard.said == ["1 runs that others may have disturbed are repeated, one after another"]
 
 
 def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:

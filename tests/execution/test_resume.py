@@ -13,11 +13,11 @@ import pytest
 
 from interop import crews as module
 from interop.errors import InputError, MachineError
-from interop.execution.resume import plan_of
+from interop.execution.resume import plan_of, rest_of
 from interop.images import Policy
 from interop.limits import Limits
 from interop.measure import Finished, Settings, measure, resume
-from interop.model import Outcome, Role, Run, RunResult
+from interop.model import ErrorCode, Outcome, Role, Run, RunResult, Verdict
 from interop.order import part_of, shuffled
 from interop.plan import Selection, make_plan
 from interop.store import load
@@ -101,6 +101,30 @@ def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: P
     assert tuple(rest) == plan
     assert [(each.client, each.repetition) for each in done] == [(run.client.name, run.repetition) for run in plan]
     assert finished.record.result_set.finished is not None
+
+
+def test_a_part_without_one_of_the_test_cases_goes_on(engine: FakeEngine, tmp_path: Path) -> None:
+    brief = replace(CASE, name="brief", abbreviation="BR", repetitions=1)
+    selection = Selection((implementation("good"),), (implementation("good"),), (TWICE, brief))
+    plan = part_of(make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), "2/2")
+    done = measure(selection, plan, settings(tmp_path, shard="2/2"), lambda _: None, lambda *_: None)
+    assert [result.test_case for result in done.record.result_set.results] == ["brief"]
+    assert plan_of(done.record.result_set.manifest) == plan
+
+
+def test_what_neighbours_have_disturbed_is_made_again_alone(engine: FakeEngine, tmp_path: Path) -> None:
+    record = begin(tmp_path, "good").record
+    starved, other = (
+        replace(result, verdict=Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED), evidence=replace(
+            result.evidence, host=replace(result.evidence.host, neighbours=neighbours)
+        ))
+        for result, neighbours in zip(record.history, (2, 0), strict=True)
+        if result.evidence.host
+    )  # fmt: skip
+    cut = replace(record, history=(starved, other), result_set=replace(record.result_set, results=(starved, other)))
+    rest = rest_of(cut, ())
+    assert [run.repetition for run in rest.runs] == [1, 2]
+    assert [run.repetition for run in rest.alone] == [1]
 
 
 def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
