@@ -97,7 +97,8 @@ class Campaign:
         Returns why runs are left, if ``limits`` allow no more of them, else nothing.
         Raises :class:`Interrupted` if told to stop, :class:`MachineError` if it cannot go on.
         """
-        disturbed = [(run, (tried or {}).get(run, 0) + 1) for run in plan if run in alone]
+        attempts = {run: (tried or {}).get(run, 0) + 1 for run in plan}
+        disturbed = [(run, attempts[run]) for run in plan if run in alone]
         plan = [run for run in plan if run not in alone]
         testbeds = min(self._crew.testbeds, self._crew.most)
         known = durations or Durations()
@@ -110,11 +111,10 @@ class Campaign:
                 self._finish(_not_compliant(run, offenders))
                 return
             if verdict := agenda.skips(run):
-                attempts = (tried or {}).get(run, 0) + 1
-                self._finish(result_of(run, attempts, verdict, Evidence(started="", seed=run.seed), None))
+                self._finish(result_of(run, attempts[run], verdict, Evidence(started="", seed=run.seed), None))
                 return
             try:
-                result = runner.carry_out(run, (tried or {}).get(run, 0) + 1, alone=single)
+                result = runner.carry_out(run, attempts[run], alone=single)
             except DisturbedError as again:
                 disturbed.append((run, again.attempt))
                 return
