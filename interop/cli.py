@@ -133,11 +133,7 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     analyse = command("analyse", _analyse, "judge stored traces again and write their series; needs no Docker")
     analyse.add_argument("directories", type=Path, nargs="+", metavar="DIR")
     packets_command.add_options(command("packets", _packets, "show packets that a reason names, field by field"))
-    images = command("images", _images, "list, build, pull or check images")
-    images.add_argument(
-        "action", choices=("list", "build", "pull", "check"), help="check: compliance and two transfers"
-    )
-    images.add_argument("names", nargs="*", metavar="NAME", help="implementations, or simulator; all if none is named")
+    options.add_images(command("images", _images, "list, build, pull or check images; show what they are made from"))
     options.add_hosts(command("doctor", _doctor, "examine this machine, with a remedy for what is wrong"))
     options.add_hosts(command("clean", _clean, "remove what killed campaigns have left at the Docker daemon"))
     return parser
@@ -335,7 +331,8 @@ def _log_dir(directory: Path, file: Path) -> str:
 def _images(given: argparse.Namespace, root: Path) -> int:
     from interop import images_command
 
-    request = images_command.Request(given.action, given.names, _daemon_url(), root, tuple(sys.argv))
+    words = tuple(sys.argv)
+    request = images_command.Request(given.action, given.names, _daemon_url(), root, words, markdown=given.markdown)
     report = images_command.carry_out(request, _say, _telling)
     print(report.text)
     if report.signal is not None:

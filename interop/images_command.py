@@ -1,4 +1,4 @@
-"""``./run.py images list|build|pull|check``: what images are here, getting several, and a quick look at them."""
+"""``./run.py images list|sources|build|pull|check``: what images are here, getting several, a quick look at them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from interop import inventory, lists, measure, plan
+from interop import inventory, lists, measure, plan, provenance
 from interop.checkup import PEER, Finding, check_cases, check_runs, findings
 from interop.errors import InputError
 from interop.execution.daemon import Daemon
@@ -17,7 +17,7 @@ from interop.images import Images, Policy
 from interop.model import ImageFacts, Implementation, Outcome, Run, RunResult, TestCase
 from interop.stock import Got, State, Stocked, builders, get_all, stock_of, stock_of_simulator
 
-ACTIONS = ("list", "build", "pull", "check")
+ACTIONS = ("list", "sources", "build", "pull", "check")
 PULLS = 4
 """At the same time: a registry is slower than the machine."""
 
@@ -45,6 +45,7 @@ class Request:
     root: Path
     """The checkout."""
     command: tuple[str, ...]
+    markdown: bool = False
 
 
 def carry_out(
@@ -59,6 +60,8 @@ def carry_out(
     match request.action:
         case "list":
             return _list(request, packages, simulator)
+        case "sources":
+            return _sources(request, packages)
         case "build":
             return _build(request, packages, simulator, say)
         case "pull":
@@ -71,6 +74,20 @@ def _list(request: Request, packages: Sequence[Implementation], simulator: bool)
     found = [stock_of_simulator(daemon, request.root)] if simulator else []
     found += [each for package in packages for each in stock_of(daemon, request.root, package)]
     return Report(lists.stock(found, datetime.now(UTC)))
+
+
+def _sources(request: Request, packages: Sequence[Implementation]) -> Report:
+    """What each image is made from: from its labels, or as the Dockerfile states it where no current image is here."""
+    daemon = Daemon(request.url, "images")
+    told: list[lists.Told] = []
+    for package in packages:
+        for each in stock_of(daemon, request.root, package):
+            if each.image is not None and each.state is not State.OUTDATED:
+                told.append(lists.Told(each.name, each.state, each.image.version, each.image.provenance))
+            elif each.source == "built" and package.build is not None:
+                labels = provenance.labels_of(request.root / package.build / "Dockerfile")
+                told.append(lists.stated(each.name, each.state, labels))
+    return Report(lists.sources(told, markdown=request.markdown))
 
 
 def _build(request: Request, packages: Sequence[Implementation], simulator: bool, say: Callable[[str], None]) -> Report:

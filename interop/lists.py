@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
+from interop import provenance
 from interop.checkup import LARGE, Finding, outcome_of
-from interop.model import Outcome, Protocol, RunResult
+from interop.model import Outcome, Protocol, Provenance, RunResult
 from interop.stock import Got, Stocked
 from interop.tables import draw
 from interop.units import byte_size, mbit_per_s, seconds
@@ -30,6 +32,53 @@ def stock(stocked: Iterable[Stocked], now: datetime) -> str:
         rows.append([each.name, each.source, each.state, *told, each.reference])
     header = ["implementation", "source", "state", "version", "size", "age", "digest", "reference"]
     return draw(header, rows, right=("size", "age"))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of an image's origin."""
+
+    name: str
+    state: str
+    """Whether the image is here; empty for what a Dockerfile states."""
+    version: str
+    provenance: Provenance
+
+
+def stated(name: str, state: str, labels: Mapping[str, str]) -> Told:
+    """The same, from the labels that a Dockerfile states."""
+    return Told(name, state, labels.get(provenance.VERSION, ""), provenance.of_labels(labels))
+
+
+def sources(told: Iterable[Told], *, markdown: bool = False) -> str:
+    """A row for each image: source, version, commit, patches, build type, GSO. Markdown has all, without states."""
+    rows = []
+    for each in told:
+        origin = each.provenance
+        patches = origin.patches
+        rows.append(
+            [
+                each.name,
+                *([] if markdown else [each.state]),
+                origin.source or "unknown",
+                each.version or "unknown",
+                origin.revision[:12] or "unknown",
+                "unknown" if patches is None else _patches(patches, whole=markdown),
+                *([origin.changes or "unknown"] if markdown else []),
+                origin.build_type or "unknown",
+                origin.gso or "unknown",
+            ]
+        )
+    header = ["implementation", "source", "version", "commit", "patches", "build type", "GSO"]
+    if markdown:
+        header.insert(5, "our changes")
+    else:
+        header.insert(1, "image")
+    return draw(header, rows, markdown=markdown)
+
+
+def _patches(names: Sequence[str], *, whole: bool) -> str:
+    return ", ".join(names) if names and (whole or len(names) == 1) else str(len(names)) if names else "none"
 
 
 def _age(created: str, now: datetime) -> str:

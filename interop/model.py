@@ -271,6 +271,25 @@ class Compliance:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """What an image is made from, as its labels tell it; fields of an image that does not tell are empty."""
+
+    source: str = ""
+    """Package and version that it is built from; from the label org.quicsat.source, as the names of the others."""
+    repository: str = ""
+    """Address of the stack's sources, from org.opencontainers.image.source."""
+    revision: str = ""
+    """Commit of the sources, from org.opencontainers.image.revision; empty if the package does not tell it."""
+    patches: tuple[str, ...] | None = None
+    """Names of the package's patches that the build applied; None if not told."""
+    changes: str = ""
+    """What our Dockerfile changes in the sources beyond that."""
+    build_type: str = ""
+    gso: str = ""
+    """``yes`` or ``no``: whether the program sends several UDP datagrams with one call (UDP_SEGMENT)."""
+
+
+@dataclass(frozen=True)
 class ImageFacts:
     """An image as it was used in a campaign."""
 
@@ -283,6 +302,7 @@ class ImageFacts:
     """Of the implementation, from the image's label org.opencontainers.image.version; empty if not told."""
     source: str = ""
     """local, pulled or built."""
+    provenance: Provenance = Provenance()
 
 
 @dataclass(frozen=True)

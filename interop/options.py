@@ -53,6 +53,17 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_images(parser: argparse.ArgumentParser) -> None:
+    """What is done with which images."""
+    parser.add_argument(
+        "action",
+        choices=("list", "sources", "build", "pull", "check"),
+        help="sources: version, commit, patches and build type; check: compliance and two transfers",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="implementations, or simulator; all if none is named")
+    parser.add_argument("-m", "--markdown", action="store_true", help="for sources: as Markdown")
+
+
 def add_execution(parser: argparse.ArgumentParser) -> None:
     """How a new campaign is to be carried out."""
     parser.add_argument("-l", "--log-dir", type=Path, metavar="DIR", help="campaign directory; default: results/<date>")

@@ -16,7 +16,7 @@ LAYERS = (
     "errors model units",  # nouns
     # nouns of one subject each
     "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
-    "estimate hours order statistics.significance",
+    "estimate hours order provenance statistics.significance",
     "limits",
     "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace

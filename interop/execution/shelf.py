@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import IO, Any
 
+from interop import provenance
 from interop.errors import HarnessFault
 from interop.model import ErrorCode, ImageFacts
 from interop.units import MIB
@@ -46,7 +47,8 @@ class Shelf(ABC):
             digests=tuple(image.get("RepoDigests") or ()),
             created=image["Created"],
             size=image["Size"],
-            version=labels.get("org.opencontainers.image.version", ""),
+            version=labels.get(provenance.VERSION, ""),
+            provenance=provenance.of_labels(labels),
         )
 
     def pull(self, reference: str, patience: float) -> ImageFacts | None:
