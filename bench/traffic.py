@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,17 @@ from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
 from interop.execution.daemon import Container, ContainerSpec, Daemon, Event
 from interop.links.ns3 import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
-from interop.model import EmulatedLink, ErrorCode, Implementation, Protocol, Role, Run, SimulatorReport, TestCase
+from interop.model import (
+    EmulatedLink,
+    ErrorCode,
+    Implementation,
+    Interval,
+    Protocol,
+    Role,
+    Run,
+    SimulatorReport,
+    TestCase,
+)
 from interop.traces.records import NANOSECONDS, records
 from interop.units import MIB, MS
 
@@ -101,6 +113,7 @@ class Bench:
         self._testbed = testbed
         self._numbers = numbers
         self._directory = directory
+        self._link_pid = 0
 
     @classmethod
     @contextmanager
@@ -155,6 +168,30 @@ class Bench:
             sender.stop(grace=0)
             return simulator()
 
+    def stalled(
+        self, link: EmulatedLink, flow: Flow, stalls: Iterable[tuple[float, float]]
+    ) -> tuple[Seen, list[Interval]]:
+        """Stop the simulator while ``flow`` is being sent, which must last long enough, at a daemon of this machine.
+
+        ``stalls``: seconds to wait and seconds to stop. What is returned beside is when it was really stopped.
+        """
+        stopped: list[Interval] = []
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1))
+            pid = self._link_pid
+            started = self._begin(stack, [flow])
+            for wait, length in stalls:
+                time.sleep(wait)
+                os.kill(pid, signal.SIGSTOP)
+                try:
+                    begin = time.time()
+                    time.sleep(length)
+                    end = time.time()
+                finally:
+                    os.kill(pid, signal.SIGCONT)
+                stopped.append(Interval(begin, end))
+            return simulator(flows=self._finish(started)), stopped
+
     # ---- how ---------------------------------------------------------------------------------
 
     def _name(self, what: str) -> str:
@@ -172,6 +209,7 @@ class Bench:
             simulator.start(events)
             while not simulator.ready(_next(events)):
                 simulator.running()
+            self._link_pid = simulator.pid
 
             def finish(**seen: Any) -> Seen:
                 simulator.stop()

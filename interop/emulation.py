@@ -225,6 +225,56 @@ class CrossTrafficReport:
 
 
 @dataclass(frozen=True)
+class DirectionLateness:
+    """How late the frames of one direction left the simulator."""
+
+    frames: int
+    """Frames that were due during the client's life."""
+    late: int
+    """Those of them that left later than :attr:`Lateness.bound`."""
+    maximum: float
+    """Largest lateness during the client's life, seconds, to a tenth of a second at both ends of it."""
+    p50: float
+    p99: float
+    p999: float
+    """Percentiles of the whole run of the simulator, seconds, at most 12 % too large."""
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """The difference between the time at which a frame was due and the time at which it was sent, for every frame."""
+
+    bound: float
+    """Seconds beyond which a frame counts as late: it depends on the link."""
+    life: float
+    """Seconds of the client's life; of the whole run of the simulator if the client's times are not known."""
+    stalled: float
+    """Seconds of it during which a late frame waited to be sent."""
+    stalls: int
+    """How often that was the case, and"""
+    longest_stall: float
+    """the longest time, seconds."""
+    forward: DirectionLateness
+    back: DirectionLateness
+
+    @property
+    def late_share(self) -> float:
+        """Late frames of all frames of both directions, 0..1; 0 without frames."""
+        frames = self.forward.frames + self.back.frames
+        return min((self.forward.late + self.back.late) / frames, 1.0) if frames else 0.0
+
+    @property
+    def stalled_share(self) -> float:
+        """Share of the client's life during which a late frame waited, 0..1."""
+        return min(self.stalled / self.life, 1.0) if self.life > 0 else 0.0
+
+    @property
+    def maximum(self) -> float:
+        """Largest lateness in either direction, seconds."""
+        return max(self.forward.maximum, self.back.maximum)
+
+
+@dataclass(frozen=True)
 class SimulatorReport:
     """What the simulator says of itself after a run."""
 
@@ -233,7 +283,8 @@ class SimulatorReport:
     realtime_priority: bool
     lag_mean: float
     lag_max: float
-    """How far the simulation fell behind the wall clock, seconds."""
+    """How far the simulation fell behind the wall clock, seconds, looked at 100 times per second from its start to its
+    end. Only reports without ``lateness`` are judged by it."""
     receive_overflows: int
     """Frames that the kernel dropped because the simulator did not read them in time."""
     forward: LinkCounters
@@ -242,3 +293,5 @@ class SimulatorReport:
     blackholes: tuple[Interval, ...] = ()
     rebinds: tuple[Rebinding, ...] = ()
     cross_traffic: CrossTrafficReport | None = None
+    lateness: Lateness | None = None
+    """None in reports of simulators that did not record it (before version 2 of the simulator's image)."""

@@ -21,9 +21,11 @@ from interop.emulation import Corruption as Corruption
 from interop.emulation import CorruptionMode as CorruptionMode
 from interop.emulation import CrossTraffic as CrossTraffic
 from interop.emulation import CrossTrafficReport as CrossTrafficReport
+from interop.emulation import DirectionLateness as DirectionLateness
 from interop.emulation import EmulatedLink as EmulatedLink
 from interop.emulation import GilbertElliottLoss as GilbertElliottLoss
 from interop.emulation import Interval as Interval
+from interop.emulation import Lateness as Lateness
 from interop.emulation import LinkCounters as LinkCounters
 from interop.emulation import Loss as Loss
 from interop.emulation import Mapping as Mapping
@@ -164,6 +166,8 @@ class Exit:
     out_of_memory: bool = False
     killed: bool = False
     """We ended it; its status says nothing about the endpoint."""
+    life: Interval | None = None
+    """From its start to its end by the clock of its daemon's host; None if the daemon does not tell."""
 
 
 @dataclass(frozen=True)

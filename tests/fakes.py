@@ -86,6 +86,8 @@ class Life:
     exit_code: int = 0
     out_of_memory: bool = False
     error: str = ""
+    times: Mapping[str, str] = field(default_factory=dict)
+    """``StartedAt`` and ``FinishedAt`` of its state, if the engine tells them."""
     readers: int = 0
     """Archives of it that somebody has begun to read, and neither read to their end nor closed."""
 
@@ -486,6 +488,7 @@ class FakeEngine:
                 "OOMKilled": life.out_of_memory,
                 "Pid": life.pid,
                 "Error": life.error,
+                **life.times,
             }
         }
 

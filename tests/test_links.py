@@ -317,6 +317,48 @@ def test_report() -> None:
     assert (report.lag_max, report.realtime_priority) == (0.0005, True)
 
 
+def way(frames: list[int], largest: list[float]) -> dict[str, object]:
+    """A direction of a link.json's lateness."""
+    return {"p50": 0.0001, "p99": 0.002, "p999": 0.05, "frames_per_interval": frames, "max_per_interval": largest}
+
+
+LATENESS = {
+    "bound": 0.01,
+    "interval": 0.1,
+    "forward": way([100, 0, 200, 300, 1], [0.5, 0.0, 0.002, 0.03, 9.0]),
+    "return": way([10, 0, 20], [0.4, 0.0, 0.001]),
+    "stalls": [[1000.0, 1000.3, 100, 10, 0.5], [1000.31, 1000.34, 5, 1, 0.03], [1000.4, 1009.4, 1, 0, 9.0]],
+}
+
+
+def test_lateness_is_that_of_the_clients_life() -> None:
+    """Frames and stalls before its start and after its end do not count; of a stall, the part that overlaps."""
+    document = REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}
+    found = read_report(document, Interval(1000.25, 1000.35)).lateness
+    assert found is not None
+    assert (found.forward.frames, found.forward.late, found.forward.maximum) == (500, 5, 0.03)
+    assert (found.back.frames, found.back.late, found.back.maximum) == (20, 1, 0.001)
+    assert (found.bound, found.forward.p50, found.back.p999) == (0.01, 0.0001, 0.05)
+    assert found.late_share == 6 / 520
+    assert found.stalls == 2
+    assert found.life == pytest.approx(0.1)
+    assert [found.stalled, found.longest_stall] == pytest.approx([0.08, 0.05])
+    assert found.stalled_share == pytest.approx(0.8)
+
+
+def test_lateness_without_the_clients_times_is_that_of_the_whole_run() -> None:
+    found = read_report(REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}).lateness
+    assert found is not None
+    assert (found.forward.frames, found.forward.late, found.maximum) == (601, 106, 9.0)
+    assert (found.back.frames, found.back.late) == (30, 11)
+    assert [found.life, found.stalls, found.stalled_share] == pytest.approx([10.0, 3, 0.933])
+
+
+def test_a_report_of_an_old_simulator_has_no_lateness() -> None:
+    assert "lateness" not in REPORT
+    assert read_report(REPORT, Interval(1.0, 2.0)).lateness is None
+
+
 def test_report_of_what_a_scenario_did() -> None:
     counters = REPORT["forward"] | {"corrupted": 1, "listed_drops": 2, "blackhole_drops": 3, "nat_drops": 4}
     cross = {

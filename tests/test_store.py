@@ -25,11 +25,13 @@ from interop.errors import HarnessFault, InputError, LockedError, MachineError, 
 from interop.model import (
     Compliance,
     Deadline,
+    DirectionLateness,
     ErrorCode,
     Evidence,
     Exit,
     File,
     HostFacts,
+    Lateness,
     LinkCounters,
     Measurement,
     Outcome,
@@ -67,7 +69,27 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 NUMBERS = st.dictionaries(TEXT, NUMBER, max_size=3)
 COUNTERS = st.builds(LinkCounters)
-SIMULATOR = st.builds(SimulatorReport, started=NUMBER, lag_mean=NUMBER, lag_max=NUMBER, forward=COUNTERS, back=COUNTERS)
+NUMBERS_OF_WAY = {"maximum": NUMBER, "p50": NUMBER, "p99": NUMBER, "p999": NUMBER}
+WAY = st.builds(DirectionLateness, frames=st.integers(), late=st.integers(), **NUMBERS_OF_WAY)
+LATENESS = st.builds(
+    Lateness,
+    bound=NUMBER,
+    life=NUMBER,
+    stalled=NUMBER,
+    stalls=st.integers(),
+    longest_stall=NUMBER,
+    forward=WAY,
+    back=WAY,
+)
+SIMULATOR = st.builds(
+    SimulatorReport,
+    started=NUMBER,
+    lag_mean=NUMBER,
+    lag_max=NUMBER,
+    forward=COUNTERS,
+    back=COUNTERS,
+    lateness=st.none() | LATENESS,
+)
 HOST = st.builds(HostFacts, kernel=TEXT, memory=st.integers(), load_before=NUMBER, cpu_pressure=st.none() | NUMBER)
 EXIT = st.none() | st.builds(Exit, status=st.none() | st.integers(), out_of_memory=st.booleans(), killed=st.booleans())
 FILES = st.lists(st.builds(File, name=TEXT), max_size=2).map(tuple)

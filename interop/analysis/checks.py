@@ -15,6 +15,7 @@ from interop.model import (
     Evidence,
     Exit,
     File,
+    Lateness,
     Outcome,
     RealLinkReport,
     Role,
@@ -30,8 +31,15 @@ from interop.units import byte_size, percent, seconds
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05
-"""The simulator may fall behind the wall clock by so many seconds, or by that share of the link's round trip if this is
-more, before the delays of its link are no longer believed."""
+"""A frame is late if it leaves the simulator so many seconds after it is due, or that share of the link's round trip if
+this is more."""
+LATE_LIMIT = 0.01
+"""Share of the frames of a run that may be late, and share of the client's life during which late frames may wait.
+
+A stall of the simulator prolongs a transfer by its own length at most, so that a goodput is at most 1 % too small. The
+rejection rate does not grow with the duration of runs: by Markov's inequality it is at most the share of time for which
+the machine stalls, divided by this limit, whatever the duration.
+"""
 STARVED = 0.9
 """Share of the CPU time of the machine that may be in use beside neighbours before a run is no longer believed."""
 
@@ -113,7 +121,11 @@ def real_link(report: RealLinkReport | None) -> Verdict | None:
 
 
 def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | None:
-    """Whether the link was what it was meant to be; ``round_trip``: its propagation delay both ways, seconds."""
+    """Whether the link was what it was meant to be; ``round_trip``: its propagation delay both ways, seconds.
+
+    It looks at nothing that the endpoints achieved. Frames that are late before the client's start or after its end do
+    not count. Old reports without lateness are judged by their largest lag over the whole life of the simulator.
+    """
     if report is None:
         return our_error(
             ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so nobody knows what the link was like."
@@ -122,10 +134,25 @@ def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | No
         reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
         return our_error(ErrorCode.SIMULATOR_LAG, reason)
     limit = max(LAG_LIMIT, LAG_SHARE * round_trip)
+    if report.lateness is not None:
+        return _late(report.lateness)
     if report.lag_max > limit:
         reason = f"The simulator fell {seconds(report.lag_max)} behind the clock; {seconds(limit)} are allowed."
         return our_error(ErrorCode.SIMULATOR_LAG, reason)
     return None
+
+
+def _late(lateness: Lateness) -> Verdict | None:
+    if max(lateness.late_share, lateness.stalled_share) <= LATE_LIMIT:
+        return None
+    frames = lateness.forward.frames + lateness.back.frames
+    late, stalled = percent(lateness.late_share, 1), percent(lateness.stalled_share, 1)
+    reason = (
+        f"The simulator sent {late} of {frames} frames more than {seconds(lateness.bound)} late, up to "
+        f"{seconds(lateness.maximum)}, and late frames waited during {stalled} of the client's "
+        f"{seconds(lateness.life)}; {percent(LATE_LIMIT)} is allowed."
+    )
+    return our_error(ErrorCode.SIMULATOR_LAG, reason)
 
 
 def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:

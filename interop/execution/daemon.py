@@ -21,6 +21,7 @@ from interop.errors import HarnessFault, MachineError
 from interop.execution.shelf import Shelf
 from interop.execution.spec import WEIGHT as WEIGHT
 from interop.execution.spec import ContainerSpec as ContainerSpec
+from interop.execution.spec import life
 from interop.model import ErrorCode, Exit, Tls
 
 T = TypeVar("T")
@@ -108,7 +109,7 @@ class Container:
         """How it ended, as ``inspect`` tells it."""
         state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
-        return Exit(status, bool(state["OOMKilled"]), self._killed)
+        return Exit(status, bool(state["OOMKilled"]), self._killed, life(state))
 
     def cpu_seconds(self) -> float:
         """CPU time that it has used so far; 0 once it has ended."""

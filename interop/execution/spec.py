@@ -1,10 +1,13 @@
-"""What a container is created from; a noun."""
+"""What a container is created from, and from when to when it ran; nouns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
+from interop.model import Interval
 from interop.units import MIB
 
 
@@ -53,3 +56,17 @@ class ContainerSpec:
     """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
     weight: int | None = None
     """CPU time beside others who want it, in shares of which a session or service of the machine has 1024."""
+
+
+def life(state: Mapping[str, Any]) -> Interval | None:
+    """From the start to the end of a container by its ``State`` in ``inspect``; None if one of them is not told.
+
+    The engine writes the year 1 for what has not happened.
+    """
+    try:
+        begin, end = (datetime.fromisoformat(str(state[name])) for name in ("StartedAt", "FinishedAt"))
+    except (KeyError, ValueError):
+        return None
+    if begin.tzinfo is None or end.tzinfo is None or not 1970 < begin.year <= end.year or end < begin:
+        return None
+    return Interval(begin.timestamp(), end.timestamp())

@@ -168,7 +168,8 @@ def _carry_out(
                 _stop(run, link, endpoints, record)
         with record.phase("collect"), ThreadPoolExecutor() as pool:
             downloaded = pool.submit(_downloaded, endpoints[Role.CLIENT], run)
-            report = pool.submit(link.collect, directory)
+            client = record.exits.get(Role.CLIENT)
+            report = pool.submit(link.collect, directory, client.life if client else None)
             _collect_logs(endpoints, directory, record)
             if around.keep_files:
                 _keep_files(endpoints[Role.CLIENT], inputs, directory, record)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from interop.execution.daemon import Daemon, Event
 from interop.execution.spec import Rights
-from interop.model import RealLinkReport, Role, Run, SimulatorReport
+from interop.model import Interval, RealLinkReport, Role, Run, SimulatorReport
 
 
 class RunningLink(Protocol):
@@ -36,8 +36,11 @@ class RunningLink(Protocol):
     def stop(self) -> None:
         """Carry nothing more and complete the traces."""
 
-    def collect(self, directory: Path) -> SimulatorReport | RealLinkReport | None:
-        """Write the traces below ``directory`` and read what the link says of itself; None if it carried nothing."""
+    def collect(self, directory: Path, client: Interval | None = None, /) -> SimulatorReport | RealLinkReport | None:
+        """Write the traces below ``directory`` and read what the link says of itself; None if it carried nothing.
+
+        ``client``: the client's life, if it is known, to which a report of lateness is restricted.
+        """
 
 
 class Testbed(Protocol):

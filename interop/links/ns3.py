@@ -23,7 +23,7 @@ from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, E
 from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
 from interop.links.simulator import read_report, scenario
-from interop.model import CrossTraffic, ErrorCode, Role, Run, SimulatorReport
+from interop.model import CrossTraffic, ErrorCode, Interval, Role, Run, SimulatorReport
 from interop.units import MIB
 
 ADDRESSES = {
@@ -98,6 +98,11 @@ class SimulatedLink:
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the simulator ended ({status}): {self._last_words()}")
         return False
 
+    @property
+    def pid(self) -> int:
+        """Process id of the simulator on the daemon's host."""
+        return self._container.pid
+
     def cpu_seconds(self) -> float:
         """CPU time that the simulator has used so far."""
         return self._container.cpu_seconds()
@@ -115,25 +120,25 @@ class SimulatedLink:
         if self._flow:
             self._flow.stop()
 
-    def collect(self, directory: Path) -> SimulatorReport | None:
+    def collect(self, directory: Path, client: Interval | None = None, /) -> SimulatorReport | None:
         """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
 
         Raises :class:`HarnessFault` if there should be a report and there is none, or if the testbed has ended: a
         daemon that has been started anew in the meantime ended its containers, and those of the run with them.
         """
-        report = self._report(directory) if self._carries else None
+        report = self._report(directory, client) if self._carries else None
         if any(not holder.running() for holder in self._holders):  # looked at last: a daemon ends one after another
             reason = "the testbed has ended during the run, as when the Docker daemon is started anew"
             raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
         return report
 
-    def _report(self, directory: Path) -> SimulatorReport:
+    def _report(self, directory: Path, client: Interval | None) -> SimulatorReport:
         target = directory / "sim"
         target.mkdir(parents=True, exist_ok=True)
         with self._container.fetch("/logs") as archive:
             unpack(archive, target, Limits())
         try:
-            return read_report(json.loads((target / "link.json").read_text()))
+            return read_report(json.loads((target / "link.json").read_text()), client)
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = f"the simulator left no report ({error}); its last words: {self._last_words()}"
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error

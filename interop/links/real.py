@@ -24,7 +24,18 @@ from interop.link_words import bare_link_in_words
 from interop.links import baseline
 from interop.links.cross import event_name
 from interop.links.tools import Ends, container_name, start_until
-from interop.model import Baseline, CaptureReport, ErrorCode, Host, Protocol, RealLink, RealLinkReport, Role, Run
+from interop.model import (
+    Baseline,
+    CaptureReport,
+    ErrorCode,
+    Host,
+    Interval,
+    Protocol,
+    RealLink,
+    RealLinkReport,
+    Role,
+    Run,
+)
 from interop.units import MIB
 
 SERVER_PATIENCE = 10
@@ -120,7 +131,7 @@ class CapturedLink:
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda capture: capture.stop(FLUSH if self._carries else 0), self._captures.values()))
 
-    def collect(self, directory: Path) -> RealLinkReport | None:
+    def collect(self, directory: Path, _client: Interval | None = None, /) -> RealLinkReport | None:
         """Write both traces below ``directory/sim``; None if no client could start.
 
         Raises :class:`HarnessFault` if a capture has not kept every packet that it was offered.

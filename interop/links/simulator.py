@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from interop.model import (
     Blackhole,
     Corruption,
     CorruptionMode,
     CrossTrafficReport,
+    DirectionLateness,
     EmulatedLink,
     GilbertElliottLoss,
     Interval,
+    Lateness,
     LinkCounters,
     Loss,
     Mapping,
@@ -116,11 +118,28 @@ def _timed(blackhole: Blackhole | None, rebind: Rebind | None) -> Iterator[str]:
 # ---- the report -----------------------------------------------------------------------------
 
 
-def read_report(document: dict[str, Any]) -> SimulatorReport:
-    """The simulator's link.json as a value; raises KeyError or TypeError if something is missing."""
-    cross = document["cross_traffic"]
+class Stall(NamedTuple):
+    """A time during which late frames waited to be sent: from when the first was due until the last was sent."""
+
+    begin: float
+    end: float
+    """Seconds since 1970."""
+    forward: float
+    back: float
+    """Late frames of each direction."""
+    maximum: float
+    """Largest lateness, seconds."""
+
+
+def read_report(document: dict[str, Any], client: Interval | None = None) -> SimulatorReport:
+    """The simulator's link.json as a value; raises KeyError, TypeError or ValueError if something is missing or wrong.
+
+    ``client``: the client's life, to which lateness is restricted; None for the whole run of the simulator.
+    """
+    cross, lateness = document["cross_traffic"], document.get("lateness")
+    started = float(document["started"])
     return SimulatorReport(
-        started=float(document["started"]),
+        started=started,
         realtime_priority=bool(document["realtime_priority"]),
         lag_mean=float(document["lag"]["mean"]),
         lag_max=float(document["lag"]["max"]),
@@ -130,6 +149,37 @@ def read_report(document: dict[str, Any]) -> SimulatorReport:
         blackholes=tuple(Interval(float(begin), float(end)) for begin, end in document["blackholes"]),
         rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
         cross_traffic=None if cross is None else _cross_traffic(cross),
+        lateness=None if lateness is None else _lateness(lateness, started, client, float(document["stopped"])),
+    )
+
+
+def _lateness(document: dict[str, Any], started: float, client: Interval | None, stopped: float) -> Lateness:
+    """``document`` restricted to the client's life; ``started``, ``stopped``: of the simulator, seconds since 1970."""
+    life = client or Interval(started, stopped)
+    stalls = [Stall(*map(float, stall)) for stall in document["stalls"]]
+    touched = [overlap for stall in stalls if (overlap := min(stall.end, life.end) - max(stall.begin, life.begin)) > 0]
+    begun = [stall for stall in stalls if life.begin <= stall.begin <= life.end]
+    interval = float(document["interval"])
+    rows = slice(max(0, int((life.begin - started) / interval)), max(0, int((life.end - started) / interval) + 1))
+    return Lateness(
+        bound=float(document["bound"]),
+        life=life.end - life.begin,
+        stalled=sum(touched),
+        stalls=len(touched),
+        longest_stall=max(touched, default=0.0),
+        forward=_direction_lateness(document["forward"], rows, int(sum(stall.forward for stall in begun))),
+        back=_direction_lateness(document["return"], rows, int(sum(stall.back for stall in begun))),
+    )
+
+
+def _direction_lateness(document: dict[str, Any], rows: slice, late: int) -> DirectionLateness:
+    return DirectionLateness(
+        frames=sum(int(count) for count in document["frames_per_interval"][rows]),
+        late=late,
+        maximum=max((float(value) for value in document["max_per_interval"][rows]), default=0.0),
+        p50=float(document["p50"]),
+        p99=float(document["p99"]),
+        p999=float(document["p999"]),
     )
 
 

@@ -4,6 +4,7 @@
 #include "cross.h"
 #include "frames.h"
 #include "impairment.h"
+#include "lateness.h"
 #include "nat.h"
 #include "socket.h"
 #include "trace.h"
@@ -67,7 +68,8 @@ void Say(const std::string& event) {
 
 class Emulator {
   public:
-    explicit Emulator(const Link& link) : m_link(link) {}
+    explicit Emulator(const Link& link)
+        : m_link(link), m_lateness(LateBound((*link.forward.delay + *link.back.delay).GetNanoSeconds())) {}
     int Run();
 
   private:
@@ -98,6 +100,7 @@ class Emulator {
     Link m_link;
     Counters m_forward, m_back;
     int64_t m_started = 0;  // wall clock at simulation time 0, nanoseconds since 1970
+    Lateness m_lateness;
     double m_lagSum = 0, m_lagMax = 0;
     std::vector<double> m_lagPerSecond;
     uint64_t m_ticks = 0;
@@ -125,7 +128,12 @@ Emulator::End Emulator::MakeEnd(const Side& side) {
 
 void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
     const auto is = [this](const Packet& frame) { return m_link.subject.Of(frame, kEthernetHeader) == Kind::Subject; };
-    end.device->WhenSeen([this, trace = end.trace](const Packet& frame) { trace->Write(WallTime(), frame); });
+    const bool forward = &delivered == &m_forward;
+    end.device->WhenSeen([this, trace = end.trace](const Packet& frame) { trace->Arrived(WallTime(), frame); });
+    end.device->WhenDeparted([this, forward, trace = end.trace](const Packet& frame, int64_t sent) {
+        m_lateness.Sent(forward, Simulator::Now().GetNanoSeconds(), sent);
+        trace->Departed(m_started + sent, WallTime(), frame);
+    });
     end.device->WhenReceived([is, &received](const Packet& frame) { received.received += is(frame); });
     end.device->WhenSent([is, &delivered](const Packet& frame) { delivered.delivered += is(frame); });
 }
@@ -323,7 +331,9 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
         << ",\"realtime_priority\":" << (m_realtime ? "true" : "false") << ",\"lag\":{\"mean\":"
         << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax << ",\"samples\":" << m_ticks;
     WriteList(out, "max_per_second", m_lagPerSecond, [&out](double lag) { out << lag; });
-    out << "},\"receive_overflows\":" << Overflows(left.socket) + Overflows(right.socket) << ",";
+    out << "},\"lateness\":";
+    m_lateness.Write(out, m_started);
+    out << ",\"receive_overflows\":" << Overflows(left.socket) + Overflows(right.socket) << ",";
     WriteCounters(out, "forward", m_forward);
     out << ",";
     WriteCounters(out, "return", m_back);

@@ -17,12 +17,15 @@ namespace quicsat {
 class FrameDevice : public ns3::SimpleNetDevice {
   public:
     using Watcher = std::function<void(const ns3::Packet& frame)>;
+    // `sent`: when the frame was handed to the kernel, in nanoseconds since the start of the simulation.
+    using DepartureWatcher = std::function<void(const ns3::Packet& frame, int64_t sent)>;
 
     FrameDevice(int socket, const Interface& interface);
 
-    // Every frame that passes, in either direction.
+    // Every frame that comes, at the simulated time at which the kernel got it; and every frame that goes.
     void WhenSeen(Watcher watcher) { m_seen.push_back(std::move(watcher)); }
-    // Frames that were addressed to us, and those that were sent.
+    void WhenDeparted(DepartureWatcher watcher) { m_departed.push_back(std::move(watcher)); }
+    // Frames that were addressed to us, and those that are about to be sent.
     void WhenReceived(Watcher watcher) { m_received.push_back(std::move(watcher)); }
     void WhenSent(Watcher watcher) { m_sent.push_back(std::move(watcher)); }
 
@@ -37,6 +40,7 @@ class FrameDevice : public ns3::SimpleNetDevice {
     size_t m_waiting = 0;  // frames that were read and have not arrived
     int64_t m_latest = 0;  // when the last frame arrived, in nanoseconds of simulated time
     std::vector<Watcher> m_seen, m_received, m_sent;
+    std::vector<DepartureWatcher> m_departed;
 };
 
 }  // namespace quicsat

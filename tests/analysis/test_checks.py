@@ -9,12 +9,14 @@ import pytest
 from interop.analysis import checks
 from interop.model import (
     Deadline,
+    DirectionLateness,
     EmulatedLink,
     ErrorCode,
     Evidence,
     Exit,
     File,
     HostFacts,
+    Lateness,
     LinkCounters,
     Outcome,
     SimulatorReport,
@@ -106,8 +108,43 @@ def test_a_simulator_that_lagged() -> None:
     assert checks.simulator(replace(REPORT, lag_max=0.030), 0.6) is None
     lag = checks.simulator(replace(REPORT, lag_max=0.031), 0.6)
     assert is_fault(lag, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "fell 31.0 ms behind the clock; 30.0 ms are allowed")
+    assert checks.simulator(replace(REPORT, lag_max=0.2, lateness=lateness(frames=7000)), 0.03) is None
     overflow = checks.simulator(replace(REPORT, receive_overflows=3), 0.03)
     assert is_fault(overflow, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "did not read 3 frames")
+
+
+def lateness(frames: int, late: int = 0, life: float = 5.0, stalled: float = 0.0) -> Lateness:
+    """Of a client's life in which so many frames of ``frames`` left late, half of them in each direction."""
+    maximum = 0.02 if late else 0.0
+    forward = DirectionLateness(frames - frames // 2, late - late // 2, maximum, 0.0001, 0.001, maximum)
+    back = DirectionLateness(frames // 2, late // 2, 0.0, 0.0001, 0.001, 0.0)
+    return Lateness(0.01, life, stalled, int(stalled > 0), stalled, forward, back)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (lateness(7000, late=70, stalled=0.05), ""),
+        (lateness(7000, late=71, stalled=0.03), "1.0 % of 7000 frames more than 10.0 ms late, up to 20.0 ms"),
+        (
+            lateness(7000, late=2, stalled=0.051),
+            "late frames waited during 1.0 % of the client's 5.0 s; 1 % is allowed",
+        ),
+        # a handshake: each frame counts
+        (lateness(20, life=0.1), ""),
+        (lateness(20, late=1, life=0.1, stalled=0.012), "5.0 % of 20 frames"),
+        # one stall of seconds, in which a window of frames was due and nothing else was sent
+        (lateness(7000, late=40, life=7.0, stalled=3.0), "during 42.9 % of the client's 7.0 s"),
+        (lateness(0), ""),
+        (lateness(0, life=0.0), ""),
+    ],
+)
+def test_lateness_is_a_share_of_frames_and_of_time(found: Lateness, words: str) -> None:
+    verdict = checks.simulator(replace(REPORT, lateness=found), 0.03)
+    if words:
+        assert is_fault(verdict, Outcome.ERROR, ErrorCode.SIMULATOR_LAG, words)
+    else:
+        assert verdict is None
 
 
 def test_a_busy_machine_is_no_fault_of_the_server() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from interop.execution import transfer as module
 from interop.execution.archive import Limits
 from interop.execution.transfer import Interrupted, Surroundings, endpoint_spec, plain, transfer
 from interop.links.ns3 import Ns3Backend
-from interop.model import Deadline, ErrorCode, Evidence, Exit, Outcome, Role, Run, Verdict
+from interop.model import Deadline, ErrorCode, Evidence, Exit, Interval, Outcome, Role, Run, Verdict
 from tests.fakes import (
     CASE,
     SIMULATOR,
@@ -27,6 +28,7 @@ from tests.fakes import (
     connect,
     end_with,
     endpoint,
+    fetch,
     hang,
     judge,
     only_as,
@@ -307,6 +309,33 @@ def test_a_simulator_without_report(tmp_path: Path) -> None:
     evidence = carry_out(FakeEngine(simulator=silent, good=endpoint), tmp_path)
     assert evidence.fault_code == ErrorCode.SIMULATOR_FAILED
     assert "no report" in evidence.fault
+
+
+def test_lateness_is_told_of_the_clients_life(tmp_path: Path) -> None:
+    """The daemon tells when the client started and ended: the stall before its start does not count."""
+    way = {"p50": 0.0, "p99": 0.0, "p999": 0.0, "frames_per_interval": [10] * 100, "max_per_interval": [0.03] * 100}
+    begin = 1_800_000_000.0
+    stalls = [[begin + 1, begin + 1.5, 5, 0, 0.5], [begin + 3, begin + 3.03, 1, 0, 0.03]]
+    lateness = {"bound": 0.01, "interval": 0.1, "forward": way, "return": way, "stalls": stalls}
+
+    def fetch_later(life: Life) -> int:
+        life.times = {"StartedAt": "2027-01-15T08:00:02.123456789Z", "FinishedAt": "2027-01-15T08:00:06.5Z"}
+        return fetch(life)
+
+    def late(life: Life) -> int:
+        status = simulate(life)
+        if "logs/link.json" in life.files:
+            told = json.loads(life.files["logs/link.json"]) | {"started": begin, "stopped": begin + 10}
+            life.files["logs/link.json"] = json.dumps(told | {"lateness": lateness}).encode()
+        return status
+
+    evidence = carry_out(FakeEngine(simulator=late, good=only_as(Role.CLIENT, fetch_later)), tmp_path)
+    assert evidence.fault == ""
+    assert evidence.client == Exit(0, life=Interval(begin + 2.123456, begin + 6.5))
+    assert evidence.simulator is not None
+    found = evidence.simulator.lateness
+    assert found is not None
+    assert [found.life, found.stalls, found.stalled, found.forward.late] == pytest.approx([4.376544, 1, 0.03, 1])
 
 
 def test_a_testbed_that_ends_while_traces_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

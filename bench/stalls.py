@@ -1,0 +1,91 @@
+"""Proves that lateness is recorded: stops the simulator for known times, and looks for them in what it reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from bench.figures import Figure, figure
+from bench.traffic import Bench, Flow, Seen
+from interop.links.simulator import Stall
+from interop.model import EmulatedLink, Interval
+from interop.traces.passage import follow
+from interop.traces.pcap import check
+from interop.units import MS
+
+LENGTH = 15 * MS
+"""Of a stall, seconds: half as much again as a frame may be late at short round trips."""
+SIZE, PER_SECOND = 100, 2000
+"""Bytes of payload and packets per second of the stream: one packet is due every 0.5 ms."""
+TOLERANCE = 2 * MS
+"""Time from a signal to its effect, and from there until the next packet is due."""
+LEAD = 1.0
+"""Seconds of the stream before the first stall and after the last one."""
+
+
+def stalls(bench: Bench, link: EmulatedLink, n: int, gap: float = 0.25, seed: int = 1) -> list[Figure]:
+    """Stop the simulator ``n`` times, with at least ``gap`` seconds in between, at random phases."""
+    random = Random(seed)
+    plan = [(gap + random.uniform(0, 0.05) + (LEAD if number == 0 else 0), LENGTH) for number in range(n)]
+    duration = 2 * LEAD + sum(wait + length for wait, length in plan) * 1.1
+    flow = Flow("forward", 0.0, duration, SIZE)
+    flow = Flow("forward", PER_SECOND * flow.wire_bits, duration, SIZE)
+    seen, stopped = bench.stalled(link, flow, plan)
+    return [*_found(link, seen, stopped), *_agreement(link, seen)]
+
+
+def _found(link: EmulatedLink, seen: Seen, stopped: Sequence[Interval]) -> list[Figure]:
+    """How many of the stalls the report tells of, by the lateness of frames and by the tick that looks at the clock."""
+    told: dict[str, Any] = json.loads((seen.left.parent / "link.json").read_text())
+    reported = [Stall(*stall) for stall in told["lateness"]["stalls"]]
+    bound = told["lateness"]["bound"]
+    found = [[one for one in reported if _overlap(one, stop) > 0] for stop in stopped]
+    missed = [stop for stop, ones in zip(stopped, found, strict=True) if not ones]
+    errors = [
+        (max(one.maximum for one in ones) - (stop.end - stop.begin)) / MS
+        for stop, ones in zip(stopped, found, strict=True)
+        if ones
+    ]
+    off = sum(all(_overlap(one, stop) <= 0 for stop in stopped) for one in reported)
+    ticks = [lag > bound for lag in told["lag"]["max_per_second"]]
+    seconds = {int(stop.begin - told["started"]) for stop in stopped}
+    by_tick = sum(ticks[second] for second in seconds)
+    case = f"stalls of {LENGTH / MS:.0f} ms"
+    whole = min(errors, default=-LENGTH) >= -TOLERANCE / MS
+    return [
+        figure(case, f"stalls not found, of {len(stopped)}", [len(missed)], "stalls", "0", not missed),
+        figure(case, "lateness less the length of the stall", errors, "ms", f"min >= -{TOLERANCE / MS:.0f}", whole),
+        figure(case, "stalls that were not ours", [off], "stalls"),
+        figure(case, f"seconds with a stall, of {len(seconds)}, that the 100 Hz tick found", [by_tick], "seconds"),
+    ]
+
+
+def _overlap(one: Stall, stop: Interval) -> float:
+    return min(one.end, stop.end) - max(one.begin, stop.begin)
+
+
+def _agreement(link: EmulatedLink, seen: Seen) -> list[Figure]:
+    """What receiver, traces and report say of the largest delay; none of them knows of the others."""
+    lateness = seen.report.lateness
+    assert lateness is not None
+    flow = seen.flows["forward"]
+    least, most = flow.delays[0], flow.delays[3]
+    left, right = check(seen.left), check(seen.right)
+    passage = follow(right.datagrams, left.datagrams, forward=True)
+    delay = passage.delay[passage.arrived >= 0]
+    case = f"stalls of {LENGTH / MS:.0f} ms"
+    values = {
+        "receiver": most - least,
+        "traces": float(delay.max() - delay.min()),
+        "report": lateness.maximum,
+    }
+    spread = (max(values.values()) - min(values.values())) / MS
+    words = ", ".join(f"{name} {value / MS:.2f}" for name, value in values.items())
+    sound = [str(one.condition) for one in (left, right) if one.condition != "ok"]
+    return [
+        figure(case, f"largest lateness: {words}", [spread], "ms", "within 1", spread <= 1),
+        figure(case, "traces that cannot be read", [len(sound)], "traces", "0", not sound),
+        figure(case, "packets lost", [flow.sent - flow.received], "packets", "0", flow.sent == flow.received),
+    ]
