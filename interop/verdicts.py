@@ -123,3 +123,11 @@ class Verdict:
     reason: str = ""
     """One sentence; a second one tells the cause, if there is one."""
     cause: Cause = Cause.NONE
+    if_valid: Verdict | None = None
+    """Of an excluded attempt, the verdict that it would have if it were valid; None if the attempt is valid, or if its
+    evidence does not tell."""
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the attempt is invalid, so that it says nothing about the pair."""
+        return self.outcome is Outcome.ERROR

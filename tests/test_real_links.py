@@ -253,8 +253,8 @@ def breaking(role: str, status: int) -> Program:
     return run
 
 
-@pytest.mark.parametrize(("status", "code"), [(1, ErrorCode.HOST_LOST), (0, ErrorCode.NONE)])
-def test_a_broken_connection_excuses_a_failure_and_spoils_no_success(
+@pytest.mark.parametrize(("status", "code"), [(1, ErrorCode.CLIENT_FAILED), (0, ErrorCode.NONE)])
+def test_a_broken_connection_excludes_an_attempt_whatever_its_outcome(
     tmp_path: Path, status: int, code: ErrorCode
 ) -> None:
     engine = Flaky(good=endpoint, cut=breaking("client", status))
@@ -262,7 +262,10 @@ def test_a_broken_connection_excuses_a_failure_and_spoils_no_success(
     assert evidence.fault == ""
     assert evidence.real_link is not None
     assert evidence.real_link.outage
-    assert analyse(RUN, evidence, tmp_path)[0].code is code
+    verdict, measurement = analyse(RUN, evidence, tmp_path)
+    assert (verdict.code, measurement) == (ErrorCode.HOST_LOST, None)
+    assert verdict.if_valid is not None
+    assert verdict.if_valid.code is code
 
 
 def test_without_an_outage_a_failure_is_the_pairs(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from interop.analysis.facts import facts
 from interop.analysis.functional import Observation, judge
 from interop.analysis.last_words import quote
 from interop.errors import HarnessFault
-from interop.model import ErrorCode, Evidence, Measurement, Outcome, Run, TestCase, Verdict
+from interop.model import Deadline, ErrorCode, Evidence, Measurement, Outcome, Role, Run, TestCase, Verdict
 from interop.traces.events import Ends
 from interop.traces.reading import CLIENT_TRACE as CLIENT_TRACE
 from interop.traces.reading import SERVER_TRACE as SERVER_TRACE
@@ -33,8 +33,9 @@ TRACE_CODES = {
 }
 CLOCK_MARGIN = 0.05
 """Seconds by which clocks may differ more than expected before it is told."""
-UNINVITED = 0.001
-"""Share of the packets that arrived over a real link which may come from others."""
+UNINVITED, UNINVITED_LEAST = 0.001, 10
+"""Share of the packets that arrived over a real link which may come from others, and how many of a short run."""
+PASSED = Verdict(Outcome.SUCCEEDED)
 SPAN_MARGIN = 1.0
 """Seconds that a trace may be longer than the phases of its run together."""
 
@@ -47,32 +48,72 @@ HTTP3 = "HTTP/3: the streams were not compared with the files."
 def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
     """What became of a run whose files lie in ``directory``, where its series are written.
 
-    The evidence is looked at first, then the files, the traces' structure, and what the traces say. Our own faults
-    end in ``ERROR`` and never in a number. Functional tests have no numbers; of measurements, a run that timed out
-    has the measured loss, but no goodput.
+    The attempt is valid or not before its outcome is known: first the faults of ours, then the disturbances of host
+    and link, then whether both traces are whole and agree. Only then count exit statuses, files, and what the traces
+    say. An attempt that is not valid ends in ``ERROR``, whose ``if_valid`` is the verdict that it would have had, as
+    far as the evidence tells. Functional tests have no numbers; of measurements, a run that timed out has the
+    measured loss, but no goodput.
     """
-    verdict = _evidence_verdict(evidence, run.test_case)
+    broken_off = checks.harness(evidence)
+    if broken_off is not None:
+        return broken_off, None
+    disturbance = _disturbance(evidence, run.test_case)
+    verdict, measurement = _outcome(run, evidence, directory)
+    if disturbance is None:
+        return verdict, measurement
+    return replace(disturbance, if_valid=verdict.if_valid if verdict.excluded else verdict), None
+
+
+def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+    """What endpoints, files and traces say; faults of the traces come before what the endpoints did."""
+    verdict = _endpoints(evidence, run.test_case)
     if verdict is not None:
         verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory))
-    if verdict is not None and verdict.outcome in (Outcome.ERROR, Outcome.UNSUPPORTED):
-        return verdict, None
+        if verdict.excluded or not _began(evidence):
+            return verdict, None
     try:
         found = states(directory, run.protocol)
-        broken = _structure(found, evidence)
-        if broken is not None:
-            return verdict or broken, None
-        reading = read_run(directory, run.protocol, run.test_case.link, found)
-        series = reading.series()
-        save(series, directory)
-    except HarnessFault as fault:
-        return verdict or checks.our_error(ErrorCode(fault.code), fault.reason), None
+        fault = _structure(found, evidence, succeeded=verdict is None)
+        if fault is None and verdict is not None and _nothing_to_read(verdict, found):
+            return verdict, None
+        if fault is None:
+            reading = read_run(directory, run.protocol, run.test_case.link, found)
+            series = reading.series()
+            save(series, directory)
+            fault = None if run.test_case.functional else _strangers(reading, evidence)
+    except HarnessFault as broken:
+        fault = checks.our_error(ErrorCode(broken.code), broken.reason)
     except OSError as error:
-        reason = f"{SERIES_FILE} could not be written: {error.strerror}."
-        return verdict or checks.our_error(ErrorCode.DISK_FULL, reason), None
+        fault = checks.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
+    if fault is not None:  # of a functional test only the traces tell whether it was passed
+        return replace(fault, if_valid=None if run.test_case.functional else verdict or PASSED), None
     if verdict is None:
         return _judged(run, evidence, reading, series)
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
     return _explained(verdict, run, evidence, reading, series), _loss_only(reading) if measured else None
+
+
+def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """What the endpoints did wrong, by their ends and by the files; None if nothing."""
+    return (
+        checks.endpoint_ends(evidence, test_case)
+        or checks.transfer(evidence, test_case)
+        or checks.files(evidence.offered, evidence.downloaded)
+    )
+
+
+def _began(evidence: Evidence) -> bool:
+    """Whether the client was started; before that the link carries nothing, and leaves neither report nor traces."""
+    client = evidence.client
+    return evidence.timed_out is not Deadline.READY and client is not None and (
+        client.killed or client.status is not None
+    )
+
+
+def _nothing_to_read(verdict: Verdict, found: States) -> bool:
+    """Whether the traces cannot tell more of a run that did not succeed: the test is unknown, or nothing was sent."""
+    empty = Condition.EMPTY in (found.client.condition, found.server.condition)
+    return verdict.outcome is Outcome.UNSUPPORTED or empty
 
 
 def _explained(verdict: Verdict, run: Run, evidence: Evidence, reading: Reading, series: Series) -> Verdict:
@@ -91,40 +132,35 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, reading: Reading,
 def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> tuple[Verdict, Measurement | None]:
     """What the traces of a run say that has done all that it should."""
     if run.test_case.functional:
-        return _functional(run, evidence, reading), None
+        return _functional(run, reading), None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _strangers(reading, evidence) or _trace_verdict(reading, run.as_told, sizes)
+    verdict = _trace_verdict(reading, run.as_told, sizes)
     if verdict is not None:
-        return verdict, None
-    return Verdict(Outcome.SUCCEEDED), _measure(reading, series, evidence, run.as_told)
-
-
-def _evidence_verdict(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """A disturbed run excuses a client that failed, but not one that crashed.
-
-    No number can come of it, but a functional test may be passed nevertheless.
-    """
-    verdict = checks.harness(evidence) or checks.endpoint_ends(evidence, test_case)
-    if verdict is not None:
-        return verdict
-    verdict = checks.transfer(evidence, test_case) or checks.files(evidence.offered, evidence.downloaded)
-    if verdict is None and test_case.functional and evidence.simulator is not None:
-        return None
-    if verdict is None and evidence.real_link is not None:  # an outage of a host spoils no transfer that it outlived
-        return checks.starved(evidence)
-    return _disturbance(evidence, test_case) or verdict
+        return replace(verdict, if_valid=PASSED if verdict.excluded else None), None
+    return PASSED, _measure(reading, series, evidence, run.as_told)
 
 
 def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """Whether neighbours took the CPU from a run, or its link fell behind the clock."""
+    """Whether neighbours took the CPU from a run, its link fell behind the clock, or a host was out of reach.
+
+    It looks at nothing that depends on the outcome. A run whose client was not started has no link to judge.
+    """
+    starved = checks.starved(evidence)
+    if starved is not None or not _began(evidence):
+        return starved
     if test_case.real:
-        return checks.starved(evidence) or checks.real_link(evidence.real_link)
-    return checks.starved(evidence) or checks.simulator(evidence.simulator, test_case.link.round_trip_delay)
+        return checks.real_link(evidence.real_link)
+    return checks.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
-def _structure(found: States, evidence: Evidence) -> Verdict | None:
-    """Whether both trace files are whole."""
+def _structure(found: States, evidence: Evidence, *, succeeded: bool) -> Verdict | None:
+    """Whether both trace files are whole. One without packets is whole if the link has carried none.
+
+    A success (``succeeded``) that no packet explains contradicts its trace.
+    """
     for side, state in (("client", found.client), ("server", found.server)):
+        if state.condition is Condition.EMPTY and not succeeded and not _carried(evidence, Role(side)):
+            continue
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
             return checks.our_error(TRACE_CODES[state.condition], reason)
@@ -135,13 +171,22 @@ def _structure(found: States, evidence: Evidence) -> Verdict | None:
     return None
 
 
-def _functional(run: Run, evidence: Evidence, reading: Reading) -> Verdict:
-    """What both traces of a functional test say; a disturbance excuses what is wrong."""
+def _carried(evidence: Evidence, side: Role) -> int:
+    """Packets that the link counted at one of its ends."""
+    if evidence.real_link is not None:
+        report = evidence.real_link
+        return report.client_capture.captured if side is Role.CLIENT else report.server_capture.captured
+    if evidence.simulator is None:
+        return 0
+    forward, back = evidence.simulator.forward, evidence.simulator.back
+    return forward.delivered + back.received if side is Role.CLIENT else forward.received + back.delivered
+
+
+def _functional(run: Run, reading: Reading) -> Verdict:
+    """What both traces of a functional test say."""
     if isinstance(reading.ends, TcpEnds):
-        return Verdict(Outcome.SUCCEEDED)
-    seen = Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))
-    verdict = judge(seen)
-    return (verdict and (_disturbance(evidence, run.test_case) or verdict)) or Verdict(Outcome.SUCCEEDED)
+        return PASSED
+    return judge(Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))) or PASSED
 
 
 def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
@@ -171,7 +216,7 @@ def _uninvited(reading: Reading, evidence: Evidence) -> tuple[int, int]:
     if evidence.real_link is None:
         return 0, 0
     came = (reading.ends.forward.arrived >= 0).sum(), (reading.ends.back.arrived >= 0).sum()
-    return int(UNINVITED * came[0]), int(UNINVITED * came[1])
+    return max(UNINVITED_LEAST, int(UNINVITED * came[0])), max(UNINVITED_LEAST, int(UNINVITED * came[1]))
 
 
 def _useful_bytes(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:

@@ -23,6 +23,7 @@ from interop.model import (
     File,
     HostFacts,
     Implementation,
+    LinkCounters,
     Measurement,
     Outcome,
     Protocol,
@@ -150,19 +151,104 @@ def test_recorded_runs() -> None:
 # ---- evidence first -------------------------------------------------------------------------
 
 
-def test_the_evidence_is_judged_before_the_traces(tmp_path: Path) -> None:
+NOT_BEGUN = {"client": Exit(None), "timed_out": Deadline.READY, "simulator": None}
+"""A run whose client was not started: the link leaves neither report nor traces."""
+SILENT = replace(REPORT, forward=LinkCounters(0, 0, 0, 0), back=LinkCounters(0, 0, 0, 0))
+LAGGED = replace(REPORT, lag_max=0.5)
+BUSY = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, neighbours=3)
+
+
+def test_a_fault_of_ours_is_known_without_traces(tmp_path: Path) -> None:
     assert code(tmp_path, fault_code="daemon-fault", fault="Gone.") is ErrorCode.DAEMON_FAULT
-    assert code(tmp_path, client=Exit(127), simulator=None) is ErrorCode.UNSUPPORTED
-    assert code(tmp_path, client=Exit(134), simulator=None) is ErrorCode.CRASHED
-    assert code(tmp_path, client=Exit(1)) is ErrorCode.CLIENT_FAILED
-    assert code(tmp_path, client=KILLED, server=Exit(1)) is ErrorCode.SERVER_EXITED
 
 
-def test_a_link_that_was_not_right_excuses_the_pair(tmp_path: Path) -> None:
-    lagging = replace(REPORT, lag_max=0.2)
-    assert code(tmp_path, simulator=None) is ErrorCode.SIMULATOR_FAILED
-    assert code(tmp_path, simulator=lagging, client=Exit(1)) is ErrorCode.SIMULATOR_LAG
-    assert code(tmp_path, simulator=lagging, timed_out=Deadline.TRANSFER) is ErrorCode.SIMULATOR_LAG
+def test_the_evidence_is_judged_before_what_the_traces_say(directory: Path) -> None:
+    assert code(directory, client=Exit(127)) is ErrorCode.UNSUPPORTED
+    assert code(directory, client=Exit(134)) is ErrorCode.CRASHED
+    assert code(directory, client=Exit(1)) is ErrorCode.CLIENT_FAILED
+    assert code(directory, client=KILLED, server=Exit(1)) is ErrorCode.SERVER_EXITED
+
+
+def test_a_run_whose_client_was_not_started_needs_neither_report_nor_traces(tmp_path: Path) -> None:
+    assert code(tmp_path, **NOT_BEGUN, server=Exit(127)) is ErrorCode.UNSUPPORTED
+    assert code(tmp_path, **NOT_BEGUN, server=Exit(134)) is ErrorCode.CRASHED
+    assert code(tmp_path, **NOT_BEGUN, server=Exit(1)) is ErrorCode.SERVER_EXITED
+    assert code(tmp_path, **NOT_BEGUN) is ErrorCode.SERVER_NOT_READY
+    assert code(tmp_path, **NOT_BEGUN, host=BUSY) is ErrorCode.HOST_STARVED
+
+
+ENDS: dict[str, tuple[dict[str, object], Outcome]] = {
+    "passed": ({}, Outcome.SUCCEEDED),
+    "timeout": ({"timed_out": Deadline.TRANSFER, "client": KILLED}, Outcome.TIMEOUT),
+    "client failed": ({"client": Exit(1)}, Outcome.FAILED),
+    "client crashed": ({"client": Exit(139)}, Outcome.FAILED),
+    "server crashed": ({"client": KILLED, "server": Exit(139)}, Outcome.FAILED),
+    "out of memory": ({"client": Exit(137, out_of_memory=True)}, Outcome.FAILED),
+    "unsupported": ({"client": Exit(127)}, Outcome.UNSUPPORTED),
+    "file missing": ({"downloaded": ()}, Outcome.FAILED),
+}
+"""What endpoints can do, and the outcome of a valid attempt in which they do it."""
+DISTURBANCES: dict[ErrorCode, dict[str, object]] = {
+    ErrorCode.SIMULATOR_LAG: {"simulator": LAGGED},
+    ErrorCode.SIMULATOR_FAILED: {"simulator": None},
+    ErrorCode.HOST_STARVED: {"host": BUSY},
+}
+
+
+@pytest.mark.parametrize("check", [None, Check.HANDSHAKE])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_disturbance_excludes_an_attempt_whatever_its_outcome(
+    directory: Path, end: str, check: Check | None
+) -> None:
+    run, (changes, outcome) = replace(RUN, test_case=replace(CASE, check=check)), ENDS[end]
+    valid, _ = analyse(run, replace(EVIDENCE, **changes), directory)  # type: ignore[arg-type]
+    assert (valid.outcome, valid.if_valid) == (outcome, None)
+    for reason, disturbance in DISTURBANCES.items():
+        evidence = replace(EVIDENCE, **{**changes, **disturbance})  # type: ignore[arg-type]
+        verdict, measurement = analyse(run, evidence, directory)
+        assert (verdict.outcome, verdict.code, verdict.if_valid) == (Outcome.ERROR, reason, valid)
+        assert measurement is None
+
+
+def test_a_functional_test_that_its_traces_fail_is_excluded_like_one_that_they_pass(directory: Path) -> None:
+    for check, expected in ((Check.HANDSHAKE, ErrorCode.NONE), (Check.RETRY, ErrorCode.RETRY_MISSING)):
+        verdict = functional(directory, check, simulator=LAGGED)
+        assert verdict.code is ErrorCode.SIMULATOR_LAG
+        assert verdict.if_valid is not None
+        assert verdict.if_valid.code is expected
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_broken_trace_excludes_an_attempt_whatever_its_outcome(directory: Path, end: str) -> None:
+    changes, outcome = ENDS[end]
+    whole = (directory / SERVER_TRACE).read_bytes()
+    (directory / SERVER_TRACE).write_bytes(whole[:-1])
+    verdict, _ = judged(directory, EVIDENCE, **changes)
+    assert verdict.code is ErrorCode.TRACE_TRUNCATED
+    assert verdict.if_valid is not None
+    assert verdict.if_valid.outcome is outcome
+    assert functional(directory, Check.HANDSHAKE, **changes).code is ErrorCode.TRACE_TRUNCATED
+    (directory / SERVER_TRACE).unlink()
+    assert code(directory, **changes) is ErrorCode.TRACE_EMPTY
+
+
+def test_traces_that_contradict_each_other_exclude_a_failure_too(directory: Path) -> None:
+    whole = (directory / CLIENT_TRACE).read_bytes()
+    (directory / CLIENT_TRACE).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    for changes, outcome in (ENDS["passed"], ENDS["timeout"], ENDS["client failed"]):
+        verdict, measurement = judged(directory, EVIDENCE, **changes)
+        assert (verdict.code, measurement) == (ErrorCode.TRACE_MISMATCH, None)
+        assert verdict.if_valid is not None
+        assert verdict.if_valid.outcome is outcome
+
+
+def test_an_empty_trace_is_whole_if_the_link_has_carried_nothing(directory: Path) -> None:
+    for trace in (CLIENT_TRACE, SERVER_TRACE):
+        (directory / trace).write_bytes(pcap([]))
+    assert code(directory, client=Exit(1), simulator=SILENT) is ErrorCode.CLIENT_FAILED
+    assert code(directory, client=Exit(127), simulator=SILENT) is ErrorCode.UNSUPPORTED
+    assert code(directory, client=Exit(1)) is ErrorCode.TRACE_EMPTY
+    assert code(directory, simulator=SILENT) is ErrorCode.TRACE_EMPTY
 
 
 def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
@@ -292,8 +378,6 @@ def test_nothing_but_the_series_is_written(directory: Path) -> None:
 
 # ---- functional tests -----------------------------------------------------------------------
 
-LAGGED = replace(REPORT, lag_max=0.5)
-
 
 def functional(directory: Path, check: Check, **changes: object) -> Verdict:
     run = replace(RUN, test_case=replace(CASE, check=check))
@@ -308,26 +392,8 @@ def test_a_functional_test_is_passed_or_failed_without_numbers(directory: Path) 
     assert functional(directory, Check.HANDSHAKE, downloaded=()).code is ErrorCode.FILE_MISSING
 
 
-def test_a_link_behind_the_clock_excuses_a_functional_test_that_failed_and_spoils_none_that_passed(
-    directory: Path,
-) -> None:
-    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED).outcome is Outcome.SUCCEEDED
-    assert functional(directory, Check.RETRY, simulator=LAGGED).code is ErrorCode.SIMULATOR_LAG
-    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, downloaded=()).code is ErrorCode.SIMULATOR_LAG
-    assert functional(directory, Check.HANDSHAKE, simulator=LAGGED, client=Exit(1)).code is ErrorCode.SIMULATOR_LAG
-    assert functional(directory, Check.HANDSHAKE, simulator=None).code is ErrorCode.SIMULATOR_FAILED
-    assert code(directory, simulator=LAGGED) is ErrorCode.SIMULATOR_LAG
-
-
-def test_neighbours_that_took_the_cpu_excuse_a_run_that_failed_and_no_number_comes_of_it(directory: Path) -> None:
-    busy = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, neighbours=3)
-    assert functional(directory, Check.HANDSHAKE, host=busy).outcome is Outcome.SUCCEEDED
-    assert functional(directory, Check.RETRY, host=busy).code is ErrorCode.HOST_STARVED
-    assert code(directory, host=busy) is ErrorCode.HOST_STARVED
-    assert code(directory, host=busy, client=Exit(1)) is ErrorCode.HOST_STARVED
-    assert code(directory, host=busy, client=Exit(127)) is ErrorCode.UNSUPPORTED
-    assert code(directory, host=busy, client=Exit(139)) is ErrorCode.CRASHED
-    assert code(directory, host=replace(busy, neighbours=0)) is ErrorCode.NONE
+def test_without_neighbours_a_busy_machine_excludes_nothing(directory: Path) -> None:
+    assert code(directory, host=replace(BUSY, neighbours=0)) is ErrorCode.NONE
 
 
 # ---- TCP ------------------------------------------------------------------------------------
