@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from interop.model import Outcome, ResultSet, Rules, RunResult
+from interop.schema.summary import Cell, summarise
 from interop.tables import Text, draw, printable
 
 MARKS = {
@@ -20,6 +21,10 @@ LEGEND = (
     "2/3: passed in 2 of 3 repetitions.",
     "passed: of the runs that say something about the pair, without those that one of the two does not support.",
 )
+REPEATED = (
+    "+2: 2 attempts more than repetitions, for some were excluded and repeated; {attempts} attempts in all, {excluded} "
+    "excluded. `./run.py tables DIR --table attempts` tells why."
+)
 UPSTREAM = "Judged by the rules of the QUIC Interop Runner (--strict-upstream)."
 
 
@@ -33,11 +38,12 @@ def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = Fals
     for result in result_set.results:
         if result.test_case in cases:
             found.setdefault((result.client, result.server, result.test_case), []).append(result)
+    known = {(cell.client, cell.server, cell.test_case): cell for cell in summarise(result_set)}
     pairs = [(client, server) for client in manifest.clients for server in manifest.servers]
     rows: list[list[str | Text]] = [
         [
             *[Text(name, "cyan") for name in pair],
-            *(_mark(found.get((*pair, case), [])) for case in cases),
+            *(_mark(found.get((*pair, case), []), known.get((*pair, case))) for case in cases),
             _passed(result for key, results in found.items() if key[:2] == pair for result in results),
         ]
         for pair in pairs
@@ -46,18 +52,24 @@ def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = Fals
     total = ["all", "all", *map(_passed, columns), _passed(result for column in columns for result in column)]
     header = ["client", "server", *(case.abbreviation for case in cases.values()), "passed"]
     notes = [*LEGEND, *([UPSTREAM] if any(case.rules is Rules.UPSTREAM for case in cases.values()) else [])]
+    cells = [cell for cell in known.values() if cell.test_case in cases]
+    if any(cell.repeated for cell in cells):
+        attempts, excluded = sum(cell.attempts for cell in cells), sum(cell.excluded for cell in cells)
+        notes.append(REPEATED.format(attempts=attempts, excluded=excluded))
     table = draw(header, [*rows, total], colour=colour, markdown=markdown, below=1)
     heading = f"{'### ' * markdown}functional tests"
     return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join([*notes, _meanings(result_set)])])
 
 
-def _mark(results: Sequence[RunResult]) -> Text:
+def _mark(results: Sequence[RunResult], cell: Cell | None) -> Text:
     outcomes = [result.verdict.outcome for result in results]
-    if not outcomes:
+    if not outcomes or cell is None:
         return Text("·")
+    more = f"+{cell.repeated}" if cell.repeated else ""
     if len({*outcomes}) == 1:
-        return MARKS[outcomes[0]]
-    return Text(f"{outcomes.count(Outcome.SUCCEEDED)}/{len(outcomes)}", "yellow")
+        mark = MARKS[outcomes[0]]
+        return Text(f"{mark.text}{more}", mark.colour)
+    return Text(f"{outcomes.count(Outcome.SUCCEEDED)}/{len(outcomes)}{more}", "yellow")
 
 
 def _passed(results: Iterable[RunResult]) -> str:

@@ -255,7 +255,7 @@ class RunResult:
     test_case: str
     repetition: int
     attempt: int
-    """Counted from 1; more than 1 after runs that ended by our own fault."""
+    """Counted from 1; more than 1 after attempts that were excluded, or that somebody had repeated."""
     verdict: Verdict
     evidence: Evidence
     measurement: Measurement | None = None
@@ -355,3 +355,5 @@ class ResultSet:
     results: tuple[RunResult, ...]
     finished: str | None
     """UTC, RFC 3339; None while the campaign runs or after it was cut short."""
+    earlier: tuple[RunResult, ...] = ()
+    """All other attempts at the runs in ``results``: those that were excluded, and those that somebody had repeated."""

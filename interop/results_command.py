@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "accesses", "loss",
-    "sweep", "runs", "senders", "times", "objectives", "history",
+    "sweep", "runs", "senders", "times", "objectives", "attempts", "history",
 )  # fmt: skip
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 SUCCESS, WORSE_THAN_BEFORE = 0, 1
@@ -171,10 +171,12 @@ def tables(options: argparse.Namespace, known: Mapping[str, Implementation], wid
 
 def _sheets(name: str, campaign: Campaign, options: argparse.Namespace) -> Sequence[Sheet]:
     """The tables of this name of one campaign."""
-    from interop import reports, run_reports
+    from interop import attempt_reports, reports, run_reports
 
     results = campaign.results
     cases = _cases(results, options.test)
+    if name == "attempts":
+        return [attempt_reports.attempts(results, cases)]
     if name == "clusters":
         return [reports.clusters(results, *_two(options.test))]
     if name == "groups":

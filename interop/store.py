@@ -47,6 +47,11 @@ def _now() -> str:
 # ---- directories ----------------------------------------------------------------------------
 
 
+def aside(directory: Path, attempt: int) -> Path:
+    """What the directory of a run is called when it holds an attempt that is not the last."""
+    return directory.with_name(f"{directory.name}.attempt-{attempt}")
+
+
 def new_campaign_directory(root: Path, now: datetime | None = None) -> Path:
     """Make ``<root>/<UTC time>`` and let ``<root>/latest`` point to it, in one step for whoever reads it.
 
@@ -327,7 +332,7 @@ def load(place: Path) -> Record:
     if not path.is_file():
         raise _no_results(place)
     result_set = parse_document(path, _content(path))
-    return Record(result_set, result_set.results, ())
+    return Record(result_set, (*result_set.earlier, *result_set.results), ())
 
 
 def _scan(journal: Path) -> Scan:
@@ -339,7 +344,7 @@ def _scan(journal: Path) -> Scan:
     known, at = parse_document(beside, _content(beside)), _now()
     lines: list[Line] = [ManifestLine(at=at, data=known.manifest)]
     lines += (ComplianceLine(at=at, data=compliance) for compliance in known.compliance)
-    lines += (ResultLine(at=at, data=result) for result in known.results)
+    lines += (ResultLine(at=at, data=result) for result in (*known.earlier, *known.results))
     return replace(found, lines=(*lines, *found.lines))
 
 

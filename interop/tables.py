@@ -35,6 +35,7 @@ _ESCAPES = re.compile(
 _LONGEST_TEXT = 300
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
+REPEATED = "(4 attempts): some were excluded and repeated. `./run.py tables DIR --table attempts` tells why."
 
 
 def without_escapes(text: str) -> str:
@@ -130,7 +131,8 @@ def matrix(
     blocks = [list(zip(*block, strict=True)) for block in _split(columns, None if markdown else width)]
     drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
     heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
-    legend = _legend(case, {cell.protocol for cell in cells.values()}, width, markdown)
+    protocols, repeated = {cell.protocol for cell in cells.values()}, any(cell.repeated for cell in cells.values())
+    legend = _legend(case, protocols, width, repeated=repeated, markdown=markdown)
     return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
 
 
@@ -190,8 +192,9 @@ def _goodput(cell: Cell) -> str:
 
 
 def _marked(text: str, cell: Cell) -> str:
-    """``12.1 ± 0.3  60 %  h3`` where the files were not fetched over hq."""
-    return text if cell.protocol is Protocol.HQ else f"{text}  {cell.protocol}"
+    """``12.1 ± 0.3  60 %  h3 (4 attempts)``: protocol if it is not hq, attempts if they are more than repetitions."""
+    protocol = "" if cell.protocol is Protocol.HQ else f"  {cell.protocol}"
+    return f"{text}{protocol}{f'  ({cell.attempts} attempts)' if cell.repeated else ''}"
 
 
 def _mean(cells: Sequence[Cell | None]) -> Text:
@@ -200,7 +203,9 @@ def _mean(cells: Sequence[Cell | None]) -> Text:
     return Text(percent(spread.mean) if spread else "")
 
 
-def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, markdown: bool) -> str:
+def _legend(
+    case: TestCase, protocols: Collection[Protocol], width: int | None, *, repeated: bool, markdown: bool
+) -> str:
     n, rate = case.repetitions, mbit_per_s(case.link.forward_rate)
     text = (
         f"n = {n} repetition{'s' if n > 1 else ''} per pair. "
@@ -210,6 +215,8 @@ def _legend(case: TestCase, protocols: Collection[Protocol], width: int | None, 
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
         "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
     )
+    if repeated:
+        text += f"\n{REPEATED}"
     for protocol in PROTOCOLS_IN_WORDS:
         if protocol in protocols:
             text += f"\n{protocol}: fetched over {PROTOCOLS_IN_WORDS[protocol]}; without a mark over HTTP/0.9 and QUIC."

@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     "access emulation rules stack verdicts",
     "errors model units",  # nouns
+    "attempts",
     # nouns of one subject each
     "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
-    "estimate hours order provenance statistics.significance",
+    "estimate hours order provenance statistics.exclusion statistics.significance",
     "limits",
     "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace
@@ -53,7 +54,7 @@ LAYERS = (
     "analysis.analyse execution.campaign execution.remote_station doctor settings tables",  # phases
     "crews",
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
-    "reports run_reports",
+    "attempt_reports reports run_reports",
     "site.address site.cells site.files site.logs site.packets site.serve site.spread",
     "site.campaigns site.figures site.swap",
     "site.detail site.failures site.overview site.pages",

@@ -105,8 +105,8 @@ def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
 def _began(evidence: Evidence) -> bool:
     """Whether the client was started; before that the link carries nothing, and leaves neither report nor traces."""
     client = evidence.client
-    return evidence.timed_out is not Deadline.READY and client is not None and (
-        client.killed or client.status is not None
+    return (
+        evidence.timed_out is not Deadline.READY and client is not None and (client.killed or client.status is not None)
     )
 
 

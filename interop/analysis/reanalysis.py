@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop.analysis.analyse import analyse
-from interop.model import Manifest, Measurement, Outcome, Run, RunResult, Verdict
-from interop.store import Journal, write_result_json
+from interop.model import Manifest, Measurement, Run, RunResult, Verdict
+from interop.store import Journal, aside, write_result_json
 from interop.traces.reading import CLIENT_TRACE
 
 NAMED = 5
@@ -56,21 +56,29 @@ def _left(again: Again) -> str:
 def analyse_again(directory: Path) -> Again:
     """Judge every stored run of a campaign anew, write its series, and append what has changed to its journal.
 
-    As many runs at a time as there are CPUs. What is said of the runs is true of the last attempt at each, whose
-    traces are the ones that are kept. Raises InputError if there is no journal, LockedError if a campaign writes to it.
+    As many runs at a time as there are CPUs. Earlier attempts are judged anew, too, where their traces are kept, so
+    that all attempts are excluded by the same rule; which attempt counts does not change. Raises InputError if there is
+    no journal, LockedError if a campaign writes to it.
     """
     changed: list[str] = []
     spoiled = False
     with Journal.open(directory) as journal, ProcessPoolExecutor(os.cpu_count()) as pool:
         record = journal.record().result_set
         jobs = list(_submitted(pool, record.manifest, record.results, directory))
+        others = list(_submitted(pool, record.manifest, record.earlier, directory, earlier=True))
         for before, job in jobs:
             verdict, measurement = job.result()
             after = replace(before, verdict=verdict, measurement=measurement)
             if after != before:
                 journal.append_result(after)
                 changed.append(_difference(before, after))
-                spoiled |= after.verdict.outcome is Outcome.ERROR
+                spoiled |= after.verdict.excluded
+        for before, job in others:
+            verdict, measurement = job.result()
+            after = replace(before, verdict=verdict, measurement=measurement)
+            if after != before:
+                journal.append_result(after)
+                changed.append(f"attempt {after.attempt} at {_difference(before, after)}")
         if record.finished and changed:
             journal.finish()
         write_result_json(directory, journal.record().result_set)
@@ -81,12 +89,17 @@ def analyse_again(directory: Path) -> Again:
 
 
 def _submitted(
-    pool: ProcessPoolExecutor, manifest: Manifest, results: tuple[RunResult, ...], directory: Path
+    pool: ProcessPoolExecutor,
+    manifest: Manifest,
+    results: tuple[RunResult, ...],
+    directory: Path,
+    *,
+    earlier: bool = False,
 ) -> Iterator[tuple[RunResult, Future[tuple[Verdict, Measurement | None]]]]:
-    """The runs whose traces are there, each under way."""
+    """The runs whose traces are there, each under way; ``earlier``: attempts whose directories have other names."""
     for result in results:
         run = planned(manifest, result)
-        place = directory / run.path
+        place = aside(directory / run.path, result.attempt) if earlier else directory / run.path
         if os.path.lexists(place / CLIENT_TRACE):
             yield result, pool.submit(analyse, run, result.evidence, place)
 
@@ -111,7 +124,14 @@ def _name(result: RunResult) -> str:
 
 def _difference(before: RunResult, after: RunResult) -> str:
     name = _name(after)
+    if after.verdict.excluded and before.verdict.code is after.verdict.code and after.verdict.if_valid is not None:
+        return f"{name}: {after.verdict.code}; valid, it would be {_short(after.verdict.if_valid)}"
     if before.verdict != after.verdict:
-        was, now = (result.verdict.code or result.verdict.outcome for result in (before, after))
+        was, now = _short(before.verdict), _short(after.verdict)
         return f"{name}: {was} -> {now}. {after.verdict.reason}".rstrip()
     return f"{name}: other numbers"
+
+
+def _short(verdict: Verdict) -> str:
+    """Its code, or its outcome if it has none."""
+    return verdict.code or verdict.outcome

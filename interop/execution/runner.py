@@ -13,6 +13,7 @@ from interop.execution.inputs import INPUTS
 from interop.execution.place import Place, disturbed
 from interop.execution.transfer import Interrupted
 from interop.model import Compliance, ErrorCode, Implementation, Outcome, Role, Run, RunResult
+from interop.store import aside
 from interop.units import byte_size
 
 ATTEMPTS = 3
@@ -104,9 +105,9 @@ class Runner:
     def _set_aside(self, result: RunResult, directory: Path) -> None:
         """Keep an attempt that is not the last, and its directory under another name."""
         self._keep(result)
-        aside = _aside(directory, result.attempt)
-        shutil.rmtree(aside, ignore_errors=True)
-        directory.rename(aside)
+        place = aside(directory, result.attempt)
+        shutil.rmtree(place, ignore_errors=True)
+        directory.rename(place)
 
     def _recover(self, *, alone: bool) -> None:
         """After a fault of ours: begin with a new testbed, elsewhere if nobody answers here."""
@@ -129,21 +130,16 @@ def restore(directory: Path, tried: Mapping[Run, int]) -> None:
     """
     for run, attempt in tried.items():
         place = directory / run.path
-        if (aside := _aside(place, attempt)).exists():
+        if (kept := aside(place, attempt)).exists():
             shutil.rmtree(place, ignore_errors=True)
-            aside.rename(place)
+            kept.rename(place)
 
 
 def _clear_away(directory: Path, attempt: int) -> None:
     """Make room for the attempt after ``attempt``: keep its directory, or remove that of one that was killed."""
     killed = not attempt or any(directory.glob(f"{INPUTS}*"))
-    aside = _aside(directory, 0 if killed else attempt)
-    shutil.rmtree(_aside(directory, 0), ignore_errors=True)
-    directory.rename(aside)
+    place = aside(directory, 0 if killed else attempt)
+    shutil.rmtree(aside(directory, 0), ignore_errors=True)
+    directory.rename(place)
     if killed:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _aside(directory: Path, attempt: int) -> Path:
-    """What the directory of an attempt is called when it is not the last."""
-    return directory.with_name(f"{directory.name}.attempt-{attempt}")
+        shutil.rmtree(place, ignore_errors=True)

@@ -78,6 +78,7 @@ class _Document(_Strict):
     results: tuple[RunResult, ...]
     finished: str | None
     summary: tuple[Cell, ...]
+    earlier: tuple[RunResult, ...] = ()
 
 
 class _Version(BaseModel):
@@ -140,6 +141,7 @@ def document(result_set: ResultSet) -> bytes:
         results=result_set.results,
         finished=result_set.finished,
         summary=summarise(result_set),
+        earlier=result_set.earlier,
     )
     text = json.dumps(_plain(model), indent=1, ensure_ascii=False).encode("utf-8", "replace")
     try:
@@ -198,8 +200,9 @@ def parse_document(path: Path, text: bytes) -> ResultSet:
         found = _Document.model_validate_json(text)
     except ValidationError as error:
         raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
-    result_set = ResultSet(found.manifest, found.compliance, found.results, found.finished)
-    faults = [*_manifest_faults(found.manifest), *filter(None, (stray(found.manifest, r) for r in found.results))]
+    result_set = ResultSet(found.manifest, found.compliance, found.results, found.finished, found.earlier)
+    results = (*found.results, *found.earlier)
+    faults = [*_manifest_faults(found.manifest), *filter(None, (stray(found.manifest, r) for r in results))]
     if faults:
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
     return result_set
@@ -270,18 +273,25 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> Record:
                 told.append(f"{path}: {problem} It was skipped.")
             else:
                 history.append(line.data)
-    result_set = ResultSet(manifest, tuple(compliance.values()), _counting(history), finished)
+    counting, earlier = _attempts(history)
+    result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
     return Record(result_set, tuple(history), tuple(told))
 
 
-def _counting(history: Sequence[RunResult]) -> tuple[RunResult, ...]:
-    """The result of each run's last attempt; of two for the same attempt the later, for it was analysed again."""
+def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
+    """The result of each run's last attempt, and those of all others.
+
+    Of two results of the same attempt only the later is taken, for it was analysed again.
+    """
+    latest: dict[tuple[str, str, str, int, int], RunResult] = {}
     counting: dict[tuple[str, str, str, int], RunResult] = {}
     for result in history:
         run = (result.server, result.client, result.test_case, result.repetition)
+        latest[*run, result.attempt] = result
         if run not in counting or result.attempt >= counting[run].attempt:
             counting[run] = result
-    return tuple(counting.values())
+    last = {id(result) for result in counting.values()}
+    return tuple(counting.values()), tuple(result for result in latest.values() if id(result) not in last)
 
 
 def _unknown_version(path: Path, version: int) -> InputError:

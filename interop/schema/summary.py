@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from interop.attempts import Tally, by_cell, tally
 from interop.model import Outcome, Protocol, ResultSet, RunResult
 
 
@@ -47,6 +48,15 @@ class Cell:
     protocol: Protocol = Protocol.HQ
     skipped: int = 0
     """Repetitions that were left out to save time."""
+    attempts: int = 0
+    """Attempts at all repetitions, valid or not."""
+    excluded: int = 0
+    """Attempts that are not valid, so that they do not count."""
+
+    @property
+    def repeated(self) -> int:
+        """Attempts beyond one at each repetition that has a result."""
+        return max(0, self.attempts - self.n - self.error)
 
     @property
     def not_run(self) -> int:
@@ -76,10 +86,11 @@ def summarise(result_set: ResultSet) -> tuple[Cell, ...]:
     groups: dict[tuple[str, str, str], list[RunResult]] = {}
     for result in result_set.results:
         groups.setdefault((result.server, result.client, result.test_case), []).append(result)
-    return tuple(_cell(results, planned.get(results[0].test_case, 0)) for results in groups.values())
+    attempts = by_cell(result_set)
+    return tuple(_cell(results, planned.get(key[2], 0), tally(attempts[key])) for key, results in groups.items())
 
 
-def _cell(results: list[RunResult], planned: int) -> Cell:
+def _cell(results: list[RunResult], planned: int, attempts: Tally) -> Cell:
     outcomes = Counter(result.verdict.outcome for result in results)
     return Cell(
         server=results[0].server,
@@ -96,6 +107,8 @@ def _cell(results: list[RunResult], planned: int) -> Cell:
         efficiency=figures(_of_successes(results, "efficiency")),
         protocol=results[0].protocol,
         skipped=outcomes[Outcome.SKIPPED],
+        attempts=attempts.attempts,
+        excluded=attempts.excluded,
     )
 
 

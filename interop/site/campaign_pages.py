@@ -26,6 +26,7 @@ _PAGES = (
 _WHAT = {
     "result.json": "everything: manifest, every run with its evidence, a summary of each cell",
     "repetitions.csv": "a line per run: who, what became of it, every metric",
+    "attempts.csv": "a line per attempt: whether it counts, why not, what its outcome would be if it did",
     "result.schema.json": "JSON Schema that result.json keeps to",
     "sha256sums.txt": "checksums of the other files",
 }
@@ -148,6 +149,7 @@ def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
         "servers": manifest.servers,
         "done": len(campaign.results.results),
         "left": campaign.seconds_left(),
+        "attempts": f"{address.campaign(campaign.folder, 'tables')}#attempts",
     }
     page = address.campaign(campaign.folder)
     site.show(page, "overview.html", campaign, "Matrix", **values)
@@ -196,6 +198,7 @@ def _data(site: Site, campaign: Campaign, *, whole: bool) -> None:
     files = {
         "result.json": document(campaign.results),
         "repetitions.csv": detail.as_csv(campaign.results.results),
+        "attempts.csv": detail.attempts_as_csv(each for found in campaign.attempts.values() for each in found),
         "result.schema.json": SCHEMA_FILE.read_bytes(),
     }
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from interop.attempts import by_cell, is_made
 from interop.errors import InputError
 from interop.model import Outcome, ResultSet, RunResult, TestCase
 from interop.schema.summary import Cell, summarise
@@ -41,6 +42,21 @@ class Campaign:
         for result in sorted(self.results.results, key=lambda each: each.repetition):
             groups.setdefault((result.server, result.client, result.test_case), []).append(result)
         return groups
+
+    @cached_property
+    def attempts(self) -> dict[Key, list[RunResult]]:
+        """The results of all attempts at each cell, by repetition and number; runs without an attempt have none."""
+        return {key: [each for each in found if is_made(each)] for key, found in by_cell(self.results).items()}
+
+    @property
+    def attempts_in_all(self) -> int:
+        """Over all cells."""
+        return sum(cell.attempts for cell in self.cells.values())
+
+    @property
+    def excluded(self) -> int:
+        """Attempts of all cells that do not count."""
+        return sum(cell.excluded for cell in self.cells.values())
 
     @cached_property
     def measurements(self) -> tuple[TestCase, ...]:

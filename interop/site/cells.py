@@ -50,6 +50,8 @@ class Shown:
     """0 to ``SHADES``, of the mean efficiency."""
     protocol: str
     """Empty for the usual one."""
+    attempts: str = ""
+    """``4 attempts, 2 excluded``; empty if there was one per repetition, and all of them count."""
 
     @property
     def text(self) -> str:
@@ -68,7 +70,15 @@ def shown(cell: Cell | None) -> Shown:
         note=_note(cell, share),
         shade=None if share is None else round(min(max(share, 0.0), 1.0) * SHADES),
         protocol="" if cell.protocol is Protocol.HQ else cell.protocol.value,
+        attempts=attempts(cell),
     )
+
+
+def attempts(cell: Cell) -> str:
+    """``4 attempts, 2 excluded``; empty if there was one per repetition, and all of them count."""
+    if not (cell.repeated or cell.excluded):
+        return ""
+    return f"{cell.attempts} attempt{'s' if cell.attempts > 1 else ''}, {cell.excluded} excluded"
 
 
 def state(cell: Cell) -> State:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,8 @@ class Detail:
     command: str
     strip: tuple[tuple[int, float], ...]
     """Repetition and its share of the best goodput, for the small picture."""
+    attempts: tuple[RunResult, ...] = ()
+    """All of them, those that do not count too, by repetition and number."""
 
     @property
     def main(self) -> tuple[tuple[Metric, str], ...]:
@@ -176,6 +178,7 @@ def detail(campaign: Campaign, key: Key, found: Mapping[int, Sequence[Log]]) -> 
         images=_images(manifest, server, client),
         command=command(manifest, key),
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
+        attempts=tuple(campaign.attempts[key]),
     )
 
 
@@ -266,6 +269,32 @@ def as_csv(results: Sequence[RunResult]) -> bytes:
                 *(each.verdict.outcome.value, each.verdict.code.value, _harmless(each.verdict.reason)),
                 _harmless(each.evidence.started),
                 *(values.get(metric.name, "") for metric in METRICS),
+            ]
+        )
+    return text.getvalue().encode("utf-8", "replace")
+
+
+_ATTEMPT = (
+    *("server", "client", "test case", "repetition", "attempt", "valid", "outcome", "code", "reason"),
+    *("outcome if valid", "code if valid", "simulator's largest lag [s]", "started"),
+)
+
+
+def attempts_as_csv(attempts: Iterable[RunResult]) -> bytes:
+    """A line per attempt, excluded ones too: whether it is valid, why not, and what its outcome would be if it were."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_ATTEMPT)
+    for each in attempts:
+        verdict, link = each.verdict, each.evidence.simulator
+        otherwise = verdict.if_valid
+        writer.writerow(
+            [
+                *(each.server, each.client, each.test_case, each.repetition, each.attempt),
+                *("no" if verdict.excluded else "yes", verdict.outcome.value, verdict.code.value),
+                _harmless(verdict.reason),
+                *((otherwise.outcome.value, otherwise.code.value) if otherwise else ("", "")),
+                *(link.lag_max if link else "", _harmless(each.evidence.started)),
             ]
         )
     return text.getvalue().encode("utf-8", "replace")

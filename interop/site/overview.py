@@ -15,7 +15,7 @@ from interop.model import Outcome, TestCase
 from interop.schema.summary import Cell, figures
 from interop.site import address
 from interop.site.campaigns import Campaign
-from interop.site.cells import BY_KEY, MISSING, STATES, Shown, State, shown, state
+from interop.site.cells import BY_KEY, MISSING, STATES, Shown, State, attempts, shown, state
 from interop.units import percent
 
 MOST_CELLS = 1300
@@ -86,6 +86,8 @@ class TestPlace:
 
     address: str
     groups: tuple[Group, ...]
+    attempts: str = ""
+    """``DC: 4 attempts, 2 excluded; …`` of tests with more attempts than repetitions; empty if there are none."""
 
 
 def split(campaign: Campaign) -> tuple[tuple[TestCase, ...], tuple[TestCase, ...]]:
@@ -164,12 +166,15 @@ def _test_place(
     campaign: Campaign, server: str, client: str, cases: Sequence[TestCase], cells: Sequence[Cell | None]
 ) -> TestPlace:
     groups: dict[str, list[str]] = {}
+    told: list[str] = []
     for case, cell in zip(cases, cells, strict=True):
         groups.setdefault(state(cell).key if cell else MISSING, []).append(case.abbreviation)
+        if cell is not None and (more := attempts(cell)):
+            told.append(f"{case.abbreviation}: {more}")
     if groups.keys() == {MISSING}:
         return TestPlace("", ())
     ordered = tuple(Group(BY_KEY[each.key], " ".join(groups[each.key])) for each in STATES if each.key in groups)
-    return TestPlace(f"{address.pair(campaign.results.manifest, server, client)}/index.html", ordered)
+    return TestPlace(f"{address.pair(campaign.results.manifest, server, client)}/index.html", ordered, "; ".join(told))
 
 
 def legend(campaign: Campaign) -> list[tuple[State, int]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from interop import reports
+from interop import attempt_reports, reports
 from interop.model import TestCase
 from interop.sheets import Sheet, Unit, render
 from interop.site import address, figures
@@ -42,6 +42,7 @@ def write(site: Site, campaign: Campaign) -> None:
         reports.variance(campaign.results, cases),
         reports.congestion(campaign.results.manifest.implementations),
         reports.pairs(campaign.results, cases),
+        attempt_reports.attempts(campaign.results, campaign.results.manifest.test_cases),
     ]
     page = address.campaign(campaign.folder, "tables")
     for sheet in sheets:

@@ -154,7 +154,7 @@ def test_recorded_runs() -> None:
 NOT_BEGUN = {"client": Exit(None), "timed_out": Deadline.READY, "simulator": None}
 """A run whose client was not started: the link leaves neither report nor traces."""
 SILENT = replace(REPORT, forward=LinkCounters(0, 0, 0, 0), back=LinkCounters(0, 0, 0, 0))
-LAGGED = replace(REPORT, lag_max=0.5)
+LAGGED = replace(REPORT, lag_max=0.5, receive_overflows=3)
 BUSY = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, neighbours=3)
 
 
@@ -197,9 +197,7 @@ DISTURBANCES: dict[ErrorCode, dict[str, object]] = {
 
 @pytest.mark.parametrize("check", [None, Check.HANDSHAKE])
 @pytest.mark.parametrize("end", ENDS)
-def test_a_disturbance_excludes_an_attempt_whatever_its_outcome(
-    directory: Path, end: str, check: Check | None
-) -> None:
+def test_a_disturbance_excludes_an_attempt_whatever_its_outcome(directory: Path, end: str, check: Check | None) -> None:
     run, (changes, outcome) = replace(RUN, test_case=replace(CASE, check=check)), ENDS[end]
     valid, _ = analyse(run, replace(EVIDENCE, **changes), directory)  # type: ignore[arg-type]
     assert (valid.outcome, valid.if_valid) == (outcome, None)

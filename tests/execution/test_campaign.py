@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Collection, Sequence
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from interop import functional_table
+from interop.analysis.analyse import analyse
 from interop.errors import MachineError
 from interop.execution import crew as module
 from interop.execution import transfer as transfer_module
@@ -21,7 +24,8 @@ from interop.execution.place import Conditions, DaemonStation, Judge
 from interop.execution.runner import ATTEMPTS
 from interop.execution.transfer import Interrupted
 from interop.links.ns3 import Ns3Backend
-from interop.model import ErrorCode, Evidence, Manifest, Measurement, Outcome, Role, Run, RunResult, Verdict
+from interop.model import Check, ErrorCode, Evidence, Manifest, Measurement, Outcome, Role, Run, RunResult, Verdict
+from interop.schema.summary import summarise
 from interop.store import Journal, load
 from tests.fakes import (
     CASE,
@@ -216,6 +220,57 @@ def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
     assert "is repeated" in heard.said[0]
     assert sorted(path.name for path in (heard.directory / GOOD.path).parent.iterdir()) == ["1", "1.attempt-1"]
     assert load(heard.directory).result_set.results == tuple(heard.done)
+
+
+def lagging_simulator(late: Collection[int]) -> FakeEngine:
+    """An engine whose simulator was late in the attempts of these numbers, counted over the whole campaign."""
+    count = [0]
+
+    def carry(life: Life) -> int:
+        status = simulate(life)
+        if not life.command and "logs/link.json" in life.files:
+            count[0] += 1
+            if count[0] in late:
+                report = json.loads(life.files["logs/link.json"])
+                report |= {"receive_overflows": 3, "lag": report["lag"] | {"max": 0.5}}
+                life.files["logs/link.json"] = json.dumps(report).encode()
+        return status
+
+    return FakeEngine(simulator=carry, good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+
+
+FUNCTIONAL = replace(CASE, name="handshake", abbreviation="H", check=Check.HANDSHAKE, repetitions=2)
+
+
+def test_a_pass_with_a_late_simulator_is_excluded_and_repeated_like_a_failure(heard: Heard) -> None:
+    good = [run_of(case=FUNCTIONAL, repetition=number) for number in (1, 2)]
+    bad = [run_of(client="bad", case=FUNCTIONAL, repetition=number) for number in (1, 2)]
+    carry_out(lagging_simulator({1, 3, 4, 6}), heard, good[0], bad[0], good[1], bad[1], judged=analyse)
+    otherwise = [
+        (each.client, each.repetition, each.attempt, each.verdict.code.value, each.verdict.if_valid)
+        for each in heard.journalled
+    ]
+    late, failed = "simulator-lag", "client-failed"
+    assert [each[:4] for each in otherwise] == [
+        ("good", 1, 1, late), ("good", 1, 2, ""), ("bad", 1, 1, late), ("bad", 1, 2, late), ("bad", 1, 3, failed),
+        ("good", 2, 1, late), ("good", 2, 2, ""), ("bad", 2, 1, failed),
+    ]  # fmt: skip
+    would_be = [each[4].code.value if each[4] else None for each in otherwise]
+    assert would_be == ["", None, failed, failed, None, "", None, None]
+    results = load(heard.directory).result_set
+    cells = {cell.client: (cell.succeeded, cell.attempts, cell.excluded) for cell in summarise(results)}
+    assert cells == {"good": (2, 4, 2), "bad": (0, 4, 2)}
+    text = functional_table.matrix(results)
+    assert "│ good   │ good   │ ✓+2 │ 2/2    │" in text
+    assert "│ bad    │ good   │ ×+2 │ 0/2    │" in text
+    assert "8 attempts in all, 4 excluded" in text
+
+
+def test_a_pass_of_which_every_attempt_is_excluded_is_an_error_of_ours(heard: Heard) -> None:
+    carry_out(lagging_simulator(range(1, ATTEMPTS + 1)), heard, run_of(case=FUNCTIONAL), judged=analyse)
+    assert heard.codes == ["simulator-lag"]
+    [cell] = summarise(load(heard.directory).result_set)
+    assert (cell.succeeded, cell.error, cell.attempts, cell.excluded) == (0, 1, ATTEMPTS, ATTEMPTS)
 
 
 def test_a_run_is_tried_a_few_times_at_most(heard: Heard) -> None:
