@@ -12,7 +12,7 @@ import pytest
 from interop import cli
 from interop.analysis.reanalysis import analyse_again, carry_out
 from interop.errors import InputError
-from interop.model import Exit, File, Outcome, RunResult
+from interop.model import ErrorCode, Exit, File, Outcome, RunResult, Verdict
 from interop.store import Journal, load
 from interop.traces import series
 from interop.traces.reading import CLIENT_TRACE
@@ -91,3 +91,28 @@ def test_runs_without_traces_stay_as_they_are(tmp_path: Path) -> None:
 def test_a_directory_without_journal(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         analyse_again(tmp_path)
+
+
+def test_a_stored_pass_with_a_late_simulator_is_excluded_like_a_stored_failure(tmp_path: Path) -> None:
+    """The released version kept the pass and excluded the failure."""
+    passed = stored(tmp_path, finished=False)
+    late = replace(passed.evidence, simulator=replace(REPORT, lag_max=0.5, receive_overflows=3))
+    excluded = Verdict(Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "Late.")
+    failed = replace(passed, attempt=1, evidence=replace(late, client=Exit(1)), verdict=excluded, measurement=None)
+    with Journal.open(tmp_path) as journal:
+        journal.append_result(failed)
+        journal.append_result(replace(passed, attempt=2, evidence=late))
+    run = tmp_path / "picoquic_quiche/sat/1"
+    shutil.copytree(run, run.with_name("1.attempt-1"))
+    again = analyse_again(tmp_path)
+    assert again.spoiled
+    assert [line.partition(". ")[0] for line in again.changed] == [
+        "picoquic_quiche/sat/1: succeeded -> simulator-lag",
+        "attempt 1 at picoquic_quiche/sat/1: simulator-lag; valid, it would be client-failed",
+    ]
+    found = load(tmp_path).result_set
+    verdicts = {each.attempt: each.verdict for each in (*found.results, *found.earlier)}
+    would_be = {attempt: each.if_valid.code for attempt, each in verdicts.items() if each.if_valid is not None}
+    assert {each.code for each in verdicts.values()} == {ErrorCode.SIMULATOR_LAG}
+    assert would_be == {1: ErrorCode.CLIENT_FAILED, 2: ErrorCode.NONE}
+    assert analyse_again(tmp_path).changed == ()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from interop.errors import InputError
-from interop.model import Verdict
+from interop.model import Check, ErrorCode, Outcome, Verdict
 from interop.site import cell_pages, publish
 from tests.site import builder
 
@@ -153,3 +153,43 @@ def test_a_campaign_that_runs_says_how_far_it_is(tmp_path: Path) -> None:
     results = replace(builder.small(), finished=None)
     builder.build(builder.on_disk(tmp_path / "results", results), tmp_path / "site")
     assert "Not finished: 12 of 24 runs" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_attempts_that_are_excluded_are_shown_wherever_the_cell_is(tmp_path: Path) -> None:
+    results = builder.small()
+    last = next(each for each in results.results if each.server == "picoquic" and each.client == "quiche")
+    verdict = Verdict(
+        Outcome.ERROR, ErrorCode.SIMULATOR_LAG, "The simulator was late.", if_valid=Verdict(Outcome.TIMEOUT)
+    )
+    lost = replace(last, verdict=verdict, measurement=None)
+    cases = tuple(replace(each, check=Check.TRANSFER) if each.name == "satloss" else each
+                  for each in results.manifest.test_cases)  # fmt: skip
+    failed = replace(last, test_case="satloss", verdict=verdict, measurement=None)
+    later = tuple(
+        replace(each, attempt=2)
+        if each is last or (each.server, each.client, each.test_case) == ("picoquic", "quiche", "satloss")
+        else each
+        for each in results.results
+    )
+    results = replace(
+        results, manifest=replace(results.manifest, test_cases=cases), results=later, earlier=(lost, failed)
+    )
+    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
+    shown = builder.pages(tmp_path / "site")
+    start = shown["index.html"]
+    assert 'title="4 attempts, 1 excluded"' in start
+    assert "SATL: 2 attempts, 1 excluded" in start
+    assert "3 excluded</a>" in start, "one of them is the error of ours that was there before"
+    cell = next(text for name, text in shown.items() if name.endswith("p/picoquic/quiche/sat/index.html"))
+    assert "4 attempts, 1 excluded" in cell
+    assert "<code>simulator-lag</code>" in cell
+    assert '<td class="line">timeout</td>' in cell
+    assert "The simulator was late." in cell
+    other = next(text for name, text in shown.items() if name.endswith("p/quiche/quiche/sat/index.html"))
+    assert 'id="attempts"' not in other
+    [table] = [text for name, text in shown.items() if name.endswith("tables/index.html")]
+    assert 'id="attempts"' in table
+    files = [each for each in (tmp_path / "site").rglob("attempts.csv") if each.parent.name != "tables"]
+    [lines] = [each.read_text().splitlines() for each in files]
+    assert lines[0].startswith("server,client,test case,repetition,attempt,valid,outcome,code,reason,outcome if valid")
+    assert any(",1,no,error,simulator-lag,The simulator was late.,timeout," in line for line in lines)
