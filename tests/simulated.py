@@ -39,6 +39,8 @@ class Link:
     """Packets."""
     loss: float = 0.0
     """Share, each way."""
+    standing_queue: float = 0.0
+    """Seconds that every packet to the client waits in a queue that others keep filled."""
     lost: list[int] = field(default_factory=lambda: [0, 0])
     """Packets lost to the server and to the client."""
     sent: list[int] = field(default_factory=lambda: [0, 0])
@@ -162,7 +164,8 @@ class _Simulation:
                     self.link.lost[from_server] += 1
                     continue
                 self.free[from_server] = start + took
-                heapq.heappush(self.under_way, (start + took + self.link.delay, next(self.number), from_server, data))
+                arrival = start + took + self.link.delay + (self.link.standing_queue if from_server else 0.0)
+                heapq.heappush(self.under_way, (arrival, next(self.number), from_server, data))
 
     def _deliver(self, now: float) -> None:
         while self.under_way and self.under_way[0][0] <= now:

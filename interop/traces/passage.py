@@ -79,18 +79,17 @@ def _distinct(digests: Marks) -> tuple[Integers, Marks]:
         return order, ordered + place.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-def clock(forward: Passage, back: Passage, floors: tuple[float, float] = (0.0, 0.0)) -> Clock:
-    """By how much the server's clock is ahead, and how sure that is.
+def clock(forward: Passage, back: Passage) -> Clock:
+    """By how much the server's clock is ahead of the client's, and how sure that is: an estimate for two clocks.
 
     No packet is faster than its link: delays of the forward packets say that the offset is at least so much, those of
-    the others that it is at most so much. The middle is taken. ``floors`` are the propagation delays forward and
-    return where they are known, seconds; with 0 the estimate assumes that the fastest packets took equally long both
-    ways.
+    the others that it is at most so much. The middle is taken: the estimate assumes that the fastest packets took
+    equally long both ways. A standing queue in one direction shifts it by half of the queue's delay.
     """
     ahead, behind = _fastest(forward), _fastest(back)
     if ahead is None or behind is None:
         return Clock(0.0, float("inf"))
-    least, most = floors[0] - ahead, behind - floors[1]
+    least, most = -ahead, behind
     return Clock((least + most) / 2, abs(most - least) / 2)
 
 
@@ -109,10 +108,10 @@ class BothEnds(Generic[AnyTrace]):
     at_server: Datagrams
     forward: Passage
     back: Passage
-    floors: tuple[float, float] = (0.0, 0.0)
-    """Propagation delays forward and return, seconds, where they are known."""
+    one_clock: bool = False
+    """One process wrote both traces by one clock, as the simulator does; otherwise each host has its own."""
 
     @property
     def clock(self) -> Clock:
-        """How the two clocks were brought together."""
-        return clock(self.forward, self.back, self.floors)
+        """How the two clocks were brought together: known if there is only one, otherwise estimated."""
+        return Clock(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)

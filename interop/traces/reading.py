@@ -85,11 +85,11 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: States) -> 
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     passages = follow(at_server, at_client, forward=True), follow(at_client, at_server, forward=False)
-    floors = (link.forward_delay, link.return_delay) if isinstance(link, EmulatedLink) else (0.0, 0.0)
+    one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
     paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
     ends: Ends | TcpEnds
     if protocol is Protocol.TCP:
-        ends = TcpEnds(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *passages, floors)
+        ends = TcpEnds(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *passages, one_clock)
     else:
-        ends = Ends(read(paths[0], keys), read(paths[1], keys), at_client, at_server, *passages, floors)
+        ends = Ends(read(paths[0], keys), read(paths[1], keys), at_client, at_server, *passages, one_clock)
     return Reading(protocol, ends, len(keys), found.cut, directory / QLOGS)

@@ -109,9 +109,11 @@ class Clock:
     """How the clocks of the two traces were brought together."""
 
     offset: float
-    """Seconds that the server's trace is ahead of the client's; has been subtracted from all its times."""
+    """Seconds that the server's trace is ahead of the client's; has been subtracted from all its times. 0 over an
+    emulated link, where one process writes both traces; an estimate over a real one."""
     uncertainty: float
-    """The true offset is within so many seconds of it; infinite if no packet was seen at both ends."""
+    """The true offset is within so many seconds of it: 0 over an emulated link; infinite if no packet was seen at both
+    ends of a real one."""
 
 
 @dataclass(frozen=True, eq=False)

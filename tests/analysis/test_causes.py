@@ -58,7 +58,7 @@ def scene(
         traces.append(columns(*(row for _, row, _ in side), connections=(facts,)))
         datagrams.append(datagram_columns([(time, row.from_server, number) for time, row, number in side]))
     forward, back = follow(datagrams[1], datagrams[0], forward=True), follow(datagrams[0], datagrams[1], forward=False)
-    ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, (DELAY, DELAY))
+    ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, one_clock=True)
     return Scene(ends, series(ends, Protocol.HQ), size, 20e6, by_us, duration)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interop.access import RealLink
 from interop.emulation import EmulatedLink
 from interop.model import Protocol
 from interop.traces.events import Ends, series
@@ -17,18 +18,20 @@ from tests.simulated import Link, transfer
 DELAY = 0.05
 
 
-def read(directory: Path, link: Link) -> Reading:
-    known = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
+def read(directory: Path, link: Link, *, real: bool = False) -> Reading:
+    """The run over the link, told to be an emulated or a real one."""
+    emulated = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
+    known = RealLink("here", "there", link.rate, link.rate, 2 * link.delay) if real else emulated
     return read_run(directory, Protocol.HQ, known, states(directory, Protocol.HQ))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Link]:
-    """300 kB with losses; the server's clock is 0.25 s ahead."""
+    """300 kB with losses over a link of two hosts; the server's clock is 0.25 s ahead."""
     link = Link(delay=DELAY, loss=0.03)
     directory = tmp_path_factory.mktemp("run")
     transfer([300_000], link, seed=5).write(directory, offset=0.25)
-    return read(directory, link), link
+    return read(directory, link, real=True), link
 
 
 def test_losses_are_those_of_the_link(run: tuple[Reading, Link]) -> None:
@@ -42,10 +45,22 @@ def test_losses_are_those_of_the_link(run: tuple[Reading, Link]) -> None:
 def test_clocks_and_delays(run: tuple[Reading, Link]) -> None:
     found = run[0].series()
     assert found.clock.offset == pytest.approx(0.25, abs=0.001)
-    assert found.clock.uncertainty < 0.001
+    assert found.clock.uncertainty == pytest.approx(DELAY, abs=0.001)
     assert float(np.nanmin(found.forward.delay)) == pytest.approx(DELAY, abs=0.001)
     assert float(found.rtt.value.min()) == pytest.approx(2 * DELAY, abs=0.002)
     assert float(found.back.sent.min()) == 0
+
+
+def test_a_standing_queue_does_not_shift_the_one_clock_of_an_emulated_link(tmp_path: Path) -> None:
+    """10 ms of standing queue forward stay in the forward delay; both traces are by the simulator's clock."""
+    queue = 0.010
+    transfer([100_000], Link(delay=DELAY, standing_queue=queue)).write(tmp_path)
+    emulated, real = (read(tmp_path, Link(delay=DELAY), real=real).series() for real in (False, True))
+    assert (emulated.clock.offset, emulated.clock.uncertainty) == (0.0, 0.0)
+    assert float(np.nanmin(emulated.forward.delay)) == pytest.approx(DELAY + queue, abs=0.0005)
+    assert float(np.nanmin(emulated.back.delay)) == pytest.approx(DELAY, abs=0.0005)
+    assert real.clock.offset == pytest.approx(-queue / 2, abs=0.0005)  # of two clocks nobody can tell
+    assert abs(real.clock.offset) < real.clock.uncertainty
 
 
 def test_data(run: tuple[Reading, Link]) -> None:
@@ -69,7 +84,7 @@ def test_packet_numbers_that_do_not_begin_at_0(run: tuple[Reading, Link]) -> Non
         number=np.where(server.from_server & (server.number >= 0), server.number + far, server.number),
         ack_ranges=replace(ranges, smallest=ranges.smallest + far * back, largest=ranges.largest + far * back),
     )
-    far_away = Ends(ends.client, moved, ends.at_client, ends.at_server, ends.forward, ends.back, ends.floors)
+    far_away = Ends(ends.client, moved, ends.at_client, ends.at_server, ends.forward, ends.back, ends.one_clock)
     found, usual = series(far_away, Protocol.HQ), series(ends, Protocol.HQ)
     np.testing.assert_allclose(found.rtt.value, usual.rtt.value)
     np.testing.assert_allclose(found.in_flight.value, usual.in_flight.value)
