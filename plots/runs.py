@@ -216,11 +216,13 @@ def _legend(ax: Axes, named: int) -> None:
 
 
 def stacked(data: StreamData) -> Integers:
-    """Offsets with the streams one after the other, in the order of their numbers; the only stream is as it is."""
+    """Offsets with the streams one after the other, by connection and number; the only stream is as it is."""
     offsets = data.offset.copy()
     base = 0
-    for stream in np.unique(data.stream):
-        mine = data.stream == stream
-        offsets[mine] += base
-        base += int((data.offset[mine] + data.length[mine]).max())
+    for connection in np.unique(data.connection):
+        here = data.connection == connection
+        for stream in np.unique(data.stream[here]):
+            mine = here & (data.stream == stream)
+            offsets[mine] += base
+            base += int((data.offset[mine] + data.length[mine]).max())
     return offsets

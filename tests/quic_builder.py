@@ -262,6 +262,8 @@ class Row:
     acks: Sequence[tuple[int, int, int, int]] = ()
     """(largest, ECT(0), ECT(1), CE)."""
     connection: int = 0
+    fin: bool = False
+    """Whether its STREAM frames end their streams."""
 
 
 @dataclass
@@ -283,6 +285,7 @@ def columns(*rows: Row, connections: Sequence[QuicConnection] = (NOBODY,)) -> Tr
     signals = _rows(((index, *each[:3], texts(each[3])) for index, row in enumerate(rows) for each in row.signals), 5)
     frames = [(index, *frame) for index, row in enumerate(rows) for frame in row.frames]
     table = np.array(frames, dtype=np.int64).reshape(-1, 4)
+    fins = np.array([row.fin for row in rows], dtype=np.bool_)
 
     def integers(values: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         return np.array(list(values), dtype=np.int64)
@@ -307,7 +310,7 @@ def columns(*rows: Row, connections: Sequence[QuicConnection] = (NOBODY,)) -> Tr
         connection=integers(row.connection for row in rows),
         token=integers(tokens(row.token) for row in rows),
         eliciting=np.array([bool(row.frames) or row.eliciting for row in rows], dtype=np.bool_),
-        frames=StreamFrames(table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.zeros(len(frames), dtype=np.bool_)),
+        frames=StreamFrames(table[:, 0], table[:, 1], table[:, 2], table[:, 3], fins[table[:, 0]]),
         crypto=CryptoFrames.of(**dict(zip(("packet", "offset", "length"), crypto.T, strict=True))),
         acks=_acks(rows),
         ack_ranges=AckRanges.of(),

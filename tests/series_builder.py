@@ -52,16 +52,17 @@ def series(transfer: Transfer | None = None) -> Series:
     return Series(
         protocol=made.protocol,
         clock=Clock(0.0, 0.0005),
-        sent=StreamData(times, 0 * numbers, offsets, lengths, numbers, np.where(numbers < count, lengths, 0)),
+        sent=StreamData(times, 0 * numbers, offsets, lengths, numbers, np.where(numbers < count, lengths, 0),
+                        0 * numbers),
         arrived=StreamData(acknowledged, 0 * numbers[~gone], offsets[~gone], lengths[~gone], numbers[~gone],
-                           lengths[~gone]),
-        forward=Packets(times, came, gone, numbers, lengths + HEAD),
+                           lengths[~gone], 0 * numbers[~gone]),
+        forward=Packets(times, came, gone, numbers, lengths + HEAD, 0 * numbers),
         back=_back(made, acknowledged),
         rtt=Samples(acknowledged + made.delay, np.full(len(acknowledged), 2 * made.delay)),
         in_flight=_in_flight(times, lengths + HEAD, 2 * made.delay),
         cwnd=Samples.of(time=times[:3], value=[12_000, 24_000, 48_000][: len(times[:3])]),
         requests=Requests.of(
-            stream=[0], sent=[2 * made.delay], arrived=[start],
+            connection=[0], stream=[0], sent=[2 * made.delay], arrived=[start],
             first_byte=[float(acknowledged.min())], last_byte=[float(acknowledged.max())],
         ),
     )  # fmt: skip
@@ -72,7 +73,7 @@ def _back(made: Transfer, acknowledged: Floats | Integers) -> Packets:
     times = np.concatenate([[0.0, 2 * made.delay], acknowledged])
     count = len(times)
     sizes = np.concatenate([[1200, 60], np.full(count - 2, HEAD)])
-    return Packets(times, times + made.delay, np.zeros(count, dtype=np.bool_), np.arange(count), sizes)
+    return Packets(times, times + made.delay, np.zeros(count, dtype=np.bool_), np.arange(count), sizes, 0 * sizes)
 
 
 def _in_flight(times: Floats | Integers, sizes: Floats | Integers, trip: float) -> Samples:

@@ -44,7 +44,7 @@ LAYERS = (
     ),
     "analysis.path_checks links.tools",
     "analysis.network_checks links.baseline",
-    "checkup analysis.functional inventory links.ns3 links.real stock store traces.tcp_events",
+    "checkup analysis.functional inventory links.ns3 links.real analysis.scenes stock store traces.tcp_events",
     "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
     "execution.compliance",
     "execution.agenda execution.place",

@@ -6,14 +6,14 @@ What is on the wire is told, never what an endpoint may have meant. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from interop.analysis.closes import close_sentence, first_close, is_error
+from interop.analysis.closes import close_sentence, is_error
+from interop.analysis.scenes import END_MARGIN, failed_connection
+from interop.analysis.scenes import Scene as Scene
 from interop.model import Cause
 from interop.traces.columns import Form, Frame, Integers, Message, Trace
-from interop.traces.events import Ends
 from interop.traces.series import Series, window_rate
 from interop.traces.tcp_events import TcpEnds
 from interop.units import byte_size, mbit_per_s, seconds
@@ -39,52 +39,24 @@ BLOCKED_SHARE = 0.5
 """Share of the packets with new data that were sent at a limit of flow control, if the receiver is the bottleneck."""
 SLOW_SHARE = 0.25
 """Share of the link's rate below which loss and a small window, not the link, are the bottleneck."""
-END_MARGIN = 0.5
-"""Seconds before the end of a trace, or of the transfer, from which on endpoints close because we end them."""
 MANY = 5
 """Packet numbers that a sentence names."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """What is looked at."""
-
-    ends: Ends
-    series: Series
-    size: int
-    """Bytes of all files."""
-    forward_rate: float
-    """Of the link, bit/s."""
-    by_us: bool
-    """We ended the client, so that its close at the end means nothing."""
-    duration: float
-    """Seconds that the transfer was given, or took."""
-
-    @property
-    def start(self) -> float:
-        """When the client sent its first packet, in the times of its trace."""
-        times = self.ends.client.time[~self.ends.client.from_server]
-        return float(times.min()) if len(times) else 0.0
-
-    @property
-    def end(self) -> float:
-        """Seconds from there to the last packet of either trace."""
-        client, server = self.series.forward, self.series.back
-        times = [*client.sent, *server.sent]
-        return max(times, default=0.0)
-
-    @property
-    def arrived(self) -> int:
-        """New bytes of the response at the client."""
-        return int(self.series.arrived.new.sum())
-
-
 def explain(scene: Scene) -> Told:
-    """The first cause that the traces prove; ``Cause.NONE`` and no sentence if they prove none."""
-    for judge in (_nothing, _closed, _handshake, _request, _whole, _flow_control, _stall, _slow):
-        told = judge(scene)
+    """The first cause that the traces prove; ``Cause.NONE`` and no sentence if they prove none.
+
+    Of a run with several connections that one is looked at on which it failed, and the sentence names it.
+    """
+    told = _nothing(scene)
+    if told is not None:
+        return told
+    shown = failed_connection(scene)
+    for judge in (_closed, _handshake, _request, _whole, _flow_control, _stall, _slow):
+        told = judge(shown)
         if told is not None:
-            return told
+            cause, sentence = told
+            return cause, sentence if cause is Cause.ALL_ARRIVED else f"{shown.name}{sentence}"
     return Cause.NONE, ""
 
 
@@ -130,25 +102,13 @@ def _nothing(scene: Scene) -> Told | None:
 
 def _closed(scene: Scene) -> Told | None:
     """An endpoint that gave up; a close without error counts only while something was missing."""
-    client = scene.ends.client
-    starts = scene.start, _server_start(scene)
-    for trace, start in zip((client, scene.ends.server), starts, strict=True):
-        ended = min(scene.end, scene.duration or scene.end) - END_MARGIN
-        row = first_close(trace, start + ended if scene.by_us else float("inf"))
-        if row is None:
-            continue
-        packet = int(trace.signals.packet[row])
+    for trace, row, start in scene.closes():
         if not is_error(int(trace.signals.kind[row]), int(trace.signals.first[row])) and scene.arrived >= scene.size:
             continue
-        cause = Cause.CLOSED_BY_SERVER if trace.from_server[packet] else Cause.CLOSED_BY_CLIENT
+        server = trace.from_server[int(trace.signals.packet[row])]
+        cause = Cause.CLOSED_BY_SERVER if server else Cause.CLOSED_BY_CLIENT
         return cause, close_sentence(trace, row, start)
     return None
-
-
-def _server_start(scene: Scene) -> float:
-    """When the client sent its first packet, in the times of the server's trace."""
-    ends = scene.ends
-    return scene.start + ends.client.epoch - ends.server.epoch + ends.clock.offset
 
 
 def _handshake(scene: Scene) -> Told | None:
@@ -200,7 +160,8 @@ def _request(scene: Scene) -> Told | None:
 def _whole(scene: Scene) -> Told | None:
     if scene.arrived < scene.size:
         return None
-    last = float(scene.series.arrived.time[scene.series.arrived.new > 0][-1])
+    arrived = (scene.run or scene).series.arrived
+    last = float(arrived.time[arrived.new > 0][-1])
     return (
         Cause.ALL_ARRIVED,
         f"All {byte_size(scene.arrived)} of the response had arrived at the client after {seconds(last)}.",
@@ -240,7 +201,7 @@ def _at_limit(scene: Scene) -> Iterator[tuple[int, str, int]]:
     each = int(parameters.get("initial_max_stream_data_bidi_local", 0))
     if not whole:
         return
-    signals, start = trace.signals, _server_start(scene)
+    signals, start = trace.signals, scene.server_start
     raises = [
         (float(trace.time[packet]) - start, kind, first, second)
         for packet, kind, first, second in zip(
@@ -269,9 +230,9 @@ def _at_limit(scene: Scene) -> Iterator[tuple[int, str, int]]:
         tops[stream] = max(tops.get(stream, 0), end)
         if not new:
             continue
-        if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < scene.size:
+        if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < scene.left:
             yield row, f"stream {stream}", streams.get(stream, each)
-        elif whole - sum(tops.values()) < BLOCK and sum(tops.values()) < scene.size:
+        elif whole - sum(tops.values()) < BLOCK and sum(tops.values()) < scene.left:
             yield row, "connection", whole
 
 
@@ -349,7 +310,7 @@ def _slow(scene: Scene) -> Told | None:
     arrived, forward = scene.series.arrived, scene.series.forward
     if not len(arrived):
         return None
-    rate = 8 * scene.arrived / max(float(arrived.time[-1] - arrived.time[0]), 1e-3)
+    rate = 8 * int(arrived.new.sum()) / max(float(arrived.time[-1] - arrived.time[0]), 1e-3)
     fate = f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived, with {mbit_per_s(rate)} on average"
     lost = forward.number[forward.lost & (forward.number >= 0)]
     if len(lost) and rate < SLOW_SHARE * scene.forward_rate:

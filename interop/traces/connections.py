@@ -1,10 +1,14 @@
-"""How many connections a trace holds, told by connection ids, addresses and packet numbers."""
+"""The connections of a trace: how many there are, which is which at the other end, and the packets of one; pure."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from interop.traces.columns import Form, Trace
+from interop.traces.columns import Form, Integers, Table, Trace
 
 
 def handshakes(trace: Trace) -> int:
@@ -40,3 +44,53 @@ def handshakes(trace: Trace) -> int:
             if initial[row]:
                 answered.add(latest[own])
     return len(answered)
+
+
+def counterparts(server: Trace, client: Trace) -> Integers:
+    """For each connection of the server's trace its number in the client's, -1 if it is not there.
+
+    The two numberings differ where a connection's packets never reached the server. A connection is known by the
+    destination connection id of its first packet in either trace: the client keeps the one that it invented until the
+    server answers (RFC 9000, section 7.2). Equal ones are matched in their order.
+    """
+    numbers = {name: number for number, name in enumerate(_names(client))}
+    return np.array([numbers.get(name, -1) for name in _names(server)], dtype=np.int64)
+
+
+def _names(trace: Trace) -> list[tuple[str, int]]:
+    """Each connection's first destination connection id, and how many connections before had the same."""
+    seen: Counter[str] = Counter()
+    names = []
+    for number in range(len(trace.connections)):
+        rows = np.flatnonzero(trace.connection == number)
+        name = trace.connection_ids[int(trace.dcid[rows[0]])] if len(rows) else ""
+        names.append((name, seen[name]))
+        seen[name] += 1
+    return names
+
+
+def only(trace: Trace, connection: int | None) -> Trace:
+    """The packets of one connection, which becomes number 0; a trace without packets for None.
+
+    ``ack_ranges`` and the tables of names stay whole, since other columns count in them.
+    """
+    rows = np.flatnonzero(trace.connection == connection) if connection is not None else np.zeros(0, dtype=np.int64)
+    place = np.full(len(trace), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    parts: dict[str, Any] = {}
+    for name, part in vars(trace).items():
+        if isinstance(part, np.ndarray):
+            parts[name] = part[rows]
+        elif isinstance(part, Table) and name != "ack_ranges":
+            parts[name] = _kept(part, place)
+    parts["connection"] = np.zeros(len(rows), dtype=np.int64)
+    parts["connections"] = () if connection is None else trace.connections[connection : connection + 1]
+    return replace(trace, **parts)
+
+
+def _kept(table: Table, place: Integers) -> Table:
+    """The rows whose packet has a new place, with that."""
+    columns: dict[str, Any] = dict(vars(table))
+    columns["packet"] = place[columns["packet"]]
+    kept = columns["packet"] >= 0
+    return type(table)(**{name: column[kept] for name, column in columns.items()})

@@ -6,9 +6,10 @@ import numpy as np
 
 from interop.model import Protocol
 from interop.traces.columns import Datagrams, Flags, Floats, Form, Integers, Trace
+from interop.traces.connections import counterparts
 from interop.traces.passage import BothEnds, Passage
 from interop.traces.series import UNKNOWN, Clock, Packets, Requests, Samples, Series, StreamData
-from interop.traces.streams import new_bytes, response_frames
+from interop.traces.streams import Stream, new_bytes, response_frames
 
 PACKET_THRESHOLD = 3
 """A packet is given up when one so much later is acknowledged (RFC 9002, section 6.1.1)."""
@@ -20,24 +21,32 @@ class Ends(BothEnds[Trace]):
 
 def series(ends: Ends, protocol: Protocol) -> Series:
     """All events but the congestion window; times are seconds since the client's first packet."""
-    known = ends.clock
+    known, mine = ends.clock, ends.client.connection
+    theirs = _named(ends.server.connection, counterparts(ends.server, ends.client))
     client, server = zeros(ends.at_client, ends.at_server, known)
     client_time = ends.client.time + (ends.client.epoch - ends.at_client.epoch) - client
     server_time = ends.server.time + (ends.server.epoch - ends.at_server.epoch) - server
-    numbers = _numbers(ends.client, ends.at_client), _numbers(ends.server, ends.at_server)
+    at_client = _by_datagram(ends.client, mine, ends.at_client)
+    at_server = _by_datagram(ends.server, theirs, ends.at_server)
     acknowledged = _Acknowledged(ends.server, server_time)
     return Series(
         protocol=protocol,
         clock=known,
-        sent=_stream_data(ends.server, server_time),
-        arrived=_stream_data(ends.client, client_time),
-        forward=packets(ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1]),
-        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0]),
+        sent=_stream_data(ends.server, server_time, theirs),
+        arrived=_stream_data(ends.client, client_time, mine),
+        forward=packets(ends.forward, ends.at_server, ends.at_client, (server, client), *at_server),
+        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), *at_client),
         rtt=acknowledged.round_trips(),
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
-        requests=_requests(ends, client_time, server_time),
+        requests=_requests(ends, client_time, server_time, theirs),
     )
+
+
+def _named(connection: Integers, names: Integers) -> Integers:
+    """Numbers of the client's trace in place of those of the server's; ``UNKNOWN`` stays."""
+    named: Integers = np.append(names, UNKNOWN)[connection]
+    return named
 
 
 def zeros(at_client: Datagrams, at_server: Datagrams, known: Clock) -> tuple[float, float]:
@@ -48,9 +57,14 @@ def zeros(at_client: Datagrams, at_server: Datagrams, known: Clock) -> tuple[flo
 
 
 def packets(
-    passage: Passage, sender: Datagrams, receiver: Datagrams, starts: tuple[float, float], numbers: Integers
+    passage: Passage,
+    sender: Datagrams,
+    receiver: Datagrams,
+    starts: tuple[float, float],
+    numbers: Integers,
+    connections: Integers,
 ) -> Packets:
-    """The packets of one direction; ``starts`` are the zeros of both tables, ``numbers`` is by the sender's rows."""
+    """The packets of one direction; ``starts`` are the zeros of both tables, the last two are by the sender's rows."""
     there = passage.arrived >= 0
     arrived = np.full(len(there), np.nan)
     arrived[there] = receiver.time[passage.arrived[there]] - starts[1]
@@ -60,39 +74,47 @@ def packets(
         lost=passage.lost,
         number=numbers[passage.sent],
         size=sender.size[passage.sent],
+        connection=connections[passage.sent],
     )
 
 
-def _numbers(trace: Trace, datagrams: Datagrams) -> Integers:
-    """Packet number of the last packet in each datagram; a short header is always the last."""
+def _by_datagram(trace: Trace, connection: Integers, datagrams: Datagrams) -> tuple[Integers, Integers]:
+    """Number of the last packet in each datagram, and its connection; ``connection`` is by the packets of the trace.
+
+    A short header is always the last, and the packets of a datagram are of one connection (RFC 9000, section 12.2).
+    """
     numbers = np.full(len(datagrams), UNKNOWN, dtype=np.int64)
+    connections = numbers.copy()
     if len(trace):
         firsts = np.concatenate([[True], trace.frame[1:] != trace.frame[:-1]])
         row = np.cumsum(firsts) - 1
         if row[-1] == len(datagrams) - 1:
             numbers[row] = trace.number
-    return numbers
+            np.maximum.at(connections, row, connection)
+    return numbers, connections
 
 
-def _stream_data(trace: Trace, times: Floats) -> StreamData:
+def _stream_data(trace: Trace, times: Floats, connection: Integers) -> StreamData:
     rows = np.flatnonzero(response_frames(trace))
     frames = trace.frames
     packet = frames.packet[rows]
     return StreamData(
         times[packet], frames.stream[rows], frames.offset[rows], frames.length[rows], trace.number[packet],
-        new_bytes(trace)[rows],
+        new_bytes(trace)[rows], connection[packet],
     )  # fmt: skip
 
 
-def _requests(ends: Ends, client_time: Floats, server_time: Floats) -> Requests:
+def _requests(ends: Ends, client_time: Floats, server_time: Floats, theirs: Integers) -> Requests:
     """The first frames of the request streams at both ends, and the first and last bytes of the answers."""
-    sent = _extremes(ends.client, client_time, from_server=False)
-    arrived = _extremes(ends.server, server_time, from_server=False)
-    answered = _extremes(ends.client, client_time, from_server=True)
+    mine = ends.client.connection
+    sent = _extremes(ends.client, client_time, mine, from_server=False)
+    arrived = _extremes(ends.server, server_time, theirs, from_server=False)
+    answered = _extremes(ends.client, client_time, mine, from_server=True)
     streams = sorted(sent, key=lambda stream: sent[stream])
     nothing = (np.nan, np.nan)
     return Requests.of(
-        stream=streams,
+        connection=[connection for connection, _ in streams],
+        stream=[stream for _, stream in streams],
         sent=[sent[stream][0] for stream in streams],
         arrived=[arrived.get(stream, nothing)[0] for stream in streams],
         first_byte=[answered.get(stream, nothing)[0] for stream in streams],
@@ -100,12 +122,16 @@ def _requests(ends: Ends, client_time: Floats, server_time: Floats) -> Requests:
     )
 
 
-def _extremes(trace: Trace, times: Floats, *, from_server: bool) -> dict[int, tuple[float, float]]:
+def _extremes(
+    trace: Trace, times: Floats, connection: Integers, *, from_server: bool
+) -> dict[Stream, tuple[float, float]]:
     """When the first and the last new byte of each request stream was seen in one direction."""
     frames = trace.frames
     wanted = (trace.from_server[frames.packet] == from_server) & (frames.stream % 4 == 0) & (new_bytes(trace) > 0)
-    found: dict[int, tuple[float, float]] = {}
-    for stream, time in zip(frames.stream[wanted].tolist(), times[frames.packet[wanted]].tolist(), strict=True):
+    found: dict[Stream, tuple[float, float]] = {}
+    packet = frames.packet[wanted]
+    streams = zip(connection[packet].tolist(), frames.stream[wanted].tolist(), strict=True)
+    for stream, time in zip(streams, times[packet].tolist(), strict=True):
         first, _ = found.get(stream, (time, time))
         found[stream] = first, time
     return found
@@ -137,10 +163,17 @@ class _Acknowledged:
         numbers = trace.number[rows] - base
         sent[numbers], size[numbers], eliciting[numbers] = self._times[rows], trace.length[rows], trace.eliciting[rows]
         done = self._acknowledge(sent, eliciting, mine & ~trace.from_server, base)
+        done[np.isnan(done)] = self._over(connection)
         flying = eliciting & ~np.isnan(sent)
         self._changes.append((sent[flying], size[flying]))
         over = flying & ~np.isnan(done)
         self._changes.append((done[over], -size[over]))
+
+    def _over(self, connection: int) -> float:
+        """When the connection's last packet was seen, if there were others later; else NaN: it may still go on."""
+        of, times = self._trace.connection, self._times
+        last = float(times[of == connection].max())
+        return last if (times[(of >= 0) & (of != connection)] > last).any() else np.nan
 
     def _acknowledge(self, sent: Floats, eliciting: Flags, back: Flags, base: int) -> Floats:
         """When each packet was acknowledged or given up; NaN if neither. Takes down round trips.

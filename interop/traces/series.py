@@ -2,7 +2,9 @@
 
 Times are seconds since the client's first packet; the clocks of both ends are brought together (``Clock``). QUIC and
 TCP look the same: over TCP a segment is a packet, its packet number is its position among the segments of its
-direction, there is one stream, 0, and an offset counts from the first byte that a side sent, TLS records included.
+direction, each connection has one stream, 0, and an offset counts from the first byte that a side sent, TLS records
+included. Streams and packets are numbered per connection; ``connection`` says in which, counted from 0 in the order in
+which they begin in the client's trace (TCP: in the trace that shows the event), ``UNKNOWN`` where it cannot be told.
 
     series = series.load(run_directory)
     if series is not None:
@@ -15,7 +17,7 @@ tables here. Times in it are whole microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,8 @@ class StreamData(Table):
     number: Integers
     """Packet number."""
     new: Integers
-    """How many of the bytes no earlier frame had, at this end."""
+    """How many of the bytes no earlier frame of the same stream had, at this end."""
+    connection: Integers
 
     @property
     def retransmission(self) -> Flags:
@@ -74,6 +77,7 @@ class Packets(Table):
     """Packet number of its 1-RTT packet, else of its last; ``UNKNOWN`` if it could not be read."""
     size: Integers
     """Bytes of UDP payload; TCP: of TCP header and payload."""
+    connection: Integers
 
     @property
     def delay(self) -> Floats:
@@ -102,6 +106,7 @@ class Requests(Table):
     """When the first byte of the response arrived at the client; NaN if none did."""
     last_byte: Floats
     """When the last new byte of the response arrived at the client; NaN if none did."""
+    connection: Integers
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,32 @@ TABLES: Mapping[str, type[Table]] = {
 """The tables of ``Series`` in the order of the file; their names are the values of its column ``kind``."""
 TIMES = frozenset({"time", "sent", "arrived", "first_byte", "last_byte"})
 """Columns that are times; they are stored in microseconds."""
+ADDED = frozenset({"connection"})
+"""Columns that files of earlier releases lack; they read as 0."""
+
+
+def of_connection(series: Series, connection: int) -> Series:
+    """The events of one connection, at the times of the run.
+
+    ``rtt``, ``in_flight`` and ``cwnd`` name no connection: they are cut to the time from its first to its last packet.
+    """
+    tables: dict[str, Any] = {
+        name: _where(getattr(series, name), getattr(series, name).connection == connection)
+        for name, kind in TABLES.items()
+        if kind is not Samples
+    }
+    packets = tables["forward"], tables["back"]
+    times = np.concatenate([each for table in packets for each in (table.sent, table.arrived)])
+    first, last = (np.nanmin(times), np.nanmax(times)) if np.isfinite(times).any() else (0.0, 0.0)
+    tables |= {
+        name: _where(samples, (samples.time >= first) & (samples.time <= last))
+        for name, samples in ((name, getattr(series, name)) for name, kind in TABLES.items() if kind is Samples)
+    }
+    return replace(series, **tables)
+
+
+def _where(table: Table, rows: Flags) -> Table:
+    return type(table)(**{name: column[rows] for name, column in vars(table).items()})
 
 
 # ---- rates ----------------------------------------------------------------------------------
@@ -246,6 +277,9 @@ def _stored(table: Table) -> Iterator[tuple[str, pa.Array]]:
 def _table(kind: type[Table], rows: pa.Table) -> Table:
     columns: dict[str, Any] = {}
     for name, dtype in column_types(kind).items():
+        if name in ADDED and name not in rows.column_names:
+            columns[name] = np.zeros(len(rows), dtype=dtype)
+            continue
         found = rows[name].to_numpy()
         columns[name] = found / MICROSECONDS if name in TIMES else found.astype(dtype)
     return kind(**columns)

@@ -20,14 +20,19 @@ def response_frames(trace: Trace) -> Flags:
 
 @lru_cache(maxsize=2)  # several numbers need it, and it is the same for each
 def new_bytes(trace: Trace) -> Integers:
-    """For each STREAM frame: how many of its bytes no frame before it had, in the same direction of the same stream."""
+    """For each STREAM frame: how many of its bytes no frame before it had, in the same direction of the same stream.
+
+    A stream is known by its connection and its number, which begins anew in each connection (RFC 9000, section 2.1).
+    """
     frames = trace.frames
     news = np.zeros(len(frames), dtype=np.int64)
-    seen: dict[tuple[int, bool], ByteRanges] = {}
+    seen: dict[tuple[int, int, bool], ByteRanges] = {}
+    connections = trace.connection[frames.packet].tolist()
     server = trace.from_server[frames.packet].tolist()
-    rows = zip(frames.stream.tolist(), server, frames.offset.tolist(), frames.length.tolist(), strict=True)
-    for row, (stream, from_server, offset, length) in enumerate(rows):
-        news[row] = seen.setdefault((stream, from_server), ByteRanges()).add(offset, offset + length)
+    streams, offsets, lengths = frames.stream.tolist(), frames.offset.tolist(), frames.length.tolist()
+    rows = zip(connections, streams, server, offsets, lengths, strict=True)
+    for row, (connection, stream, from_server, offset, length) in enumerate(rows):
+        news[row] = seen.setdefault((connection, stream, from_server), ByteRanges()).add(offset, offset + length)
     return news
 
 
@@ -57,12 +62,33 @@ class ByteRanges:
         return sum(self.ends) - sum(self.starts)
 
 
-def arrived_bytes(client: Trace) -> dict[int, tuple[int, int]]:
+Stream = tuple[int, int]
+"""Number of the connection in its trace, and number of the stream in the connection."""
+
+
+def arrived_bytes(client: Trace) -> dict[Stream, tuple[int, int]]:
     """For each request stream: bytes that arrived at the client, and the highest byte's position plus one."""
-    rows = np.flatnonzero(response_frames(client))
-    ranges: dict[int, ByteRanges] = {}
+    ranges: dict[Stream, ByteRanges] = {}
     frames = client.frames
-    for row in rows.tolist():
+    for row in np.flatnonzero(response_frames(client)).tolist():
         offset = int(frames.offset[row])
-        ranges.setdefault(int(frames.stream[row]), ByteRanges()).add(offset, offset + int(frames.length[row]))
+        ranges.setdefault(_stream(client, row), ByteRanges()).add(offset, offset + int(frames.length[row]))
     return {stream: (have.size, have.ends[-1] if have.ends else 0) for stream, have in ranges.items()}
+
+
+def finished_connections(client: Trace) -> set[int]:
+    """Connections on which the client asked for something, and got every byte and the end of each response."""
+    frames = client.frames
+    asked = ~client.from_server[frames.packet] & (frames.stream % 4 == 0)
+    requests = {_stream(client, row) for row in np.flatnonzero(asked).tolist()}
+    sizes = {
+        _stream(client, row): int(frames.offset[row] + frames.length[row])
+        for row in np.flatnonzero(response_frames(client) & frames.fin).tolist()
+    }
+    arrived = arrived_bytes(client)
+    open_ = {stream[0] for stream in requests if arrived.get(stream, (0, 0))[0] != sizes.get(stream)}
+    return {stream[0] for stream in requests} - open_ - {-1}
+
+
+def _stream(trace: Trace, row: int) -> Stream:
+    return int(trace.connection[trace.frames.packet[row]]), int(trace.frames.stream[row])

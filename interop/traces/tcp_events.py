@@ -19,7 +19,7 @@ class TcpEnds(BothEnds[TcpTrace]):
 
 
 def tcp_series(ends: TcpEnds) -> Series:
-    """All events; the stream of a segment is the number of its connection."""
+    """All events; each connection has one stream, 0."""
     known = ends.clock
     client, server = zeros(ends.at_client, ends.at_server, known)
     numbers = _numbers(ends.client), _numbers(ends.server)
@@ -29,8 +29,10 @@ def tcp_series(ends: TcpEnds) -> Series:
         clock=known,
         sent=_stream_data(ends.server, numbers[1], server),
         arrived=_stream_data(ends.client, numbers[0], client),
-        forward=packets(ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1]),
-        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0]),
+        forward=packets(
+            ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1], ends.server.connection
+        ),
+        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0], ends.client.connection),
         rtt=acknowledged.round_trips(),
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
@@ -50,8 +52,8 @@ def _numbers(trace: TcpTrace) -> Integers:
 def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData:
     rows = np.flatnonzero(trace.from_server & (trace.length > 0))
     return StreamData(
-        trace.time[rows] - start, trace.connection[rows], trace.offset[rows], trace.length[rows], numbers[rows],
-        first_seen(trace)[rows],
+        trace.time[rows] - start, np.zeros(len(rows), dtype=np.int64), trace.offset[rows], trace.length[rows],
+        numbers[rows], first_seen(trace)[rows], trace.connection[rows],
     )  # fmt: skip
 
 
@@ -67,7 +69,7 @@ def _requests(ends: TcpEnds, client: float, server: float) -> Requests:
     answer = ends.client.time[response_rows(ends.client, sent) & (first_seen(ends.client) > 0)]
     first, last = (float(answer.min()), float(answer.max())) if len(answer) else (np.nan, np.nan)
     return Requests.of(
-        stream=[int(ends.client.connection[rows[0]])], sent=[sent - client], arrived=[arrived],
+        connection=[int(ends.client.connection[rows[0]])], stream=[0], sent=[sent - client], arrived=[arrived],
         first_byte=[first - client], last_byte=[last - client],
     )  # fmt: skip
 

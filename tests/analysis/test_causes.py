@@ -41,9 +41,9 @@ def server(time: float, *, lost: bool = False, **row: object) -> Sent:
 
 def scene(
     *sent: Sent, size: int = 10_000, parameters: dict[str, int | str] | None = None, by_us: bool = True,
-    duration: float = 0.0,
+    duration: float = 0.0, others: Sequence[dict[str, int | str]] = (),
 ) -> Scene:  # fmt: skip
-    """Both traces of these packets."""
+    """Both traces of these packets; ``others`` are the client's transport parameters of connections 1, 2, ..."""
     both: list[list[tuple[float, Row, int]]] = [[], []]
     for number, each in enumerate(sent):
         row = {"number": number, **each.row}
@@ -51,11 +51,11 @@ def scene(
         if not each.lost:
             late = each.time + DELAY
             both[not each.from_server].append((late, Row(late, each.from_server, **row), number))  # type: ignore[arg-type]
-    facts = Connection("", (), 0x1301, "", "", False, False, parameters or PARAMETERS, {})
+    facts = [Connection("", (), 0x1301, "", "", False, False, told, {}) for told in (parameters or PARAMETERS, *others)]
     traces, datagrams = [], []
     for side in both:
         side.sort(key=lambda entry: entry[0])
-        traces.append(columns(*(row for _, row, _ in side), connections=(facts,)))
+        traces.append(columns(*(row for _, row, _ in side), connections=facts))
         datagrams.append(datagram_columns([(time, row.from_server, number) for time, row, number in side]))
     forward, back = follow(datagrams[1], datagrams[0], forward=True), follow(datagrams[0], datagrams[1], forward=False)
     ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, one_clock=True)
@@ -174,6 +174,76 @@ def test_slow() -> None:
     assert "5.859 KiB of 9.766 KiB" in told(scene(*START, *response(6)), Cause.TOO_SLOW)
     slow = scene(*START, *response(6, every=0.5, lost=[1, 3]))
     assert "lost were packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
+
+
+# ---- several connections --------------------------------------------------------------------
+
+
+def on(connection: int, later: float, *sent: Sent) -> list[Sent]:
+    """The same packets on another connection, so much later."""
+    return [
+        Sent(each.time + later, each.from_server, each.row | {"connection": connection}, each.lost) for each in sent
+    ]
+
+
+GET = [
+    *START,
+    server(0.4, frames=[(0, 0, 1000)], fin=True),
+    client(0.52, signals=[(Frame.CLOSE_APPLICATION, 0, 0, "")]),
+]
+"""A connection that fetches a file of 1000 bytes and ends as it should."""
+TWO, THREE = (PARAMETERS,), (PARAMETERS, PARAMETERS)
+
+
+def test_the_normal_end_of_a_first_connection_is_not_the_cause_of_a_failure() -> None:
+    hellos = [client(n, form=Form.INITIAL) for n in range(3)]
+    made = scene(*GET, *on(1, 1.0, *hellos), size=2000, by_us=False, others=TWO)
+    sentence = told(made, Cause.HANDSHAKE_INCOMPLETE)
+    assert sentence.startswith("Connection 2 of 2: The handshake was never complete: the server's ServerHello")
+    assert "the client sent last, after 3.0 s" in sentence
+
+
+def test_equal_streams_of_two_connections_are_two_responses() -> None:
+    whole = scene(*GET, *on(1, 1.0, *GET), size=2000, by_us=False, others=TWO)
+    assert whole.series.arrived.new.tolist() == [1000, 1000]
+    assert whole.series.requests.connection.tolist() == [0, 1]
+    assert "All 1.953 KiB of the response had arrived" in told(whole, Cause.ALL_ARRIVED)
+
+
+def test_a_connection_that_an_error_closed() -> None:
+    error = client(0.3, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    sentence = told(scene(*GET, *on(1, 1.0, *START, error), size=2000, others=TWO, by_us=False), Cause.CLOSED_BY_CLIENT)
+    assert (
+        sentence
+        == "Connection 2 of 2: The client closed the connection after 1.3 s with PROTOCOL_VIOLATION (packet 10)."
+    )
+    sentence = told(
+        scene(*START, error, *on(1, 0.01, *START), size=2000, others=TWO, by_us=False), Cause.CLOSED_BY_CLIENT
+    )
+    assert sentence.startswith("Connection 1 of 2: The client closed the connection after 300.0 ms")
+
+
+def test_a_connection_that_the_client_gave_up_and_replaced_is_no_cause() -> None:
+    given_up = client(0.3, form=Form.INITIAL, signals=[(Frame.CLOSE, 0x01, 0, "")])
+    last = on(2, 2.0, *START)
+    made = scene(HELLO, given_up, *on(1, 1.0, *GET), *last, size=2000, others=THREE, by_us=False)
+    assert told(made, Cause.NO_RESPONSE).startswith("Connection 3 of 3: The request reached the server after 2.4 s")
+    arrived = scene(HELLO, given_up, *on(1, 1.0, *GET), size=1000, others=TWO, by_us=False)
+    told(arrived, Cause.ALL_ARRIVED)
+
+
+def test_limits_and_time_outs_are_those_of_the_connection() -> None:
+    small = PARAMETERS | {"initial_max_data": 5000}
+    blocked = on(1, 1.0, *START, *response(5), server(5.0))
+    sentence = told(scene(*GET, *blocked, size=11_000, others=[small]), Cause.FLOW_CONTROL)
+    assert sentence.startswith(
+        "Connection 2 of 2: The server had used up the flow control limit of the connection, 5000"
+    )
+    idle = on(1, 1.0, *START, *response(3))
+    short = PARAMETERS | {"max_idle_timeout": 5_000}
+    sentence = told(scene(*GET, *idle, size=11_000, others=[short], duration=9.0), Cause.IDLE_TIMEOUT)
+    assert "Connection 2 of 2: Nobody sent anything after 1.4 s" in sentence
+    assert sentence.endswith("the idle time-out is 5.0 s.")
 
 
 def test_code_names() -> None:

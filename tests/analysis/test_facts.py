@@ -44,14 +44,20 @@ def with_(base: Series, **changes: object) -> Series:
 
 
 def test_bytes_that_arrived_twice_are_spurious() -> None:
-    data = StreamData.of(time=[1, 2], stream=[0, 0], offset=[0, 0], length=[100, 100], number=[1, 2], new=[100, 0])
+    data = StreamData.of(time=[1, 2], stream=[0, 0], offset=[0, 0], length=[100, 100], number=[1, 2], new=[100, 0],
+                         connection=[0, 0])  # fmt: skip
     assert facts(with_(series(), arrived=data))["spurious"] == 0.5
 
 
 def packets(arrived: list[float], lost: list[bool] | None = None) -> Packets:
     count = len(arrived)
     return Packets.of(
-        sent=range(count), arrived=arrived, lost=lost or [False] * count, number=range(count), size=[1] * count
+        sent=range(count),
+        arrived=arrived,
+        lost=lost or [False] * count,
+        number=range(count),
+        size=[1] * count,
+        connection=[0] * count,
     )
 
 

@@ -108,6 +108,12 @@ def test_streams_are_stacked_in_their_order() -> None:
     assert stacked(two).tolist() == [1000, 0, 2000]
 
 
+def test_equal_streams_of_two_connections_are_stacked_too() -> None:
+    data = series(Transfer(size=2000)).sent
+    two = replace(data, connection=np.array([0, 1]), offset=np.array([0, 0]))
+    assert stacked(two).tolist() == [0, 1000]
+
+
 def test_data_ends_at_the_size_of_the_file(wish: Wish) -> None:
     shown = first(data_size.PLOT, wish)
     assert [float(y[-1]) * 1024**2 for y in shown.columns["y"]] == pytest.approx([102e3, 102e3, 102e3, 100e3])

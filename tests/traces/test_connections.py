@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from interop.traces.columns import Form
-from interop.traces.connections import handshakes
+from interop.emulation import EmulatedLink
+from interop.model import Protocol
+from interop.traces.columns import Form, Frame
+from interop.traces.connections import counterparts, handshakes, only
+from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
 from tests.analysis.test_checks import connection, initial
-from tests.quic_builder import Row, columns
+from tests.quic_builder import NOBODY, Connection, Packet, Row, columns, pcap, stream_frame
 
 
 def nameless(*numbers: int) -> list[Row]:
@@ -46,3 +51,55 @@ HANDSHAKES: dict[str, tuple[list[Row], int]] = {
 def test_handshakes_are_counted(name: str) -> None:
     rows, expected = HANDSHAKES[name]
     assert handshakes(columns(*rows)) == expected
+
+
+# ---- which is which -------------------------------------------------------------------------
+
+
+def test_connections_are_known_by_the_id_that_the_client_invented() -> None:
+    first, second, third = (Row(n, False, Form.INITIAL, dcid=f"id{n}", connection=n) for n in range(3))
+    client = columns(first, second, third, connections=[NOBODY] * 3)
+    late = Row(9, False, Form.INITIAL, dcid="id2", connection=0), Row(9, False, Form.INITIAL, dcid="x", connection=1)
+    assert counterparts(columns(*late, connections=[NOBODY] * 2), client).tolist() == [2, -1]
+    assert counterparts(client, client).tolist() == [0, 1, 2]
+
+
+def test_the_packets_of_one_connection() -> None:
+    trace = columns(
+        Row(0, False, frames=[(0, 0, 9)], connection=0),
+        Row(1, True, frames=[(0, 0, 50), (4, 0, 60)], connection=1, acks=[(7, 0, 0, 0)]),
+        Row(2, True, signals=[(Frame.CLOSE, 1, 0, "why")], connection=1),
+        connections=[NOBODY, NOBODY],
+    )
+    shown = only(trace, 1)
+    assert (shown.time.tolist(), shown.connection.tolist(), len(shown.connections)) == ([1, 2], [0, 0], 1)
+    assert (shown.frames.packet.tolist(), shown.frames.length.tolist()) == ([0, 0], [50, 60])
+    assert (shown.acks.packet.tolist(), shown.signals.packet.tolist()) == ([0], [1])
+    assert shown.texts[int(shown.signals.text[0])] == "why"
+    assert len(only(trace, None)) == len(only(trace, None).connections) == 0
+
+
+def test_events_of_a_connection_whose_predecessor_never_reached_the_server(tmp_path: Path) -> None:
+    lost, made = Connection(b"lost----", b"client-0"), Connection()
+    exchange = [
+        (1.0, False, made.client_hello()), (1.1, True, made.server_hello()),
+        (1.3, False, made.one_rtt(0, stream_frame(0, b"GET /", fin=True), from_server=False)),
+        (1.4, True, made.one_rtt(0, stream_frame(0, b"12345", fin=True), from_server=True)),
+    ]  # fmt: skip
+    at_client = [Packet(0, False, lost.client_hello())]
+    at_client += [Packet(time + 0.1 * side, side, data) for time, side, data in exchange]
+    at_server = [Packet(time + 0.1 * (not side), side, data) for time, side, data in exchange]
+    for path, content in ((CLIENT_TRACE, pcap(at_client)), (SERVER_TRACE, pcap(at_server))):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    (tmp_path / KEY_LOGS[1]).parent.mkdir()
+    (tmp_path / KEY_LOGS[1]).write_text(made.key_log)
+    link = EmulatedLink("simple-p2p", 0.1, 0.1, 1e7, 1e7, 25, 25)
+    found = read_run(tmp_path, Protocol.HQ, link, states(tmp_path, Protocol.HQ)).series()
+    assert found.back.connection.tolist() == [0, 1, 1]
+    assert found.forward.connection.tolist() == [1, 1]
+    assert (
+        found.sent.connection.tolist() == found.arrived.connection.tolist() == found.requests.connection.tolist() == [1]
+    )
+    assert found.requests.arrived.tolist() == pytest.approx([1.4])
+    assert found.requests.last_byte.tolist() == pytest.approx([1.5])

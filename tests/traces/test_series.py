@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from interop.model import Protocol
@@ -19,6 +20,7 @@ from interop.traces.series import (
     SeriesError,
     StreamData,
     load,
+    of_connection,
     save,
     window_rate,
 )
@@ -56,6 +58,29 @@ def test_series_without_events(tmp_path: Path) -> None:
     assert len(loaded.sent) == 0
 
 
+def test_a_file_of_an_earlier_release_has_one_connection(tmp_path: Path) -> None:
+    made = series(Transfer(lost=[3]))
+    path = save(made, tmp_path)
+    table = pq.read_table(path)
+    assert "connection" in table.column_names
+    pq.write_table(table.drop_columns(["connection"]), path)
+    loaded = load(tmp_path)
+    assert loaded is not None
+    same(made, loaded)
+
+
+def test_events_of_one_connection() -> None:
+    made = series(Transfer(size=10_000))
+    forward, second = made.forward, np.arange(len(made.forward)) >= 6
+    made = replace(made, forward=replace(forward, connection=second.astype(np.int64)))
+    shown = of_connection(made, 1)
+    assert shown.forward.number.tolist() == [6, 7, 8, 9]
+    assert len(shown.sent) == len(shown.back) == 0
+    first, last = float(shown.forward.sent[0]), float(shown.forward.arrived[-1])
+    assert first <= shown.in_flight.time.min() <= shown.in_flight.time.max() <= last
+    assert len(of_connection(made, 7).in_flight) == 0
+
+
 def test_no_file_and_files_that_cannot_be_used(tmp_path: Path) -> None:
     assert load(tmp_path) is None
     path = save(series(), tmp_path)
@@ -90,7 +115,7 @@ def test_columns_of_one_length() -> None:
 def test_retransmissions_are_told_by_their_bytes() -> None:
     made = StreamData.of(
         time=range(5), stream=[0] * 5, offset=[0, 0, 90, 50, 200], length=[100, 100, 110, 60, 0],
-        number=range(5), new=[100, 0, 100, 0, 0],
+        number=range(5), new=[100, 0, 100, 0, 0], connection=[0] * 5,
     )  # fmt: skip
     assert made.retransmission.tolist() == [False, True, False, True, False]
 

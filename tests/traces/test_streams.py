@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.traces.streams import ByteRanges, arrived_bytes, new_bytes, response_frames
+from interop.traces.streams import ByteRanges, arrived_bytes, finished_connections, new_bytes, response_frames
 from tests.quic_builder import Row, columns
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=20)
@@ -35,4 +35,27 @@ def test_new_bytes_per_stream_and_direction() -> None:
 
 def test_arrived_bytes_with_a_hole_and_an_empty_stream() -> None:
     trace = columns(Row(0, True, frames=[(0, 0, 10), (0, 20, 10), (4, 0, 0)]))
-    assert arrived_bytes(trace) == {0: (20, 30), 4: (0, 0)}
+    assert arrived_bytes(trace) == {(0, 0): (20, 30), (0, 4): (0, 0)}
+
+
+def test_streams_of_two_connections_are_told_apart() -> None:
+    trace = columns(
+        Row(0, True, frames=[(0, 0, 100)], connection=0),
+        Row(1, True, frames=[(0, 0, 100)], connection=1),
+        Row(2, True, frames=[(0, 50, 100)], connection=1),
+    )
+    assert new_bytes(trace).tolist() == [100, 100, 50]
+    assert arrived_bytes(trace) == {(0, 0): (100, 100), (1, 0): (150, 150)}
+
+
+def test_connections_that_got_all_that_they_asked_for() -> None:
+    asked = [Row(0, False, frames=[(0, 0, 9)], connection=n) for n in range(4)]
+    trace = columns(
+        *asked,
+        Row(1, True, frames=[(0, 0, 50)], connection=0),
+        Row(2, True, frames=[(0, 50, 50)], connection=0, fin=True),
+        Row(3, True, frames=[(0, 50, 50)], connection=1, fin=True),  # its first half is missing
+        Row(4, True, frames=[(0, 0, 50)], connection=2),  # its end is missing
+        Row(5, True, frames=[(3, 0, 50)], connection=4),  # nothing was asked for
+    )
+    assert finished_connections(trace) == {0}

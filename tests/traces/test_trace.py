@@ -31,7 +31,7 @@ def test_a_transfer_with_loss() -> None:
     right = trace.read(DATA / "lossy" / RIGHT, keys_of("lossy"))
     assert left.decrypted.all()
     assert right.decrypted.all()
-    assert arrived_bytes(left) == {0: (30_000, 30_000)}
+    assert arrived_bytes(left) == {(0, 0): (30_000, 30_000)}
     assert int(new_bytes(right)[right.from_server[right.frames.packet]].sum()) == 30_000
     assert set(left.version[left.form != Form.ONE_RTT].tolist()) == {1}
     assert int(right.from_server.sum()) > int(left.from_server.sum())
@@ -39,7 +39,7 @@ def test_a_transfer_with_loss() -> None:
 
 def test_several_streams_share_packets() -> None:
     many = trace.read(DATA / "many" / LEFT, keys_of("many"))
-    sizes = {stream: size for stream, (size, _) in arrived_bytes(many).items()}
+    sizes = {stream: size for (_, stream), (size, _) in arrived_bytes(many).items()}
     assert sizes == {0: 3000, 4: 10, 8: 1, 12: 5000, 16: 7000, 20: 0, 24: 200}
     assert int(np.bincount(many.frames.packet).max()) > 1
 
