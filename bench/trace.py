@@ -50,7 +50,7 @@ def ours(directory: Path) -> int:
     found = states(directory, Protocol.HQ)
     series = read_run(directory, Protocol.HQ, LINK, found).series()
     save(series, directory)
-    return len(facts(series))
+    return len(facts(series, LINK.forward_rate))
 
 
 def theirs(directory: Path) -> int:

@@ -179,7 +179,7 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     note = (
         "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
         "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
-        "between the first and the last byte. A burst: packets sent less than 1 ms apart."
+        "between the first and the last byte. A burst: packets sent less than half of a packet's time on the link apart."
     )
     return Sheet("runs", "Runs", columns, tuple(rows), (note,))
 
@@ -218,7 +218,7 @@ def senders(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
             rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
     note = (
         "Medians over the n runs that succeeded. First flight: response bytes sent in the first round trip; a burst: "
-        "packets sent less than 1 ms apart."
+        "packets sent less than half of a packet's time on the link apart."
     )
     return Sheet("senders", "How servers send", columns, tuple(rows), (note,))
 

@@ -249,7 +249,7 @@ def _measure(reading: Reading, series: Series, evidence: Evidence, test_case: Te
     }
     if not reading.cut:
         values |= {"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss}
-        values |= facts(series)
+        values |= facts(series, test_case.link.forward_rate)
     return Measurement(_known(values), (*_notes(reading, test_case, rate), *_clocks(series, evidence)))
 
 

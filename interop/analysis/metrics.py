@@ -55,7 +55,12 @@ METRICS: tuple[Metric, ...] = (
     Metric("reordered_return", "1", "Share of packets reordered, return", "lower"),
     Metric("initial_window", "B", "Response bytes sent in the first round trip", "higher"),
     Metric("in_flight_max", "B", "Most bytes in flight", "higher"),
-    Metric("longest_burst", "packets", "Most packets sent less than 1 ms apart", "lower"),
+    Metric(
+        "longest_burst",
+        "packets",
+        "Most packets sent back to back (less than half of a packet's time on the link apart)",
+        "lower",
+    ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),
     Metric("gilbert_gg", "1", "Gilbert model of the forward loss: P(g|g)", "higher"),
     Metric("gilbert_bg", "1", "Gilbert model of the forward loss: P(b|g)", "lower"),

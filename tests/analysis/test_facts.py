@@ -7,10 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.analysis.facts import facts, gilbert
+from interop.analysis.facts import facts as facts_over
+from interop.analysis.facts import gilbert, longest_burst
 from interop.analysis.metrics import METRICS
 from interop.traces.series import Packets, Samples, Series, StreamData
 from tests.series_builder import Transfer, series
+
+RATE = 20e6
+"""Of the link, bit/s."""
+
+
+def facts(made: Series) -> dict[str, float]:
+    return facts_over(made, RATE)
 
 
 def test_all_numbers_are_metrics() -> None:
@@ -70,6 +78,40 @@ def test_queueing_delay_and_bursts() -> None:
     found = facts(with_(series(), forward=packets([0.5, 1.5, 2.5, 4.5])))
     assert (found["queueing_delay_median"], found["longest_burst"]) == (0, 1)
     assert found["queueing_delay_95"] == pytest.approx(0.85)
+
+
+def paced(*gaps: float, size: int = 1200) -> Packets:
+    """Packets with these times between them, in units of the time that one takes on the link of 20 Mbit/s."""
+    times = np.cumsum([0.0, *gaps]) * 8 * size / RATE
+    count = len(times)
+    return Packets.of(
+        sent=times, arrived=times + 0.1, lost=[False] * count, number=range(count), size=[size] * count,
+        connection=[0] * count,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1200, 300])
+@pytest.mark.parametrize(
+    ("pace", "longest"), [(1.0, 1), (0.8, 1), (0.55, 1), (2.0, 1), (0.45, 1001), (0.01, 1001), (0.0, 1001)]
+)
+def test_paced_packets_are_no_burst_and_back_to_back_ones_are(pace: float, longest: int, size: int) -> None:
+    """At the rate of the link, 1.25 times as fast, nearly twice, half as fast; then ever closer."""
+    assert longest_burst(paced(*[pace] * 1000, size=size), RATE) == longest
+
+
+def test_the_longest_of_several_bursts() -> None:
+    assert longest_burst(paced(1, 0.01, 0.01, 1, 1, 0.01, 0.01, 0.01, 2, 0.01), RATE) == 4
+    assert longest_burst(paced(), RATE) == 1
+    assert longest_burst(Packets.of(), RATE) is None
+
+
+def test_a_small_packet_before_a_large_one_takes_little_time() -> None:
+    """An acknowledgement of 40 bytes takes 16 µs at 20 Mbit/s, so that 0.1 ms behind it is no burst."""
+    made = Packets.of(
+        sent=[0, 1e-4, 2e-4], arrived=[1, 1, 1], lost=[False] * 3, number=range(3), size=[40, 1200, 1200],
+        connection=[0] * 3,
+    )  # fmt: skip
+    assert longest_burst(made, RATE) == 2
 
 
 def test_gilbert_parameters() -> None:
