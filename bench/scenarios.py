@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.figures import Figure, figure, lag
 from bench.traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
 from interop.links.ns3 import CLIENT, SERVER
+from interop.links.simulator import CROSS_PORT
 from interop.model import (
     Blackhole,
     Corruption,
@@ -284,6 +285,23 @@ def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
     ]
 
 
+def cross_traffic_again(bench: Bench, duration: float = 3.0) -> list[Figure]:
+    """Nothing of the flow of one run comes to the next one of the same testbed: one connection, with one beginning."""
+    cross_traffic(bench, 1.0)
+    case = "tcp-cross-traffic, again"
+    link = replace(TEN, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
+    seen = bench.stream(link, [Flow("forward", 0.5 * link.forward_rate, duration)])
+    senders = {packet.destination for packet in packets(seen.left) if packet.source == (CLIENT[0], CROSS_PORT)}
+    report = seen.report.cross_traffic
+    goodput = report.goodput / MBPS if report else 0.0
+    rate = link.forward_rate / MBPS
+    return [
+        figure(case, "TCP connections in the trace", [len(senders)], "", "1", len(senders) == 1),
+        figure(case, "TCP goodput", [goodput], "Mbit/s", f"0 to {rate:.0f}", 0 < goodput <= rate),
+        *lag(case, seen),
+    ]
+
+
 def scenarios(bench: Bench) -> Iterator[list[Figure]]:
     """All of them."""
     for rate in (30 * PERCENT, 2 * PERCENT):
@@ -298,3 +316,4 @@ def scenarios(bench: Bench) -> Iterator[list[Figure]]:
         for address in (False, True):
             yield rebind(bench, version, address=address)
     yield cross_traffic(bench)
+    yield cross_traffic_again(bench)

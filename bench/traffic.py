@@ -212,6 +212,7 @@ class Bench:
             self._link_pid = simulator.pid
 
             def finish(**seen: Any) -> Seen:
+                simulator.running()  # raises if it or a competing flow has ended
                 simulator.stop()
                 shutil.rmtree(self._directory / "sim", ignore_errors=True)
                 report = simulator.collect(self._directory)

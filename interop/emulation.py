@@ -215,7 +215,8 @@ class CrossTrafficReport:
     acknowledged: int
     """Bytes of payload that its receiver had acknowledged by then."""
     goodput: float
-    """Both together, bit/s."""
+    """Bytes acknowledged after the first acknowledgement, over the time from then until the simulator stopped, bit/s; 0
+    if there was one acknowledgement or none. Older simulators count the first one, too, and stop at the last."""
     per_second: tuple[int, ...]
     """Bytes acknowledged in each second since ``begin``."""
     delivered: int

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from queue import SimpleQueue
+from threading import Event as Flag
 
 import pytest
 
@@ -14,7 +17,7 @@ from interop.execution.daemon import Event
 from interop.links.cross import event_name
 from interop.links.ns3 import Ns3Backend, SimulatedLink
 from interop.model import CrossTraffic, ErrorCode
-from tests.fakes import CASE, LINK, SIMULATOR, FakeEngine, Life, connect, run_of, simulate
+from tests.fakes import CASE, LINK, REPORT, SIMULATOR, FakeEngine, Life, connect, run_of, simulate
 
 SHARED = replace(LINK, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic("reno"))
 
@@ -92,6 +95,36 @@ def test_a_flow_that_ends_is_our_fault(end: str) -> None:
         with pytest.raises(HarnessFault, match=r"of the cross traffic has ended: .*connect: no") as caught:
             link.running()
     assert caught.value.code == ErrorCode.SIMULATOR_FAILED
+
+
+@pytest.mark.parametrize("end", ["send", "receive"])
+def test_an_end_just_before_the_stop_is_told(end: str, tmp_path: Path) -> None:
+    """After the last look at the flow, which comes every two seconds."""
+    breaks = Flag()
+
+    def late(life: Life) -> int:
+        if end in life.command:
+            life.say('{"event": "connected"}' if end == "send" else '{"event": "listening"}')
+            breaks.wait(5)
+            life.say("tcp-stream: send: Connection reset by peer")
+            return 1
+        if "SCENARIO" in life.environment:
+            life.files["logs/link.json"] = json.dumps(REPORT).encode()
+        return carry(life)
+
+    engine = FakeEngine(simulator=late)
+    events: SimpleQueue[Event] = SimpleQueue()
+    with shared_link(engine) as link:
+        link.start(events)
+        until_ready(link, events)
+        breaks.set()
+        [life] = [life for life in engine.lives.values() if end in life.command]
+        assert life.ended.wait(5)
+        link.stop()
+        with pytest.raises(HarnessFault, match=r"(?s)of the cross traffic has ended: .*reset") as caught:
+            link.collect(tmp_path)
+    assert caught.value.code == ErrorCode.SIMULATOR_FAILED
+    assert (tmp_path / "sim" / "link.json").is_file()
 
 
 @pytest.mark.parametrize("line", ["connected", '"connected"', "[]", "{", "", None])

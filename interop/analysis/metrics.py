@@ -71,6 +71,10 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+MOST_PAYLOAD = 1500 - 20 - 20
+"""Bytes of payload in a TCP segment over IPv4 on the link at most (RFC 9293, section 3.7.1)."""
+
+
 def goodput(client: Trace, size: int) -> float | None:
     """Size of the files over the time from the first to the last 1-RTT packet from the server, at the client; bit/s.
 
@@ -141,8 +145,13 @@ def sent_per_useful_byte(server: Datagrams, size: int) -> float | None:
 
 
 def cross_traffic_goodput(report: SimulatorReport) -> float | None:
-    """What the receiver of a TCP flow on the same link had acknowledged, over its time; bit/s; None without one."""
-    return report.cross_traffic.goodput if report.cross_traffic else None
+    """What the receiver of a TCP flow on the same link acknowledged, over its time; bit/s.
+
+    None without such a flow, and if more was acknowledged than delivered: older simulators also counted
+    acknowledgements of the flow of the run before, whose sequence numbers are others.
+    """
+    flow = report.cross_traffic
+    return flow.goodput if flow and flow.acknowledged <= flow.delivered * MOST_PAYLOAD else None
 
 
 def queue_loss(report: SimulatorReport) -> float | None:

@@ -57,10 +57,16 @@ class CrossFlow:
 
     def check(self) -> None:
         """Raise :class:`HarnessFault` (simulator-failed) if the flow has ended."""
+        if ended := self.ended():
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, ended)
+
+    def ended(self) -> str:
+        """Which end of the flow has ended early, with its last words; empty if both run."""
         for name, end in self._ends.items():
             if end.exit().status is not None and not end.running():
                 words = end.output().decode(errors="replace").strip()[-300:]
-                raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the {name} of the cross traffic has ended: {words}")
+                return f"the {name} of the cross traffic has ended: {words}"
+        return ""
 
     def stop(self) -> None:
         """End both."""

@@ -69,6 +69,7 @@ class SimulatedLink:
         self._holders = holders
         self._flow = flow
         self._carries = False
+        self._ended_early = ""
         self._events: SimpleQueue[Event] = SimpleQueue()
 
     def start(self, events: SimpleQueue[Event]) -> None:
@@ -116,6 +117,8 @@ class SimulatedLink:
 
     def stop(self) -> None:
         """Stop the simulator; its traces are complete then."""
+        if self._flow:
+            self._ended_early = self._flow.ended()  # since the last look at it
         self._container.stop(grace=5 if self._carries else 0)
         if self._flow:
             self._flow.stop()
@@ -123,13 +126,15 @@ class SimulatedLink:
     def collect(self, directory: Path, client: Interval | None = None, /) -> SimulatorReport | None:
         """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
 
-        Raises :class:`HarnessFault` if there should be a report and there is none, or if the testbed has ended: a
-        daemon that has been started anew in the meantime ended its containers, and those of the run with them.
+        Raises :class:`HarnessFault` if there should be a report and there is none, if a competing flow ended before
+        the transfer, or if the testbed has ended: a daemon that has been started anew in the meantime ended its containers, and those of the run with them.
         """
         report = self._report(directory, client) if self._carries else None
         if any(not holder.running() for holder in self._holders):  # looked at last: a daemon ends one after another
             reason = "the testbed has ended during the run, as when the Docker daemon is started anew"
             raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
+        if self._ended_early:
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, self._ended_early)
         return report
 
     def _report(self, directory: Path, client: Interval | None) -> SimulatorReport:

@@ -2,6 +2,8 @@
 
 #include "packet.h"
 
+#include "ns3/simulator.h"
+
 namespace quicsat {
 
 namespace {
@@ -16,6 +18,7 @@ struct Segment {
     uint32_t acknowledged = 0;
     uint8_t flags = 0;
     bool hasPayload = false;
+    uint16_t source = 0, destination = 0;  // ports
 };
 
 Segment ReadSegment(const ns3::Packet& packet, uint32_t linkHeader) {
@@ -28,7 +31,8 @@ Segment ReadSegment(const ns3::Packet& packet, uint32_t linkHeader) {
     }
     const uint8_t* header = head + at;
     const uint32_t number = uint32_t{header[8]} << 24 | header[9] << 16 | header[10] << 8 | header[11];
-    return {true, number, header[13], packet.GetSize() > at + (header[12] >> 4) * kWord};
+    const auto port = [header](int first) { return static_cast<uint16_t>(header[first] << 8 | header[first + 1]); };
+    return {true, number, header[13], packet.GetSize() > at + (header[12] >> 4) * kWord, port(0), port(2)};
 }
 
 }  // namespace
@@ -41,15 +45,19 @@ void CrossFlow::Returned(const ns3::Packet& packet, uint32_t linkHeader, int64_t
     if (segment.flags & kSyn) {
         if (m_acknowledged == 0) {
             m_highest = segment.acknowledged;
-            m_open = true;
+            m_port = segment.destination;
         }
         return;
     }
     const auto progress = static_cast<int32_t>(segment.acknowledged - m_highest);
-    if (!m_open || progress <= 0) {
+    if (m_port == 0 || segment.destination != m_port || progress <= 0) {
         return;
     }
-    m_begin = m_acknowledged ? m_begin : now;
+    if (m_acknowledged == 0) {
+        m_begin = now;
+        m_simulatedBegin = ns3::Simulator::Now().GetNanoSeconds();
+        m_first = static_cast<uint64_t>(progress);
+    }
     m_end = now;
     m_highest = segment.acknowledged;
     m_acknowledged += static_cast<uint64_t>(progress);
@@ -58,14 +66,16 @@ void CrossFlow::Returned(const ns3::Packet& packet, uint32_t linkHeader, int64_t
 }
 
 void CrossFlow::Delivered(const ns3::Packet& packet, uint32_t linkHeader) {
-    m_delivered += ReadSegment(packet, linkHeader).hasPayload;
+    const Segment segment = ReadSegment(packet, linkHeader);
+    m_delivered += segment.hasPayload && segment.source == m_port;
 }
 
 void CrossFlow::Write(std::ostream& out) const {
-    const auto nanoseconds = static_cast<double>(m_end - m_begin);
-    const double goodput = nanoseconds > 0 ? static_cast<double>(m_acknowledged) * 8 * kSecond / nanoseconds : 0;
+    const auto nanoseconds = static_cast<double>(ns3::Simulator::Now().GetNanoSeconds() - m_simulatedBegin);
+    const auto later = static_cast<double>(m_acknowledged - m_first);
+    const double goodput = later > 0 && nanoseconds > 0 ? later * 8 * kSecond / nanoseconds : 0;
     out << "{\"begin\":" << static_cast<double>(m_begin) / kSecond << ",\"end\":" << static_cast<double>(m_end) / kSecond
-        << ",\"acknowledged\":" << m_acknowledged << ",\"goodput\":" << goodput << ",\"per_second\":[";
+        << ",\"acknowledged\":" << m_acknowledged << ",\"first\":" << m_first << ",\"goodput\":" << goodput << ",\"per_second\":[";
     for (size_t second = 0; second < m_perSecond.size(); ++second) {
         out << (second ? "," : "") << m_perSecond[second];
     }

@@ -4,7 +4,8 @@
 //     tcp-stream send --host=193.167.0.100 --port=5001 --congestion-control=cubic
 //
 // Both say what they do as {"event":"listening"} and {"event":"connected"}, and go on until they are killed. The sender
-// tries for ten seconds to connect. Exit status 1: the connection ended; 2: it could not be made.
+// tries for ten seconds to connect. A connection ends with its program, by a reset: otherwise the kernel would repeat its
+// last packets for minutes, into the next run of the testbed. Exit status 1: the connection ended; 2: it could not be made.
 #include <arpa/inet.h>
 #include <array>
 #include <cerrno>
@@ -41,6 +42,12 @@ void Say(const char* event) {
     std::fflush(stdout);
 }
 
+// Closes the connection of `fd` at once when its program ends, also when it is killed.
+void LeaveNothing(int fd) {
+    const linger atOnce = {.l_onoff = 1, .l_linger = 0};
+    Check(setsockopt(fd, SOL_SOCKET, SO_LINGER, &atOnce, sizeof atOnce), "SO_LINGER");
+}
+
 sockaddr_in Address(const std::string& host, const std::string& port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -59,6 +66,7 @@ sockaddr_in Address(const std::string& host, const std::string& port) {
     Check(listen(listener, 1), "listen");
     Say("listening");
     const int fd = Check(accept(listener, nullptr, nullptr), "accept");
+    LeaveNothing(fd);
     while (read(fd, g_block.data(), g_block.size()) > 0) {
     }
     Fail(1, "the sender has gone");
@@ -70,6 +78,7 @@ int Connect(const sockaddr_in& address, const std::string& congestionControl) {
         Check(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestionControl.c_str(),
                          static_cast<socklen_t>(congestionControl.size())),
               "congestion control " + congestionControl);
+        LeaveNothing(fd);
         if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
             return fd;
         }

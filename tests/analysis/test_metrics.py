@@ -62,6 +62,10 @@ def test_shares_of_what_was_sent() -> None:
     assert metrics.cross_traffic_goodput(report) is None
     beside = CrossTrafficReport(0, 8, 5_000_000, 5e6, (), 3500, 12)
     assert metrics.cross_traffic_goodput(replace(report, cross_traffic=beside)) == 5e6
+    strange = CrossTrafficReport(0, 0.3, 952_478_886, 25_326_818_218, (952_478_886,), 2390, 18)  # as was measured
+    assert metrics.cross_traffic_goodput(replace(report, cross_traffic=strange)) is None
+    nothing = CrossTrafficReport(0, 0, 0, 0.0, (), 0, 0)
+    assert metrics.cross_traffic_goodput(replace(report, cross_traffic=nothing)) == 0
 
 
 def test_the_registry_is_complete() -> None:

@@ -8,7 +8,16 @@ from itertools import count
 import pytest
 
 from bench.figures import Figure
-from bench.scenarios import blackhole, corrupt_rate, cross_traffic, drop_rate, droplist, rebind, tcp_losses
+from bench.scenarios import (
+    blackhole,
+    corrupt_rate,
+    cross_traffic,
+    cross_traffic_again,
+    drop_rate,
+    droplist,
+    rebind,
+    tcp_losses,
+)
 from bench.traffic import Bench
 from interop.execution.daemon import Daemon
 from interop.execution.runner import ATTEMPTS
@@ -41,6 +50,7 @@ def lagged(figures: list[Figure]) -> bool:
         pytest.param(lambda bench: rebind(bench, 6, address=True), id="rebind, IPv6 addresses"),
         pytest.param(tcp_losses, id="losses of a run over TCP"),
         pytest.param(cross_traffic, id="tcp-cross-traffic"),
+        pytest.param(cross_traffic_again, id="tcp-cross-traffic, again"),
     ],
 )
 def test_scenario(bench: Bench, case: Callable[[Bench], list[Figure]]) -> None:
