@@ -31,7 +31,7 @@ from interop.settings import Settings
 
 AUTO_TESTBEDS = 9
 """Most that share a machine which is to find out itself how many fit, half of them with files that are looked at."""
-PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON")
+PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
 """Of the environment, what endpoints get."""
 
 

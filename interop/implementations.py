@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable, Collection
 
 from interop.documents import Fields
-from interop.model import CongestionControl, Implementation, Protocol, Role, Variant
+from interop.model import CongestionControl, Contract, Implementation, Protocol, Role, Variant
 from interop.names import IMAGE_RULE, NAME_RULE, is_image, is_name, quoted
 from interop.quantities import matching, one_line, one_of
 
@@ -17,10 +17,11 @@ ROLES = {
 }
 EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
 """Keys that an implementation must have -> an example of the value; what can be built here needs no image."""
-KEYS = (*EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants")
+KEYS = (*EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract")
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
 VARIANT_KEYS = ("server", "client", "congestion control")
+CONTRACT_KEYS = ("protocols", "version")
 
 
 def _parse_date(text: str) -> str:
@@ -40,6 +41,8 @@ _URL = matching(r"https?://[!-~]{1,500}", "an address that begins with https:// 
 _FOLDER = matching(r"(?!.*\.\.)(?:[A-Za-z0-9._-]+/){0,9}[A-Za-z0-9._-]+", "a folder of this checkout, without ..")
 _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT or Apache-2.0")
 _WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
+_PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
+_VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -63,6 +66,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         language=_read_known(fields, "language", one_line),
         congestion_control=congestion_control,
         variants=_read_variants(fields, congestion_control.known if congestion_control else ()),
+        contract=_read_contract(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -76,6 +80,18 @@ def _read_protocols(fields: Fields) -> tuple[Protocol, ...]:
     """In the order of preference, whatever order they were written in."""
     words = fields.read_list("protocols", one_of(protocol.value for protocol in Protocol))
     return (Protocol.HQ,) if words is None else tuple(protocol for protocol in Protocol if protocol in words)
+
+
+def _read_contract(fields: Fields) -> Contract:
+    """The values of PROTOCOLS and VERSION; what is not there is left to the default."""
+    key = "contract"
+    if not fields.holds_mapping(key):
+        if key in fields:
+            fields.note(f"{key} must be a mapping of {', '.join(CONTRACT_KEYS)}.", fields.line_of(key))
+        return Contract()
+    told = fields.mapping(key)
+    told.allow_only(CONTRACT_KEYS)
+    return Contract(told.read_list("protocols", _PROTOCOL) or (), told.read("version", _VERSION) or "")
 
 
 def _read_congestion_control(fields: Fields) -> CongestionControl | None:

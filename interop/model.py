@@ -39,6 +39,7 @@ from interop.emulation import UniformLoss as UniformLoss
 from interop.rules import Check as Check
 from interop.rules import Rules as Rules
 from interop.stack import CongestionControl as CongestionControl
+from interop.stack import Contract as Contract
 from interop.stack import Implementation as Implementation
 from interop.stack import Protocol as Protocol
 from interop.stack import Role as Role

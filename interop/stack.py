@@ -51,6 +51,16 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Contract:
+    """Variables of the endpoint contract that most images do not read (docs/contract.md)."""
+
+    protocols: tuple[str, ...] = ()
+    """PROTOCOLS: application protocols to negotiate, the preferred one first; empty leaves the variable empty."""
+    version: str = ""
+    """VERSION: the QUIC version, ``0x1``, for images that expect it; empty leaves the variable out."""
+
+
+@dataclass(frozen=True)
 class Implementation:
     """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
 
@@ -73,6 +83,7 @@ class Implementation:
     server_parameters: str = ""
     client_parameters: str = ""
     """Words that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
+    contract: Contract = Contract()
 
     @property
     def is_variant(self) -> bool:

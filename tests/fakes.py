@@ -74,6 +74,8 @@ class Life:
     id: str = field(default_factory=lambda: f"id{next(_numbers)}")
     files: dict[str, bytes] = field(default_factory=dict)
     """By path without the leading slash."""
+    directories: set[str] = field(default_factory=set)
+    """Those that were put into it."""
     lines: list[str] = field(default_factory=list)
     terminated: threading.Event = field(default_factory=threading.Event)
     """SIGTERM has come."""
@@ -207,6 +209,8 @@ def link_tools(life: Life) -> int:
     word = life.command[0]
     if word == "hold":
         return hold(life)
+    if word == "true":
+        return 1 if life.host_config["ulimits"] and life.engine.memlock_refused else 0
     return capture(life) if word == "capture" else answer(life)
 
 
@@ -344,6 +348,8 @@ class FakeEngine:
         self.link_down = False
         self.joining: list[str] = []
         """Offloads that are on at a host's own interface."""
+        self.memlock_refused = False
+        """Containers of the link tools with a larger RLIMIT_MEMLOCK fail."""
         self.mutex = threading.RLock()
 
     # ---- for tests and programs
@@ -453,6 +459,8 @@ class FakeEngine:
         life = self._answer("put", identity)
         with tarfile.open(fileobj=archive) as tar:
             for member in tar:
+                if member.isdir():
+                    life.directories.add(member.name)
                 content = tar.extractfile(member)
                 if content is not None:
                     life.files[f"{path.strip('/')}/{member.name}".strip("/")] = content.read()

@@ -39,7 +39,7 @@ LAYERS = (
     ),
     "traces.tcp traces.trace traces.tshark execution.background execution.reaper hosts",  # verbs
     (
-        "entries traces.events analysis.facts analysis.handshake_checks links.cross analysis.metrics "
+        "entries traces.events analysis.facts analysis.handshake_checks links.cross links.memlock analysis.metrics "
         "analysis.session_checks"
     ),
     "analysis.path_checks links.tools",

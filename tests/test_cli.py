@@ -305,12 +305,14 @@ def test_markdown(checkout: Checkout) -> None:
 
 def test_no_qlog_and_parameters(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLIENT_PARAMS", "--fast")
+    monkeypatch.setenv("PROTOCOLS_CLIENT", "one two")
     checkout(*GOOD, "--no-qlog", "--skip-compliance-check")
     lives = {
         life.environment["ROLE"]: life.environment for life in checkout.engine.all_lives if "ROLE" in life.environment
     }
     assert lives["client"]["QLOGDIR"] == lives["server"]["QLOGDIR"] == ""
     assert lives["client"]["CLIENT_PARAMS"] == "--fast"
+    assert (lives["client"]["PROTOCOLS"], lives["server"]["PROTOCOLS"]) == ("one two", "")
 
 
 def test_save_files(checkout: Checkout) -> None:

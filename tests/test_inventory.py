@@ -16,6 +16,7 @@ from interop.model import (
     PROTOCOL_TESTS,
     Check,
     CongestionControl,
+    Contract,
     EmulatedLink,
     GilbertElliottLoss,
     Implementation,
@@ -554,6 +555,10 @@ def test_an_implementation() -> None:
         ),
         ('"both"', '"both", "variants": {"b": {"servr": "x"}}', 'unknown key "servr". Did you mean server? Allowed:'),
         ('"both"', '"both", "variants": {"b": {"server": "a\\nb"}}', "must be one to ten words of ASCII characters"),
+        ('"both"', '"both", "contract": "0x1"', '5: "mvfst": contract must be a mapping of protocols, version.'),
+        ('"both"', '"both", "contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
+        ('"both"', '"both", "contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
+        ('"both"', '"both", "contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
         ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
         ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
         ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" stands here again; first in line 2.'),
@@ -584,7 +589,8 @@ WHOLE = """\
   "variants": {
     "bbr": {"server": "--cc bbr"},
     "fast": {"server": "--cc reno -x", "client": "-y", "congestion control": "reno"},
-    "big": {"server": "--window 32"}}
+    "big": {"server": "--window 32"}},
+  "contract": {"protocols": ["one", "two"], "version": "0x6b3343cf"}
 }}
 """
 
@@ -604,6 +610,7 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
             Variant("fast", "--cc reno -x", "-y", "reno"),
             Variant("big", "--window 32", "", None),
         ),
+        contract=Contract(("one", "two"), "0x6b3343cf"),
     )
     assert implementations(WHOLE) == {"mine": expected}
     unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')

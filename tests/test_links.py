@@ -14,6 +14,7 @@ import requests.exceptions
 from interop.errors import HarnessFault
 from interop.execution.daemon import Event
 from interop.links import ns3
+from interop.links.memlock import MEMLOCK
 from interop.links.ns3 import ADDRESSES, GATEWAYS, Ns3Backend, hosts
 from interop.links.simulator import read_report, scenario
 from interop.model import (
@@ -237,8 +238,8 @@ def test_reset_notices_a_holder_that_has_ended() -> None:
 @pytest.mark.parametrize(
     ("refused", "priority", "memlock"),
     [
-        (set(), True, ns3.MEMLOCK),
-        ({"chrt"}, False, ns3.MEMLOCK),
+        (set(), True, MEMLOCK),
+        ({"chrt"}, False, MEMLOCK),
         ({"memlock"}, True, None),
     ],
 )
@@ -255,7 +256,7 @@ def test_abilities_are_found_once(refused: set[str], priority: bool, memlock: in
     backend = Ns3Backend(connect(engine), SIMULATOR)
     assert backend.notes == ()
     with backend.open() as testbed:
-        assert testbed.memlock == memlock
+        assert [testbed.memlock(role) for role in Role] == [memlock, memlock]
     probes = engine.log.count(("create", "probe"))
     with backend.open():
         assert engine.log.count(("create", "probe")) == probes

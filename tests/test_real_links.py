@@ -128,6 +128,67 @@ def test_what_stands_on_both_hosts(tmp_path: Path) -> None:
         assert endpoints[str(role)].host_config["network_mode"] == f"container:{holder.id}"
 
 
+MEMLOCK_LIMIT = [{"Name": "memlock", "Soft": 64 * 2**20, "Hard": 64 * 2**20}]
+"""What the compose file of the QUIC Interop Runner gives to both endpoints."""
+
+
+def endpoints_of(engine: FakeEngine) -> dict[str, Life]:
+    return {life.environment["ROLE"]: life for life in engine.all_lives if "ROLE" in life.environment}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_endpoints_have_the_contracts_limit_of_locked_memory(tmp_path: Path, shared: bool) -> None:
+    engine = FakeEngine(good=endpoint)
+    daemons = hosts_at(engine)
+    made = RealBackend(LINK, SHARED if shared else HOSTS, daemons, LINK_TOOLS, HostLocks())
+    with made.open() as opened:
+        run = run_of("good", "good", replace(CASE, link=LINK))
+        assert transfer(run, surroundings(daemons["modem"], opened, engine), tmp_path).fault == ""
+    assert {role: life.host_config["ulimits"] for role, life in endpoints_of(engine).items()} == {
+        "client": MEMLOCK_LIMIT, "server": MEMLOCK_LIMIT,
+    }  # fmt: skip
+    assert not any("MEMLOCK" in note for note in made.notes)
+
+
+def test_a_host_that_refuses_locked_memory_is_named_and_asked_once(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    engine.memlock_refused = True
+    daemons = hosts_at(engine)
+    made = backend(engine, daemons)
+    with made.open() as opened:
+        run = run_of("good", "good", replace(CASE, link=LINK))
+        assert transfer(run, surroundings(daemons["modem"], opened, engine), tmp_path).fault == ""
+    with made.open():
+        pass
+    assert all(life.host_config["ulimits"] == [] for life in endpoints_of(engine).values())
+    assert made.notes[0].startswith("endpoints get no larger RLIMIT_MEMLOCK: the daemon of modem and far lacks")
+    assert engine.log.count(("create", "memlock")) == 2
+
+
+def test_a_host_that_is_away_has_not_refused_locked_memory() -> None:
+    engine = FakeEngine(good=endpoint)
+    daemons = hosts_at(engine)
+    engine.refused.add("start")
+    with (
+        patch.object(Daemon, "answers", lambda _daemon: False),
+        pytest.raises(HarnessFault),
+        backend(engine, daemons).open(),
+    ):
+        pass
+
+
+def test_endpoints_on_real_links_get_the_contracts_variables(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, tmp_path)
+    found = endpoints_of(engine)
+    for role, life in found.items():
+        told = life.environment
+        assert {"ROLE", "TESTCASE", "SSLKEYLOGFILE", "QLOGDIR", "REQUESTS", "CRON", "PROTOCOLS"} <= told.keys()
+        assert f"{role.upper()}_PARAMS" in told
+        assert (told["PROTOCOLS"], "VERSION" in told) == ("", False)
+        assert {"www", "downloads", "certs", "logs"} <= {name.partition("/")[0] for name in life.directories}
+
+
 def test_both_ends_capture_before_the_client_starts_and_end_after_it(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     carry_out(engine, tmp_path)
@@ -152,7 +213,7 @@ def test_in_their_hosts_networks_endpoints_change_and_overhear_nothing(tmp_path:
         run = run_of("good", "good", replace(CASE, link=LINK))
         assert transfer(run, surroundings(daemons["modem"], opened, engine), tmp_path).fault == ""
     ours = [life for life in engine.all_lives if life.image == LINK_TOOLS]
-    for life in (each for each in ours if each.command[0] != "capture"):
+    for life in (each for each in ours if each.command[0] not in ("capture", "true")):
         assert life.host_config["network_mode"] == "host"
         assert life.host_config["port_bindings"] is None
         assert "NET_ADMIN" not in life.host_config["cap_add"]
@@ -345,7 +406,6 @@ def test_one_run_at_a_time_on_hosts_that_are_shared() -> None:
     daemons = hosts_at(engine)
     backends = [RealBackend(LINK, HOSTS, daemons, LINK_TOOLS, locks) for _ in range(2)]
     with backends[0].open() as first, backends[1].open() as second:
-        assert first.memlock is second.memlock is None
         with first.link(RUN):
             assert [lock.locked() for lock in locks.of("far", "modem")] == [True, True]
             assert not locks.of("far")[0].acquire(blocking=False)

@@ -48,6 +48,8 @@ LINGER_ROUND_TRIPS = 4
 HEARTBEAT = 2.0
 """Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
 ENDPOINT_LIMITS = Limits(total=1024 * MIB)
+DIRECTORIES = ("www", "downloads", "certs", "logs")
+"""Directories of both endpoints (docs/contract.md); the server's ``www`` and the client's ``downloads`` hold files."""
 KEPT = ("www", "downloads")
 """Directories of a run that hold its files, if they are kept."""
 CANNOT_EXECUTE = 126
@@ -74,7 +76,7 @@ class Surroundings:
     keep_files: bool = False
     """Keep what the server offered and what the client got, beside the logs."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """CLIENT_PARAMS and SERVER_PARAMS of whoever started the campaign."""
+    """CLIENT_PARAMS, SERVER_PARAMS, PROTOCOLS_CLIENT, PROTOCOLS_SERVER and CRON of whoever started the campaign."""
     begun: Callable[[], object] = lambda: None
     """Called when the client has been started."""
     ended: Callable[[], object] = lambda: None
@@ -198,8 +200,8 @@ def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) ->
     }
     with ThreadPoolExecutor() as pool:
         puts = [
-            pool.submit(endpoints[Role.SERVER].put, pack({**inputs.www, **inputs.certs}, ("www", "certs", "logs"))),
-            pool.submit(endpoints[Role.CLIENT].put, pack(dict(inputs.certs), ("downloads", "certs", "logs"))),
+            pool.submit(endpoints[Role.SERVER].put, pack({**inputs.www, **inputs.certs}, DIRECTORIES)),
+            pool.submit(endpoints[Role.CLIENT].put, pack(dict(inputs.certs), DIRECTORIES)),
         ]
         for put in puts:
             put.result()
@@ -224,6 +226,10 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
     own = implementation.server_parameters if role is Role.SERVER else implementation.client_parameters
     environment[parameters] = " ".join(filter(None, (around.parameters.get(parameters), own)))
     environment["CRON"] = around.parameters.get("CRON", "")
+    told = implementation.contract
+    environment["PROTOCOLS"] = " ".join(told.protocols) or around.parameters.get(f"PROTOCOLS_{role.upper()}", "")
+    if told.version:
+        environment["VERSION"] = told.version
     rights = around.testbed.rights(role)
     return ContainerSpec(
         name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}".replace("+", "."),  # of a variant
@@ -236,7 +242,7 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
         memory=4096 * MIB,
         pids=1024,
         weight=WEIGHT,
-        memlock=around.testbed.memlock,
+        memlock=around.testbed.memlock(role),
     )
 
 

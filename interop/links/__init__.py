@@ -46,9 +46,8 @@ class RunningLink(Protocol):
 class Testbed(Protocol):
     """Where endpoints run, and the link between them; serves one run after another."""
 
-    @property
-    def memlock(self) -> int | None:
-        """RLIMIT_MEMLOCK that endpoints get here, bytes; None for the daemon's default."""
+    def memlock(self, role: Role) -> int | None:
+        """RLIMIT_MEMLOCK that the endpoint gets, bytes; None for the default of its daemon, which refuses more."""
 
     def daemon(self, role: Role) -> Daemon:
         """Where the endpoint's container is to be made."""

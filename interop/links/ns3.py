@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
 from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
+from interop.links.memlock import REFUSED, memlock, works
 from interop.links.simulator import read_report, scenario
 from interop.model import CrossTraffic, ErrorCode, Interval, Role, Run, SimulatorReport
 from interop.units import MIB
@@ -168,9 +168,7 @@ class Abilities:
         if not self.realtime_priority:
             notes.append("the simulator runs without real-time priority; runs in which it falls behind are repeated")
         if self.memlock is None:
-            notes.append(
-                "endpoints get no larger RLIMIT_MEMLOCK: the daemon lacks CAP_SYS_RESOURCE (few images need it)"
-            )
+            notes.append(REFUSED.format("the daemon"))
         return tuple(notes)
 
 
@@ -181,31 +179,13 @@ DEADLINE_SCHEDULING = (
     *("--sched-period", "10000000", "0", "true"),
 )
 """A tenth of one CPU, before all others (sched(7)): less than the simulator asks for."""
-MEMLOCK = 64 * MIB
-"""RLIMIT_MEMLOCK of endpoints in the QUIC Interop Runner, bytes."""
 
 
 def probe(daemon: Daemon, image: str) -> Abilities:
     """Try once what some daemons refuse, so that no run has to."""
 
-    def works(command: tuple[str, ...], **options: Any) -> bool:
-        return _works(daemon, ContainerSpec(_name(daemon, "probe"), image, command, **options))
-
-    return Abilities(
-        realtime_priority=works(DEADLINE_SCHEDULING, capabilities=("SYS_NICE",)),
-        memlock=MEMLOCK if works(("true",), memlock=MEMLOCK) else None,
-    )
-
-
-def _works(daemon: Daemon, spec: ContainerSpec) -> bool:
-    with daemon.container(spec) as container:
-        try:
-            container.start()
-        except HarnessFault:
-            if not daemon.answers():
-                raise  # it did not refuse: it is away, and all runs would suffer from what is taken for its answer
-            return False
-        return container.wait(10) and container.exit().status == 0
+    priority = ContainerSpec(_name(daemon, "probe"), image, DEADLINE_SCHEDULING, capabilities=("SYS_NICE",))
+    return Abilities(realtime_priority=works(daemon, priority), memlock=memlock(daemon, _name(daemon, "probe"), image))
 
 
 class Ns3Testbed:
@@ -220,8 +200,7 @@ class Ns3Testbed:
         for holder in holders.values():
             holder.watch(self._events, lines=True)
 
-    @property
-    def memlock(self) -> int | None:
+    def memlock(self, _role: Role) -> int | None:
         """RLIMIT_MEMLOCK that endpoints get here, bytes."""
         return self._abilities.memlock
 

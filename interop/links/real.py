@@ -23,6 +23,7 @@ from interop.execution.spec import CONTRACT, GUEST, Rights
 from interop.link_words import bare_link_in_words
 from interop.links import baseline
 from interop.links.cross import event_name
+from interop.links.memlock import REFUSED, memlock
 from interop.links.tools import Ends, container_name, start_until
 from interop.model import (
     Baseline,
@@ -197,15 +198,15 @@ class BareLink:
 class RealTestbed:
     """Two hosts with a link between them; everything on them is made anew for each run."""
 
-    def __init__(self, ends: Ends, bare: BareLink) -> None:
+    def __init__(self, ends: Ends, bare: BareLink, memlock: Mapping[Role, int | None]) -> None:
         self._ends = ends
         self._bare = bare
+        self._memlock = memlock
         self._holders: dict[Role, Container] = {}
 
-    @property
-    def memlock(self) -> int | None:
-        """The daemons' own default: few images need more."""
-        return None
+    def memlock(self, role: Role) -> int | None:
+        """RLIMIT_MEMLOCK that the endpoint gets at its host, bytes."""
+        return self._memlock[role]
 
     def daemon(self, role: Role) -> Daemon:
         """Where the endpoint in ``role`` runs."""
@@ -312,6 +313,8 @@ class RealBackend:
             busy=locks.of(*ends.values()),
         )
         self._bare = BareLink(self._ends)
+        self._memlock: dict[Role, int | None] = {}
+        self._probing = threading.Lock()
 
     def examine(self, fill: float, say: Callable[[str], None]) -> None:
         """Look at the bare link before a campaign, with ``fill`` seconds of TCP; raises :class:`MachineError`."""
@@ -325,9 +328,17 @@ class RealBackend:
         """What a reader of the results should know."""
         shared = [host.name for host in self._ends.hosts.values() if host.host_network]
         own = (f"endpoints use the own network of {' and '.join(shared)}",) if shared else ()
-        return ("endpoints get the RLIMIT_MEMLOCK that their daemon gives", *own)
+        refusing = [self._ends.hosts[role].name for role, given in self._memlock.items() if given is None]
+        return (*((REFUSED.format(f"the daemon of {' and '.join(refusing)}"),) if refusing else ()), *own)
 
     @contextmanager
     def open(self) -> Iterator[RealTestbed]:
-        """A testbed; it makes nothing before its first run."""
-        yield RealTestbed(self._ends, self._bare)
+        """A testbed; the first one finds out what both daemons allow, and nothing else is made before a run."""
+        with self._probing:
+            if not self._memlock:
+                self._memlock = {role: self._allowed(role) for role in Role}
+        yield RealTestbed(self._ends, self._bare, self._memlock)
+
+    def _allowed(self, role: Role) -> int | None:
+        daemon = self._ends.daemons[role]
+        return memlock(daemon, container_name(daemon, f"{role}-memlock"), self._ends.image)

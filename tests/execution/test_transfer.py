@@ -17,7 +17,7 @@ from interop.execution import transfer as module
 from interop.execution.archive import Limits
 from interop.execution.transfer import Interrupted, Surroundings, endpoint_spec, plain, transfer
 from interop.links.ns3 import Ns3Backend
-from interop.model import Deadline, ErrorCode, Evidence, Exit, Interval, Outcome, Role, Run, Verdict
+from interop.model import Contract, Deadline, ErrorCode, Evidence, Exit, Interval, Outcome, Role, Run, Verdict
 from tests.fakes import (
     CASE,
     SIMULATOR,
@@ -135,6 +135,7 @@ def test_environment_of_the_client() -> None:
         "QLOGDIR": "/logs/qlog/",
         "CLIENT_PARAMS": "-x",
         "CRON": "",
+        "PROTOCOLS": "",
         "TESTCASE_CONTEXT": "short",
     }
 
@@ -150,9 +151,19 @@ def test_environment_of_the_server() -> None:
         "QLOGDIR": "/logs/qlog/",
         "SERVER_PARAMS": "-y",
         "CRON": "true",
+        "PROTOCOLS": "",
         "TESTCASE_CONTEXT": "short",
     }
     assert spec_of(Role.CLIENT, run_of(case=case))["REQUESTS"].startswith("https://server6:443/one ")
+
+
+def test_protocols_and_version_as_the_implementation_has_them() -> None:
+    told = replace(run_of().client, contract=Contract(("one", "two"), "0x1"))
+    run = replace(run_of(), client=told)
+    given = {"PROTOCOLS_CLIENT": "three", "PROTOCOLS_SERVER": "four five"}
+    client, server = (spec_of(role, run, parameters=given) for role in (Role.CLIENT, Role.SERVER))
+    assert (client["PROTOCOLS"], client["VERSION"]) == ("one two", "0x1")
+    assert (server["PROTOCOLS"], "VERSION" in server) == ("four five", False)
 
 
 def test_no_qlog_is_asked_for_if_none_is_wanted() -> None:
@@ -170,6 +181,7 @@ def test_files_and_rights_of_the_endpoints(tmp_path: Path) -> None:
     assert len([name for name in server.files if name.startswith("www/")]) == len(CASE.file_sizes)
     assert not [name for name in client.files if name.startswith("www/")]
     for life in (server, client):
+        assert {"www", "downloads", "certs", "logs"} <= {name.partition("/")[0] for name in life.directories}
         assert life.host_config["cap_add"] == ["NET_ADMIN"]
         assert life.host_config["security_opt"] == ["no-new-privileges"]
         assert life.host_config["network_mode"].startswith("container:")
