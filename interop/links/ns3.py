@@ -127,7 +127,7 @@ class SimulatedLink:
         """Write traces and report below ``directory/sim``; None if it carried nothing, for want of a server.
 
         Raises :class:`HarnessFault` if there should be a report and there is none, if a competing flow ended before
-        the transfer, or if the testbed has ended: a daemon that has been started anew in the meantime ended its containers, and those of the run with them.
+        the transfer, or if the testbed has ended: a daemon that restarts during the run ends all its containers.
         """
         report = self._report(directory, client) if self._carries else None
         if any(not holder.running() for holder in self._holders):  # looked at last: a daemon ends one after another
