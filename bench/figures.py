@@ -11,7 +11,7 @@ from interop.units import MS
 
 NAN = float("nan")
 LAG_BAR = 10 * MS
-"""As in ``interop.analysis.checks``: a run whose simulator fell further behind is not counted."""
+"""As in ``interop.analysis.checks``: a frame that leaves the simulator later than that is late."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,14 @@ def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", 
 
 
 def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
-    """How far the simulator fell behind, what the kernel dropped in front of it, how many packets were overtaken."""
+    """How late frames left the simulator, what the kernel dropped in front of it, how many packets were overtaken."""
     report = seen.report
     scheduling = "" if report.realtime_priority else ", not real-time"
-    behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
+    if lateness := report.lateness:
+        middle, frames = max(lateness.forward.p50, lateness.back.p50), lateness.forward.frames + lateness.back.frames
+        behind = Figure(case, f"lag of frames{scheduling}", frames, middle / MS, NAN, lateness.maximum / MS, "ms")
+    else:
+        behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
     dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
     overtaken = sum(flow.out_of_order for flow in seen.flows.values())
     order = figure(case, "out of order", [overtaken], "packets", "0", overtaken == 0)
@@ -49,7 +53,7 @@ def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
     if not judged:
         return [behind, dropped, *ordered]
     return [
-        replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=report.lag_max <= LAG_BAR),
+        replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=behind.max <= LAG_BAR / MS),
         replace(dropped, bar="0", passed=report.receive_overflows == 0),
         *ordered,
     ]

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.figures import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
+from bench.stalls import stalls
 from bench.traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
 from interop.errors import HarnessFault, UserError
 from interop.execution.daemon import Daemon
@@ -42,6 +43,7 @@ LOSS = UniformLoss(1 * PERCENT)
 LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
 """Packets per direction, payload in bytes, packets per second."""
 BUSY_LOOPS = 3
+STALLS = 100
 
 RTT_BAR, RTT_TAIL_BAR = 1 * MS, 2 * MS
 RATE_BAR = 1 * PERCENT
@@ -203,6 +205,11 @@ def lossy(bench: Bench) -> Iterator[list[Figure]]:
     yield repeatable_losses(bench)
 
 
+def stalled(bench: Bench) -> Iterator[list[Figure]]:
+    """Lateness, against stalls of known length."""
+    yield stalls(bench, TERRESTRIAL, STALLS, gap=1.0)
+
+
 CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
     "idle": idle,
     "full": full,
@@ -210,6 +217,7 @@ CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
     "loss": lossy,
     "rate": rates,
     "scenarios": scenarios,
+    "stalls": stalled,
 }
 """What can be asked for with ``--cases``."""
 

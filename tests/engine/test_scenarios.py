@@ -18,11 +18,13 @@ from bench.scenarios import (
     rebind,
     tcp_losses,
 )
+from bench.stalls import stalls
 from bench.traffic import Bench
 from interop.execution.daemon import Daemon
 from interop.execution.runner import ATTEMPTS
 from interop.links.ns3 import Ns3Backend
-from interop.model import Blackhole, CorruptionMode, Towards
+from interop.model import Blackhole, CorruptionMode, EmulatedLink, Towards
+from interop.units import MBPS
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +63,15 @@ def test_scenario(bench: Bench, case: Callable[[Bench], list[Figure]]) -> None:
             assert [one for one in figures if one.passed is False] == []
             return
     pytest.skip("THE MACHINE IS TOO BUSY: the simulator fell behind in every attempt")
+
+
+def test_every_stall_is_recorded(bench: Bench) -> None:
+    """A simulator that is stopped for 15 ms tells so, in its report and in its traces, however busy the machine is."""
+    link = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
+    for _ in range(ATTEMPTS):
+        figures = stalls(bench, link, 8)
+        judged = figures[0].passed
+        if judged:
+            assert [one for one in figures if one.passed is False] == []
+            return
+    pytest.skip("THE MACHINE IS TOO BUSY: the stream that was to be delayed stalled itself in every attempt")
