@@ -124,4 +124,4 @@ class RealLinkReport:
     baseline: Baseline | None = None
     """The last one that was taken before the run."""
     outage: bool = False
-    """A host could not be reached for a time; what the pair did not achieve then is not its fault."""
+    """A host could not be reached for a time during the run."""

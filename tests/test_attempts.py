@@ -24,12 +24,10 @@ LAG = ErrorCode.SIMULATOR_LAG
 HANDSHAKE = replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE)
 
 
-def excluded(
-    otherwise: Outcome | None, repetition: int = 1, attempt: int = 1, code: ErrorCode = LAG, **names: str
-) -> RunResult:
+def excluded(otherwise: Outcome | None, repetition: int = 1, attempt: int = 1, code: ErrorCode = LAG) -> RunResult:
     """An attempt that does not count, and what it would have been."""
     made = run_result(
-        None, outcome=Outcome.ERROR, code=code, repetition=repetition, attempt=attempt, reason="It lagged.", **names
+        None, outcome=Outcome.ERROR, code=code, repetition=repetition, attempt=attempt, reason="It lagged."
     )
     if_valid = Verdict(otherwise) if otherwise else None
     return replace(made, verdict=replace(made.verdict, if_valid=if_valid))
