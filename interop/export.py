@@ -9,6 +9,7 @@ Both know less than we do. What they cannot say is decided as follows:
 * Runs that failed, ended by our own fault or were left out have the value null.
 * A variant bears the name of its folder, ``picoquic+bbr``: readers find logs by name.
 * Over which protocol a pair fetched is not told.
+* Attempts that are excluded are not told, for neither format has a place for them; result.json has all.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """

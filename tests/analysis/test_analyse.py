@@ -216,6 +216,28 @@ def test_a_functional_test_that_its_traces_fail_is_excluded_like_one_that_they_p
         assert verdict.if_valid.code is expected
 
 
+def test_repetition_does_not_change_the_share_of_passes(directory: Path) -> None:
+    """Half of the attempts pass and half are late, independently: half of the runs pass, as without repetition.
+
+    Where lateness excuses failures alone, two thirds of the runs pass.
+    """
+    verdicts = {
+        (end, late): functional(directory, Check.HANDSHAKE, **{**ENDS[end][0], "simulator": LAGGED if late else REPORT})
+        for end in ("passed", "timeout")
+        for late in (False, True)
+    }
+    chance, passed, valid = random.Random(1), 0, 0
+    for _ in range(4000):
+        for _attempt in range(3):
+            verdict = verdicts[chance.choice(("passed", "timeout")), chance.random() < 0.5]
+            if not verdict.excluded:
+                break
+        valid += not verdict.excluded
+        passed += verdict.outcome is Outcome.SUCCEEDED
+    assert passed / valid == pytest.approx(0.5, abs=0.03)
+    assert valid == pytest.approx(4000 * (1 - 0.5**3), rel=0.03)
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_a_broken_trace_excludes_an_attempt_whatever_its_outcome(directory: Path, end: str) -> None:
     changes, outcome = ENDS[end]
