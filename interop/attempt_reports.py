@@ -19,9 +19,9 @@ _SHARES = (
     "attempts that would have succeeded if they were valid, of those whose evidence tells that."
 )
 _P = (
-    "p: of the hypothesis that exclusion does not depend on the outcome; exact, within pairs and test cases (with one "
-    "pair: Fisher's test). Empty where no attempts can be compared. Small values say that passes and failures were not "
-    "excluded alike, so that the shares of passes are biased. It is not corrected for the number of rows."
+    "p: exact, of the hypothesis that exclusion does not depend on the outcome within a pair and test case; not "
+    "corrected for the number of rows. A small value says that passes and failures were not excluded alike, which "
+    "biases the shares."
 )
 
 

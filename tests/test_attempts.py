@@ -168,6 +168,7 @@ def test_the_table_of_attempts() -> None:
     assert sheet.rows == (
         ("SAT", "picoquic", "quiche", 3, 6, 3, 3, "2 simulator-lag, 1 daemon-fault", "2/3", "1/2", 1.0),
     )
+    assert all(note in render(sheet, "text") for note in sheet.notes), "none is cut"
     other = tuple(replace(each, client="kwik") for each in ATTEMPTS)
     both = replace(campaign(), results=(*campaign().results, *other[2::3]), earlier=(*campaign().earlier, *other[:2]))
     both = replace(both, manifest=replace(both.manifest, clients=("quiche", "kwik")))

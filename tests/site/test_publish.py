@@ -185,6 +185,8 @@ def test_attempts_that_are_excluded_are_shown_wherever_the_cell_is(tmp_path: Pat
     assert "<code>simulator-lag</code>" in cell
     assert '<td class="line">timeout</td>' in cell
     assert "The simulator was late." in cell
+    pair = next(text for name, text in shown.items() if name.endswith("p/picoquic/quiche/index.html"))
+    assert 'href="sat/index.html#attempts">4 attempts, 1 excluded</a>' in pair
     other = next(text for name, text in shown.items() if name.endswith("p/quiche/quiche/sat/index.html"))
     assert 'id="attempts"' not in other
     [table] = [text for name, text in shown.items() if name.endswith("tables/index.html")]
