@@ -86,7 +86,7 @@ def _sources(request: Request, packages: Sequence[Implementation]) -> Report:
                 told.append(lists.Told(each.name, each.state, each.image.version, each.image.provenance))
             elif each.source == "built" and package.build is not None:
                 labels = provenance.labels_of(request.root / package.build / "Dockerfile")
-                told.append(lists.stated(each.name, each.state, labels))
+                told.append(lists.stated(each.name, "as the Dockerfile states", labels))
     return Report(lists.sources(told, markdown=request.markdown))
 
 

@@ -40,7 +40,7 @@ class Told:
 
     name: str
     state: str
-    """Whether the image is here; empty for what a Dockerfile states."""
+    """Whether the image is here, or that its Dockerfile states the rest."""
     version: str
     provenance: Provenance
 

@@ -48,7 +48,7 @@ def labels_of(dockerfile: Path) -> dict[str, str]:
     before: dict[str, str] = {}
     here = before
     labels: dict[str, str] = {}
-    lines = (line for line in dockerfile.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    lines = (line for line in dockerfile.read_text(encoding="utf-8").splitlines() if not line.lstrip().startswith("#"))
     for line in _CONTINUED.sub("", "\n".join(lines)).splitlines():
         instruction, _, rest = line.partition(" ")
         if instruction == "FROM":

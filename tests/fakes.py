@@ -342,6 +342,8 @@ class FakeEngine:
         self.refused: set[str] = set()
         """Verbs that fail."""
         self.gone = False
+        self.labels: dict[str, Mapping[str, str]] = {}
+        """Of images, by program; the version alone where nothing is said."""
         self.server_patience = 0.3
         self.counts: dict[str, int] = {}
         """What a capture says of itself, where it is not as it should be."""
@@ -420,7 +422,7 @@ class FakeEngine:
     def inspect_image(self, reference: str) -> dict[str, Any]:
         self._answer("image")
         name = self._image(reference)
-        labels = {"org.opencontainers.image.version": "1.0"}
+        labels = self.labels.get(name, {"org.opencontainers.image.version": "1.0"})
         return {"Id": name, "Created": "2026-01-01T00:00:00Z", "Size": 1, "Config": {"Labels": labels}}
 
     def pull(self, reference: str, **_options: Any) -> Iterator[dict[str, str]]:

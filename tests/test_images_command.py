@@ -127,6 +127,28 @@ def rows(text: str) -> dict[str, list[str]]:
     return {f"{row[0]} {row[1]}" if row[1] in ("client", "server") else row[0]: row[1:] for row in fields}
 
 
+def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: Workshop, tmp_path: Path) -> None:
+    dockerfile = tmp_path / "checkout/endpoints/silent/Dockerfile"
+    dockerfile.write_text(
+        'FROM scratch\nARG VERSION=2.1\nLABEL org.opencontainers.image.version="${VERSION}" '
+        'org.quicsat.source="PyPI silent" org.quicsat.patches="a b" org.quicsat.gso="no"\n'
+    )
+    status, out, _ = images("sources")
+    assert status == 0
+    stated = "as the Dockerfile states"
+    assert rows(out)["silent"] == [stated, "PyPI silent", "2.1", "unknown", "2", "unknown", "no"]
+    assert rows(out)["bad"] == [stated, "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"]
+    engine.labels["silent"] = {
+        "org.opencontainers.image.version": "3", "org.opencontainers.image.revision": "0123456789abcdef",
+        "org.quicsat.source": "PyPI silent", "org.quicsat.patches": "none", "org.quicsat.build-type": "Release",
+    }  # fmt: skip
+    images("build", "silent")
+    assert rows(images("sources", "silent")[1])["silent"] == [
+        *("current", "PyPI silent", "3", "0123456789ab", "none", "Release", "unknown"),
+    ]
+    assert "| silent" in images("sources", "silent", "--markdown")[1]
+
+
 def test_list_before_and_after_a_build(images: Images, engine: Workshop) -> None:
     status, out, _ = images("list")
     assert status == 0

@@ -19,8 +19,9 @@ from interop.errors import InputError, MachineError
 from interop.execution.daemon import ContainerSpec
 from interop.images import Policy
 from interop.measure import Finished, Settings, measure
-from interop.model import ErrorCode, Outcome, Role, Run, RunResult
+from interop.model import ErrorCode, Outcome, Provenance, Role, Run, RunResult
 from interop.plan import Selection, make_plan
+from interop.store import load
 from tests.fakes import CASE, FakeEngine, connect, end_with, endpoint, implementation, install, judge, only_as
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +64,16 @@ def test_the_manifest_tells_what_was_set_out_to_do(engine: FakeEngine, tmp_path:
     assert (finished.signal, finished.fault) == (None, "")
     assert engine.lives == {}
     assert {life.labels["quicsat.campaign"] for life in engine.all_lives} == {manifest.id}
+
+
+def test_the_manifest_tells_what_images_are_made_from(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.labels["good"] = {
+        "org.quicsat.source": "PyPI good 2.0", "org.quicsat.patches": "good-a good-b", "org.quicsat.gso": "yes",
+    }  # fmt: skip
+    finished, _ = carry_out(tmp_path / "results", "good", "bad")
+    images = load(finished.directory).result_set.manifest.images
+    assert images["good"].provenance == Provenance("PyPI good 2.0", patches=("good-a", "good-b"), gso="yes")
+    assert images["bad"].provenance == Provenance()
 
 
 def test_only_roles_that_the_plan_needs_are_checked(engine: FakeEngine, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from interop.model import (
     HostFacts,
     ImageFacts,
     Outcome,
+    Provenance,
     ResultSet,
     Role,
     RunResult,
@@ -49,7 +50,7 @@ def _hostile(number: int, bad: str) -> ResultSet:
         replace(implementation(name), image=bad, url=bad, licence=bad, language=bad, congestion_control=control)
         for name in names
     )
-    facts = ImageFacts(bad, bad, (bad,), bad, 1, bad, bad)
+    facts = ImageFacts(bad, bad, (bad,), bad, 1, bad, bad, Provenance(bad, bad, bad, (bad, bad), bad, bad, bad))
     manifest = replace(
         plain.manifest, id=f"{number}{bad}", started=bad, command=(bad, bad), tool_version=bad,
         implementations=described, images={names[0]: facts, "simulator": facts},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model import ErrorCode, ImageFacts, Outcome, ResultSet
+from interop.model import ErrorCode, ImageFacts, Outcome, Provenance, ResultSet
 from interop.site import publish
 from interop.store import write_result_json
 from interop.traces import series
@@ -31,7 +31,11 @@ def small() -> ResultSet:
         run_result(None, outcome=Outcome.UNSUPPORTED, server="quiche", test_case="satloss"),
     ]
     named = [replace(each, verdict=replace(each.verdict, reason=each.verdict.reason or REASON)) for each in results]
-    facts = ImageFacts("example/picoquic:latest", "sha256:" + "ab" * 32, ("x@sha256:" + "cd" * 32,), version="1.2")
+    origin = Provenance(
+        "PyPI aiopquic 0.6", "https://example.org", "c0ffee", ("wake", "path"), "none", "Release", "yes"
+    )
+    digests = ("x@sha256:" + "cd" * 32,)
+    facts = ImageFacts("example/picoquic:latest", "sha256:" + "ab" * 32, digests, version="1.2", provenance=origin)
     names = ("picoquic", "quiche")
     return result_set(
         named, servers=names, clients=names, test_cases=(SAT, SATLOSS), repetitions=3, images={"picoquic": facts}

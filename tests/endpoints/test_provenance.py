@@ -1,0 +1,30 @@
+"""The images that were built bear what their Dockerfiles state: patches, source, build type."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop import provenance
+from interop.execution.daemon import Daemon
+from interop.recipes import recipe_of
+from tests.endpoints.conftest import KNOWN, OURS, need
+from tests.engine.conftest import ROOT, URL
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(name for name, _role in OURS))
+def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
+    need(KNOWN[name])
+    recipe = recipe_of(ROOT, name, KNOWN[name].build or "")
+    image = Daemon(URL, "test-endpoints").find(recipe.tag)
+    assert image is not None
+    assert image.provenance == provenance.of_labels(provenance.labels_of(recipe.folder / "Dockerfile"))
+    assert image.provenance.source
+
+
+def test_the_image_of_picoquic_tells_the_patches_that_were_applied() -> None:
+    need(KNOWN["picoquic"])
+    image = Daemon(URL, "test-endpoints").find(recipe_of(ROOT, "picoquic", KNOWN["picoquic"].build or "").tag)
+    assert image is not None
+    applied = image.provenance.patches or ()
+    assert len(applied) == 11
+    assert {"picoquic-batch-wake", "picoquic-path-response-each"} < set(applied)
