@@ -47,6 +47,12 @@ def read(page: str) -> Links:
     return links
 
 
+def test_what_images_are_made_from_is_shown(site: Path) -> None:
+    shown = [text for text in builder.pages(site).values() if "PyPI aiopquic 0.6" in text]
+    assert shown
+    assert all("<td>wake, path</td>" in text and "<code>c0ffee</code>" in text for text in shown)
+
+
 def test_every_link_leads_somewhere(site: Path) -> None:
     lost = []
     for name, text in builder.pages(site).items():
