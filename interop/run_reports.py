@@ -179,7 +179,8 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     note = (
         "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
         "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
-        "between the first and the last byte. A burst: packets sent less than half a packet's time on the link apart."
+        "between the first and the last byte. A burst: packets sent less than half of a packet's time on the link "
+        "apart."
     )
     return Sheet("runs", "Runs", columns, tuple(rows), (note,))
 

@@ -149,9 +149,21 @@ class Connection:
 
     def client_hello(self) -> bytes:
         """The client's first packet."""
+        return self.initial(0, b"\x06" + varint(0) + varint(len(self._hello)) + self._hello, from_server=False)
+
+    def client_hello_in_two(self, at: int) -> tuple[bytes, bytes]:
+        """The ClientHello in two Initials, the first of which has ``at`` bytes of it."""
+        parts = (0, self._hello[:at]), (at, self._hello[at:])
+        frames = [b"\x06" + varint(offset) + varint(len(piece)) + piece for offset, piece in parts]
+        first, second = (self.initial(number, frame, from_server=False) for number, frame in enumerate(frames))
+        return first, second
+
+    @property
+    def _hello(self) -> bytes:
+        """The ClientHello, a message of TLS."""
         extensions = _extension(43, b"\x02\x03\x04") + _extension(57, b"")
         body = b"\x03\x03" + self.random + b"\0" + b"\0\x02\x13\x01" + b"\x01\0"
-        return self.initial(0, _crypto(1, body, extensions), from_server=False)
+        return _message(1, body, extensions)
 
     def server_hello(self) -> bytes:
         """The server's first packet."""
@@ -164,9 +176,13 @@ class Connection:
         return bytes([0xF0]) + struct.pack(">I", self.version) + ids + token + b"t" * 16
 
 
-def _crypto(kind: int, body: bytes, extensions: bytes) -> bytes:
+def _message(kind: int, body: bytes, extensions: bytes) -> bytes:
     body += struct.pack(">H", len(extensions)) + extensions
-    message = bytes([kind]) + len(body).to_bytes(3, "big") + body
+    return bytes([kind]) + len(body).to_bytes(3, "big") + body
+
+
+def _crypto(kind: int, body: bytes, extensions: bytes) -> bytes:
+    message = _message(kind, body, extensions)
     return b"\x06" + varint(0) + varint(len(message)) + message
 
 

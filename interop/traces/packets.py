@@ -8,6 +8,7 @@ makes a new ClientHello after a Retry, and take several times as long.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from interop.traces.columns import Form, Message, Trace
 from interop.traces.keyring import HANDSHAKE, INITIAL, ONE_RTT, Connection, Secrets
@@ -26,6 +27,17 @@ DEFERRED_LIMIT = 16 * 1024 * 1024
 RETRY_TAG = 16
 
 
+class Deferred(NamedTuple):
+    """A packet that could not be decrypted when it came."""
+
+    row: int
+    connection: Connection
+    from_server: bool
+    largest: int
+    """The largest number known when it came, of its direction and packet number space; -1 if there was none."""
+    packet: Packet
+
+
 class Dissector:
     """Takes the packets of one trace in the order of capture; ``trace`` gives the columns."""
 
@@ -37,7 +49,7 @@ class Dissector:
         """Whom a destination connection id means: in packets to the server, and from it."""
         self._id_sizes: tuple[dict[int, None], dict[int, None]] = ({}, {})
         self._by_path: dict[str, Connection] = {}
-        self._deferred: list[tuple[int, Connection, bool, Packet]] = []
+        self._deferred: list[Deferred] = []
         self._deferred_size = 0
 
     def add(self, time: int, frame: int, segment: Segment) -> None:
@@ -117,8 +129,10 @@ class Dissector:
         if form is Form.RETRY:
             connection.retry(packet.scid)
             self._know(connection, packet.scid, from_server=False)
-        elif form in SPACES and not self._decrypt(connection, self._rows.last, from_server, packet):
-            self._defer(connection, from_server, packet)
+        elif form in SPACES:
+            largest = connection.largest[SPACES[form]][from_server]
+            if self._decrypt(connection, self._rows.last, from_server, packet, largest) is None:
+                self._defer(connection, from_server, packet, largest)
 
     def _begin(self, packet: Packet) -> Connection | None:
         """A new connection, if this Initial is truly its first."""
@@ -130,10 +144,13 @@ class Dissector:
         self._know(connection, packet.dcid, from_server=False)
         return connection
 
-    def _decrypt(self, connection: Connection, row: int, from_server: bool, packet: Packet) -> bool:
-        """Whether the packet could be decrypted; if so, all that it says is taken down."""
+    def _decrypt(self, connection: Connection, row: int, from_server: bool, packet: Packet, largest: int) -> int | None:
+        """The packet's number if it could be decrypted, and then all that it says is taken down; else None.
+
+        ``largest`` is the largest number before it in its direction and space: a packet's number is cut to the bits
+        that tell it from those (RFC 9000, appendix A.3).
+        """
         form, space = packet.form, SPACES[packet.form]
-        largest = connection.largest[space][from_server]
         for keys in connection.keys(form, packet.version, self._secrets, from_server=from_server):
             found = unprotect(packet.data, packet.payload, keys, largest)
             if found is None:
@@ -145,8 +162,8 @@ class Dissector:
                 self._know(connection, packet.scid, from_server=not from_server)
                 connection.id_sizes[not from_server] = len(packet.scid)
             self._frames(connection, row, from_server, space, found.frames)
-            return True
-        return False
+            return found.number
+        return None
 
     def _frames(self, connection: Connection, row: int, from_server: bool, space: int, payload: bytes) -> None:
         """Take down the frames, and learn from those that tell of keys and connection ids."""
@@ -159,15 +176,20 @@ class Dissector:
         for connection_id in ids:
             self._know(connection, connection_id, from_server=not from_server)
 
-    def _defer(self, connection: Connection, from_server: bool, packet: Packet) -> None:
+    def _defer(self, connection: Connection, from_server: bool, packet: Packet, largest: int) -> None:
         """Keep a packet whose keys may become known: of a ServerHello, say, that had to be sent twice."""
         if self._deferred_size + len(packet.data) <= DEFERRED_LIMIT:
             self._deferred_size += len(packet.data)
-            self._deferred.append((self._rows.last, connection, from_server, packet))
+            self._deferred.append(Deferred(self._rows.last, connection, from_server, largest, packet))
 
     def trace(self) -> Trace:
         """The frozen columns of all packets so far."""
-        for row, connection, from_server, packet in self._deferred:
-            self._decrypt(connection, row, from_server, packet)
+        opened: dict[tuple[int, int, bool], int] = {}
+        for row, connection, from_server, known, packet in self._deferred:
+            key = connection.index, SPACES[packet.form], from_server
+            largest = max(known, opened.get(key, -1))
+            number = self._decrypt(connection, row, from_server, packet, largest)
+            if number is not None:
+                opened[key] = max(largest, number)
         self._deferred.clear()
         return self._rows.trace(tuple(connection.facts for connection in self._connections))

@@ -149,6 +149,19 @@ def test_a_packet_whose_server_hello_comes_late_is_decrypted_too() -> None:
     assert found.frames.packet.tolist() == [1]
 
 
+def test_numbers_of_deferred_packets_follow_those_before_them_not_the_last_of_the_trace() -> None:
+    """Numbers are one byte on the wire: after number 200, the byte 3 would mean 259 (RFC 9000, appendix A.3)."""
+    made = Connection()
+    first, second = ((False, payload) for payload in made.client_hello_in_two(20))  # no keys without its random
+    early = [(True, made.one_rtt(number, stream_frame(0, b"early"), from_server=True)) for number in (3, 120, 230)]
+    later = [(True, made.one_rtt(number, PING, from_server=True)) for number in (100, 200)]
+    found = dissected([first, early[0], second, *later], made.key_log)
+    assert found.number.tolist() == [0, 3, 1, 100, 200]
+    assert found.frames.packet.tolist() == [1]
+    found = dissected([first, *early, second, later[0]], made.key_log)  # each counts for the next
+    assert found.number.tolist() == [0, 3, 120, 230, 1, 100]
+
+
 @pytest.mark.parametrize("bits", [0x00, 0x08, 0x10, 0x18])
 def test_packets_that_show_loss_bits(bits: int) -> None:
     made = Connection(loss_bits=bits)
