@@ -39,6 +39,8 @@ class Link:
     """Packets."""
     loss: float = 0.0
     """Share, each way."""
+    first_lost: bool = False
+    """The client's first packet is lost."""
     standing_queue: float = 0.0
     """Seconds that every packet to the client waits in a queue that others keep filled."""
     lost: list[int] = field(default_factory=lambda: [0, 0])
@@ -160,7 +162,9 @@ class _Simulation:
                 self.link.sent[from_server] += 1
                 start = max(now, self.free[from_server])
                 took = 8 * len(data) / self.link.rate
-                if start - now > self.link.queue * 8 * 1200 / self.link.rate or self.chance.random() < self.link.loss:
+                full = start - now > self.link.queue * 8 * 1200 / self.link.rate
+                listed = self.link.first_lost and not from_server and self.link.sent[0] == 1
+                if full or self.chance.random() < self.link.loss or listed:
                     self.link.lost[from_server] += 1
                     continue
                 self.free[from_server] = start + took

@@ -87,6 +87,11 @@ def _migration(seen: Observation) -> Verdict | None:
     return path_checks.migration(seen.client, seen.server, round_trip=round_trip, upstream=seen.upstream)
 
 
+def _long_rtt(seen: Observation) -> Verdict | None:
+    round_trip = seen.case.link.round_trip_delay
+    return session_checks.long_rtt(seen.client, round_trip=round_trip, upstream=seen.upstream)
+
+
 def _after(first: Judge, then: Judge) -> Judge:
     return lambda seen: first(seen) or then(seen)
 
@@ -99,7 +104,7 @@ CHECKS: Mapping[Check, Judge] = {
     Check.VERSION_NEGOTIATION: lambda seen: handshake_checks.version_negotiation(seen.client, upstream=seen.upstream),
     Check.HANDSHAKE: _after(lambda seen: handshake_checks.no_retry(seen.client), _one_connection),
     Check.TRANSFER: _one_connection,
-    Check.LONG_RTT: _after(_one_connection, lambda seen: session_checks.long_rtt(seen.client, upstream=seen.upstream)),
+    Check.LONG_RTT: _after(_one_connection, _long_rtt),
     Check.CHACHA20: _after(_one_connection, lambda seen: session_checks.chacha20(seen.client, upstream=seen.upstream)),
     Check.MULTIPLEXING: _after(_one_connection, lambda seen: session_checks.multiplexing(seen.client)),
     Check.RETRY: _after(_one_connection, lambda seen: handshake_checks.retry(seen.client, upstream=seen.upstream)),

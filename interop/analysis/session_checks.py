@@ -9,6 +9,7 @@ import numpy as np
 from interop.analysis.checks import failed, frames_of
 from interop.model import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Flags, Form, Frame, Integers, Message, Trace
+from interop.units import seconds
 
 CHACHA20 = 0x1303
 """TLS_CHACHA20_POLY1305_SHA256 (RFC 8446, appendix B.4)."""
@@ -16,6 +17,10 @@ MOST_STREAMS = 1000
 """Streams that a server may allow at first in the multiplexing test."""
 PROBE = 0.05
 """Seconds after which a packet is no part of a client's first flight any more."""
+INITIAL_RTT = 0.333
+"""Seconds that a client takes for the round trip until it has measured one (RFC 9002, section 6.2.2)."""
+FIRST_TIMEOUT = 3.0
+"""The first probe time-out in initial round trips: the round trip and four times its half (sections 5.3 and 6.2.1)."""
 EARLY_SHARE = 0.5
 """Share of the requests that must be early."""
 LATE_BYTES = 5000
@@ -35,12 +40,13 @@ def _rows(flags: Flags) -> Integers:
 # ---- ClientHello, cipher suite, streams -----------------------------------------------------
 
 
-def long_rtt(client: Trace, *, upstream: bool = False) -> Verdict | None:
-    """Whether the client tried again while its first flight was on its way.
+def long_rtt(client: Trace, *, round_trip: float, upstream: bool = False) -> Verdict | None:
+    """Whether the client tried again while it had no answer to its first flight; ``round_trip``: of the link, seconds.
 
-    No answer can come before 1.5 s, and a client that knows no round trip time assumes 333 ms, so that its probe
-    time-out ends after 1 s and it has to send something ack-eliciting (RFC 9002, sections 6.2.2 and 6.2.4): its
-    ClientHello, or a PING. Upstream wants two ClientHellos.
+    When its probe time-out ends, a client has to send something ack-eliciting (RFC 9002, section 6.2.4): its
+    ClientHello, or a PING. The first time-out ends after 1 s if it assumes a round trip of 333 ms, as it should, and
+    later if it knows a longer one of an earlier connection (section 6.2.2). The longest that it can know is that of the
+    link. A client fails if it sent no probe although such a time-out had ended. Upstream wants two ClientHellos.
     """
     own = ~client.from_server & (client.form == Form.INITIAL)
     if upstream:
@@ -55,11 +61,14 @@ def long_rtt(client: Trace, *, upstream: bool = False) -> Verdict | None:
         return failed(ErrorCode.HELLO_NOT_REPEATED, "The client sent no Initial that asks for an acknowledgement.")
     until = client.time[answers[0]] if len(answers) else np.inf
     times = client.time[flight]
-    if ((times > times[0] + PROBE) & (times < until)).any():
+    longest = FIRST_TIMEOUT * max(INITIAL_RTT, round_trip)
+    if ((times > times[0] + PROBE) & (times < until)).any() or until - times[0] < longest:
         return None
+    first = frames_of(client, flight[:1])
+    waited = f"in {seconds(float(until - times[0]))}" if len(answers) else "and no answer came"
     reason = (
-        f"The client sent no probe in the {until - times[0]:.2f} s between its first Initial "
-        f"({frames_of(client, flight[:1])}) and the server's answer."
+        f"The client sent no probe after its first Initial ({first}) {waited}; with a round trip of "
+        f"{seconds(round_trip)} the longest first probe time-out is {seconds(longest)}."
     )
     return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
 

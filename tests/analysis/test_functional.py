@@ -120,11 +120,13 @@ def test_recorded_runs() -> None:
 
 def simulated(directory: Path, check: Check, link: Link | None = None, **options: object) -> Verdict | None:
     """Real packets of aioquic over a link in memory, judged."""
-    found = transfer([20_000, 3000], link or Link(delay=0.015), **options)  # type: ignore[arg-type]
+    played = link or Link(delay=0.015)
+    found = transfer([20_000, 3000], played, **options)  # type: ignore[arg-type]
     found.write(directory)
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     client, server = (read(directory / trace, keys) for trace in (CLIENT_TRACE, SERVER_TRACE))
-    return judge(Observation(replace(CASE, check=check), client, server, bool(keys)))
+    told = replace(CASE.emulated, forward_delay=played.delay, return_delay=played.delay)
+    return judge(Observation(replace(CASE, check=check, link=told), client, server, bool(keys)))
 
 
 TWO_VERSIONS = [QuicProtocolVersion.VERSION_2, QuicProtocolVersion.VERSION_1]
@@ -132,6 +134,9 @@ TWO_VERSIONS = [QuicProtocolVersion.VERSION_2, QuicProtocolVersion.VERSION_1]
 
 def test_real_packets(tmp_path: Path) -> None:
     assert simulated(tmp_path / "lr", Check.LONG_RTT, Link(delay=0.75)) is None
+    slow = Link(delay=0.75), Link(delay=0.75, first_lost=True)
+    for number, (link, known) in enumerate((link, known) for link in slow for known in (0.333, 1.5)):
+        assert simulated(tmp_path / f"lr{number}", Check.LONG_RTT, link, initial_rtt=known) is None
     assert simulated(tmp_path / "c20", Check.CHACHA20, cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256]) is None
     updating = simulated(tmp_path / "u", Check.KEY_UPDATE, midway=QuicConnection.request_key_update)
     assert updating is None
@@ -147,7 +152,9 @@ def test_real_packets_that_do_something_else(tmp_path: Path) -> None:
         verdict = simulated(tmp_path / check.name, check, link)
         return verdict.code if verdict else None
 
-    assert code(Check.LONG_RTT, Link(delay=0.015)) is ErrorCode.HELLO_NOT_REPEATED
+    never = simulated(tmp_path / "never", Check.LONG_RTT, Link(delay=0.75, first_lost=True), initial_rtt=1000.0)
+    assert never is not None
+    assert never.code is ErrorCode.HANDSHAKE_COUNT  # no probe, no connection
     assert code(Check.CHACHA20) is ErrorCode.WRONG_CIPHER
     assert code(Check.KEY_UPDATE) is ErrorCode.KEY_UPDATE_MISSING
     assert code(Check.VERSION_2) is ErrorCode.WRONG_VERSION

@@ -29,23 +29,36 @@ def hello(time: float, offset: int = 0) -> Row:
 ANSWER = Row(1.5, True, Form.INITIAL)
 
 
+def long_rtt(trace: Trace, *, upstream: bool = False) -> Verdict | None:
+    return checks.long_rtt(trace, round_trip=1.5, upstream=upstream)
+
+
 def test_long_rtt() -> None:
     for upstream in (False, True):
-        assert checks.long_rtt(columns(hello(0), hello(1.0), ANSWER), upstream=upstream) is None
+        assert long_rtt(columns(hello(0), hello(1.0), ANSWER), upstream=upstream) is None
     probed = columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), ANSWER)
-    assert checks.long_rtt(probed) is None
-    once = checks.long_rtt(probed, upstream=True)
+    assert long_rtt(probed) is None
+    once = long_rtt(probed, upstream=True)
     assert fails(once, ErrorCode.HELLO_NOT_REPEATED, "its ClientHello 1 times, not twice (frame 1)")
 
 
-def test_long_rtt_without_a_probe() -> None:
-    two_parts = checks.long_rtt(columns(hello(0), hello(0.001, 300), ANSWER))
-    assert fails(two_parts, ErrorCode.HELLO_NOT_REPEATED, "no probe in the 1.50 s between its first Initial (frame 1)")
-    late = columns(hello(0), ANSWER, hello(1.6))
-    assert fails(checks.long_rtt(late), ErrorCode.HELLO_NOT_REPEATED, "no probe")
-    padding = columns(hello(0), Row(1.0, False, Form.INITIAL), ANSWER)
-    assert fails(checks.long_rtt(padding), ErrorCode.HELLO_NOT_REPEATED, "no probe")
-    assert fails(checks.long_rtt(columns()), ErrorCode.HELLO_NOT_REPEATED, "sent no Initial")
+def test_a_client_may_know_a_longer_round_trip_and_probe_later() -> None:
+    assert long_rtt(columns(hello(0), ANSWER)) is None
+    assert long_rtt(columns(hello(0), hello(4.4), Row(6.0, True, Form.INITIAL))) is None
+    assert fails(long_rtt(columns(hello(0), ANSWER), upstream=True), ErrorCode.HELLO_NOT_REPEATED, "1 times")
+
+
+def test_a_client_that_never_probes() -> None:
+    late = Row(4.6, True, Form.INITIAL)
+    two_parts = long_rtt(columns(hello(0), hello(0.001, 300), late))
+    assert fails(two_parts, ErrorCode.HELLO_NOT_REPEATED, "no probe after its first Initial (frame 1) in 4.6 s; with a")
+    assert fails(long_rtt(columns(hello(0), late, hello(4.7))), ErrorCode.HELLO_NOT_REPEATED, "no probe")
+    padding = columns(hello(0), Row(1.0, False, Form.INITIAL), late)
+    assert fails(long_rtt(padding), ErrorCode.HELLO_NOT_REPEATED, "the longest first probe time-out is 4.5 s")
+    assert fails(long_rtt(columns(hello(0))), ErrorCode.HELLO_NOT_REPEATED, "and no answer came")
+    near = checks.long_rtt(columns(hello(0), Row(1.1, True, Form.INITIAL)), round_trip=0.03)
+    assert fails(near, ErrorCode.HELLO_NOT_REPEATED, "time-out is 999.0 ms")
+    assert fails(long_rtt(columns()), ErrorCode.HELLO_NOT_REPEATED, "sent no Initial")
 
 
 def suites(*offered: int, cipher: int = CHACHA20) -> Trace:
