@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from interop import (
     __version__,
+    analyse_command,
     functional_table,
     hosts,
     inventory,
@@ -130,8 +131,8 @@ def _parser(root: Path) -> argparse.ArgumentParser:
     exporting.add_argument("--format", choices=("qir", "qir-se"), default="qir-se")
     keeping_command.add(lambda name, text: command(name, _keep, text), root)
     site_command.add_options(command("site", _site, "make a static website of campaigns"), root)
-    analyse = command("analyse", _analyse, "judge stored traces again and write their series; needs no Docker")
-    analyse.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    analyse = command("analyse", _analyse, "judge stored traces again, or examine another runner's; needs no Docker")
+    analyse_command.add_options(analyse)
     packets_command.add_options(command("packets", _packets, "show packets that a reason names, field by field"))
     options.add_images(command("images", _images, "list, build, pull or check images; show what they are made from"))
     options.add_hosts(command("doctor", _doctor, "examine this machine, with a remedy for what is wrong"))
@@ -290,10 +291,9 @@ def _export(given: argparse.Namespace, _root: Path) -> int:
     return SUCCESS
 
 
-def _analyse(given: argparse.Namespace, _root: Path) -> int:
-    from interop.analysis import reanalysis
-
-    said, spoiled = reanalysis.carry_out(given.directories)
+def _analyse(given: argparse.Namespace, root: Path) -> int:
+    known = partial(inventory.load_implementations, root / "implementations.json")
+    said, spoiled = analyse_command.carry_out(given, known)
     print(said)
     return MACHINE if spoiled else SUCCESS
 

@@ -45,13 +45,14 @@ LAYERS = (
     "analysis.path_checks links.tools",
     "analysis.network_checks links.baseline",
     "checkup analysis.functional inventory links.ns3 links.real analysis.scenes stock store traces.tcp_events",
-    "analysis.causes analysis.last_words export foreign traces.reading execution.transfer",
+    "analysis.causes analysis.last_words export foreign foreign_logs traces.reading execution.transfer",
     "execution.compliance",
     "execution.agenda execution.place",
     "execution.crew execution.resume execution.service",
     "execution.cluster execution.runner",
     "merge planning prune",
-    "analysis.analyse execution.campaign execution.remote_station doctor settings tables",  # phases
+    # phases
+    "analysis.analyse analysis.foreign_runs execution.campaign execution.remote_station doctor settings tables",
     "crews",
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "attempt_reports reports run_reports",
@@ -62,7 +63,7 @@ LAYERS = (
     "site.cell_pages site.report_pages",
     "site.publish",
     "results_command",
-    "images_command keeping_command packets_command site_command worker_command",
+    "analyse_command images_command keeping_command packets_command site_command worker_command",
     "cli",
 )
 # A library -> the only module of the core that imports it.

@@ -116,7 +116,7 @@ class Datagrams:
     """The UDP packets (TCP: segments) to or from the server's port in one trace, in the order of capture."""
 
     epoch: int
-    """Whole second at which the trace begins, since 1970."""
+    """Whole second at which the trace begins, since 1970 or since the start of a simulation."""
     time: Floats
     from_server: Flags
     size: Integers
@@ -233,7 +233,7 @@ class Trace:
     """The QUIC packets of one trace, one row per packet; coalesced packets have rows of their own."""
 
     epoch: int
-    """Whole second at which the trace begins, since 1970."""
+    """Whole second at which the trace begins, since 1970 or since the start of a simulation."""
     time: Floats
     frame: Integers
     """Number of the captured frame, from 1; coalesced packets share it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from interop.traces.columns import Datagrams
 from interop.traces.network import UDP, Segment, segment
-from interop.traces.records import NANOSECONDS, BrokenError, Condition, Record, records
+from interop.traces.records import NANOSECONDS, BrokenError, Condition, Record, records, simulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,8 @@ class TraceState:
     """Records that hold less than the packet had, because of the snap length."""
     duration: float = 0.0
     """Seconds from the first to the last good record."""
+    simulated: bool = False
+    """Times count from the start of a simulation, not from 1970."""
 
 
 def check(path: Path, protocol: int = UDP) -> TraceState:
@@ -41,7 +43,7 @@ def check(path: Path, protocol: int = UDP) -> TraceState:
     table = _Table(protocol)
     try:
         for record in records(path):
-            first = first or record.time
+            first = record.time if not packets else first
             last = record.time
             packets += 1
             cut += record.length > len(record.data)
@@ -50,7 +52,8 @@ def check(path: Path, protocol: int = UDP) -> TraceState:
         condition, reason = broken.condition, broken.reason
     if condition is Condition.OK and not packets:
         condition, reason = Condition.EMPTY, f"{path.name} holds no packet."
-    return TraceState(condition, packets, table.datagrams(), reason, cut, (last - first) / NANOSECONDS)
+    clock = packets > 0 and simulated(first)
+    return TraceState(condition, packets, table.datagrams(), reason, cut, (last - first) / NANOSECONDS, clock)
 
 
 class _Table:

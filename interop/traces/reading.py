@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.model import EmulatedLink, Link, Protocol
+from interop.errors import HarnessFault
+from interop.model import EmulatedLink, ErrorCode, Link, Protocol
 from interop.traces.columns import Form
 from interop.traces.congestion import congestion_window
 from interop.traces.events import Ends, series
@@ -81,7 +82,15 @@ def states(directory: Path, protocol: Protocol) -> States:
 
 
 def read_run(directory: Path, protocol: Protocol, link: Link, found: States) -> Reading:
-    """Both traces of a run; raises HarnessFault(ANALYSIS_FAILED) if one is not whole."""
+    """Both traces of a run.
+
+    Raises HarnessFault: ANALYSIS_FAILED if one is not whole, TRACE_CORRUPT if one counts from the start of a simulation
+    and the other from 1970, although one simulator wrote both.
+    """
+    if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
+        side = "client" if found.client.simulated else "server"
+        reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
+        raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
     keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     passages = follow(at_server, at_client, forward=True), follow(at_client, at_server, forward=False)

@@ -19,6 +19,9 @@ BLOCK_LIMIT = 16 * 1024 * 1024
 """Largest pcapng block that libpcap accepts, bytes."""
 EARLIEST, LATEST = 946_684_800, 4_102_444_800
 """The years 2000 and 2100 in seconds since 1970; a capture from outside them has a broken clock or broken bytes."""
+LONGEST_SIMULATION = 86_400
+"""Seconds. A capture whose first record is younger counts from the start of a simulation, as ns-3 writes it; the
+scenarios of the QUIC Interop Runner end after 36,000 s."""
 BACKWARD_LIMIT = 1_000_000
 """Nanoseconds that a record may be older than the one before it."""
 NANOSECONDS = 1_000_000_000
@@ -44,7 +47,7 @@ class BrokenError(Exception):
 
 class Record(NamedTuple):
     time: int
-    """Nanoseconds since 1970."""
+    """Nanoseconds since 1970, or since the start of a simulation."""
     link_type: int
     length: int
     """Of the packet on the wire."""
@@ -79,11 +82,18 @@ def _open(stream: BinaryIO, name: str) -> Iterator[Record]:
     raise BrokenError(Condition.CORRUPT, f"{name} is no trace: it begins with the bytes {magic.hex()}.")
 
 
+def simulated(time: int) -> bool:
+    """Whether a time in nanoseconds counts from the start of a simulation rather than from 1970."""
+    return 0 <= time < LONGEST_SIMULATION * NANOSECONDS
+
+
 def _in_order(records: Iterator[Record], name: str) -> Iterator[Record]:
-    """The same records, as long as their times can be true."""
-    before = 0
+    """The same records, as long as their times can be true. The first one decides on the clock of all."""
+    before, least, most = 0, EARLIEST * NANOSECONDS, LATEST * NANOSECONDS
     for number, record in enumerate(records, 1):
-        if not EARLIEST * NANOSECONDS <= record.time < LATEST * NANOSECONDS:
+        if number == 1 and simulated(record.time):
+            least, most = 0, LONGEST_SIMULATION * NANOSECONDS
+        if not least <= record.time < most:
             raise BrokenError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
         if record.time < before - BACKWARD_LIMIT:
             late = (before - record.time) / NANOSECONDS

@@ -12,6 +12,7 @@ import pytest
 
 from interop.traces.pcap import check
 from interop.traces.records import Condition
+from tests.foreign_builder import shifted
 from tests.quic_builder import CLIENT_6, EPOCH, SERVER_6, Packet, block, pcap, pcapng
 
 DATA = Path(__file__).parents[1] / "data"
@@ -39,6 +40,7 @@ def test_whole_file(path: Path, name: str) -> None:
     path.write_bytes(FORMATS[name]())
     state = check(path)
     assert (state.condition, state.packets, state.reason, state.cut) == (Condition.OK, 3, "", 0)
+    assert not state.simulated
     assert state.duration == 1.5
     found = check(path).datagrams
     assert found.epoch == EPOCH
@@ -66,6 +68,47 @@ def test_packets_that_are_none_between_client_and_server(path: Path) -> None:
     path.write_bytes(pcap([probe, name_service]) + fragment[24:] + other_protocol[24:])
     assert check(path).packets == 4
     assert len(check(path).datagrams) == 0
+
+
+def microseconds(by: int) -> bytes:
+    """PACKETS as a capture whose clock is ``by`` microseconds ahead of theirs."""
+    return shifted(pcap(PACKETS, nano=False), by)
+
+
+@pytest.mark.parametrize("start", [0, 1, 4_750_000, 36_000_000_000])
+def test_a_clock_that_counts_from_the_start_of_a_simulation(path: Path, start: int) -> None:
+    path.write_bytes(microseconds(start - EPOCH * 1_000_000 - 250_000))
+    state = check(path)
+    assert (state.condition, state.packets, state.reason, state.simulated) == (Condition.OK, 3, "", True)
+    assert state.duration == 1.5
+    times = state.datagrams.time + state.datagrams.epoch
+    assert times.tolist() == [start / 1e6, start / 1e6 + 0.25, start / 1e6 + 1.5]
+
+
+@pytest.mark.parametrize(
+    ("first", "number"),
+    [
+        (86_399_000_000, 3),  # within the longest simulation, but it goes on beyond
+        (86_400_000_000, 1),  # later than any simulation, earlier than any capture
+        (900_000_000_000_000, 1),  # 1998
+        (4_102_444_799_000_000, 3),  # 2099, and then 2100
+        (4_102_444_800_000_000, 1),  # 2100
+    ],
+)
+def test_times_of_no_clock(path: Path, first: int, number: int) -> None:
+    path.write_bytes(microseconds(first - EPOCH * 1_000_000 - 250_000))
+    state = check(path)
+    assert state.condition is Condition.CORRUPT
+    assert state.reason == f"Record {number} of trace.pcap has an impossible time."
+    assert state.packets == number - 1
+
+
+def test_a_simulation_does_not_go_back_or_jump_to_today(path: Path) -> None:
+    by = -EPOCH * 1_000_000
+    path.write_bytes(shifted(pcap(PACKETS[::-1], nano=False), by))
+    assert check(path).reason == "Record 2 of trace.pcap is 1.250 s older than the one before."
+    path.write_bytes(microseconds(by) + pcap(PACKETS, nano=False)[24:])
+    assert check(path).reason == "Record 4 of trace.pcap has an impossible time."
 
 
 @pytest.mark.parametrize("name", FORMATS)
