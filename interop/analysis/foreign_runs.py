@@ -104,12 +104,14 @@ def _findings(run: ForeignRun, found: States, client: Trace, reading: Reading | 
     notes = _broken(found)
     streams = stream_bytes(client)
     size, source = _size(run, streams, given, notes)
+    if streams.whole is None:
+        notes.append("No response could be decrypted: key logs are missing or do not fit, or nothing was answered.")
     connections = handshakes(client)
     goodput = None
     if connections != 1:
         notes.append(f"The client's trace shows {connections} handshakes, so there is no goodput of one connection.")
     elif size is None:
-        notes.append("The size of the files is not known, so there is no goodput; name it with --file-size.")
+        notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
     elif not _failed(run, streams):
         goodput = metrics.goodput(client, size)
     rate = run.told.forward_rate
@@ -162,13 +164,14 @@ def stream_bytes(client: Trace) -> StreamBytes:
 
 
 def _size(run: ForeignRun, streams: StreamBytes, given: int | None, notes: list[str]) -> tuple[int | None, str]:
-    """Bytes of all files, and who says so."""
+    """Bytes of all files, and who says so; None if that contradicts the streams, or nobody says it."""
     shown = streams.arrived if streams.whole and not streams.http3 else None
     for size, source in ((given, "option"), (run.told.size, "output")):
         if size is not None:
-            if shown is not None and shown != size:
-                notes.append(f"The streams hold {shown} bytes, but the {source} says {size}.")
-            return size, source
+            if shown is None or shown == size:
+                return size, source
+            notes.append(f"The streams hold {shown} bytes, but the {source} says {size}.")
+            return None, ""
     return (shown, "streams") if shown is not None else (None, "")
 
 

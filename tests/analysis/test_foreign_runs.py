@@ -67,12 +67,15 @@ def test_the_size_comes_from_the_streams_where_nobody_tells_it(tmp_path: Path) -
     assert found.efficiency is None
 
 
-def test_the_size_that_is_given_counts_and_a_difference_is_told(tmp_path: Path) -> None:
-    found = findings(foreign_run(place_of(tmp_path)), 60_000)
-    without = findings(place_of(tmp_path))
-    assert (found.size, found.size_from) == (60_000, "option")
-    assert found.goodput == pytest.approx(2 * (without.goodput or 0))
-    assert found.notes == ("The streams hold 30000 bytes, but the option says 60000.",)
+def test_a_size_that_contradicts_the_streams_gives_no_goodput(tmp_path: Path) -> None:
+    place = foreign_run(place_of(tmp_path), output=qir_output(size=SIZE))
+    found = findings(place, 60_000)
+    assert (found.size, found.size_from, found.goodput) == (None, "", None)
+    assert found.notes[0] == "The streams hold 30000 bytes, but the option says 60000."
+    (place / "output.txt").write_text(qir_output(size=SIZE + 1))
+    assert findings(place).goodput is None
+    found = findings(place, SIZE)
+    assert (found.size, found.size_from, found.goodput is None) == (SIZE, "option", False)
 
 
 def without_keys(place: Path) -> Path:
@@ -87,7 +90,10 @@ def test_without_keys_there_is_a_handshake_but_no_size(tmp_path: Path) -> None:
     assert (found.outcome, found.size, found.goodput) == ("not told", None, None)
     assert found.handshake is not None
     assert found.loss_forward is not None
-    assert found.notes == ("The size of the files is not known, so there is no goodput; name it with --file-size.",)
+    assert found.notes == (
+        "No response could be decrypted: key logs are missing or do not fit, or nothing was answered.",
+        "The size of the files is not known, so there is no goodput; --file-size names it.",
+    )
     assert findings(place, SIZE).goodput == pytest.approx(recorded()[1], rel=1e-3)
 
 
