@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,8 +30,6 @@ from interop.settings import Settings
 
 AUTO_TESTBEDS = 9
 """Most that share a machine which is to find out itself how many fit, half of them with files that are looked at."""
-PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
-"""Of the environment, what endpoints get."""
 
 
 @dataclass(frozen=True)
@@ -152,17 +149,13 @@ def _station(
         hosts=tuple(ours.hosts.values()) if links else (),
         images={name: image.id for name, image in facts.items()},
         stop=ours.stop,
-        parameters=_parameters(),
+        parameters=settings.parameters,
         meter=meter or Meter(),
         qlog=settings.qlog,
         keep_files=settings.keep_files,
     )
     measured = meter is not None and settings.testbeds is None
     return DaemonStation(conditions, judge, say, testbeds=testbeds, measured=measured)
-
-
-def _parameters() -> dict[str, str]:
-    return {name: os.environ.get(name, "") for name in PARAMETERS}
 
 
 @contextmanager
@@ -179,7 +172,7 @@ def _workers(
     terms = Terms(
         campaign=ours.daemon.campaign,
         images=facts,
-        parameters=_parameters(),
+        parameters=settings.parameters,
         qlog=settings.qlog,
         keep_files=settings.keep_files,
         testbeds=fitting_testbeds(runs),

@@ -16,7 +16,7 @@ from interop.errors import HarnessFault, MachineError
 from interop.estimate import Durations
 from interop.execution.campaign import Campaign
 from interop.execution.place import result_of
-from interop.execution.resume import Rest, pinned_images, rest_of
+from interop.execution.resume import Rest, changed_parameters, pinned_images, rest_of
 from interop.execution.runner import restore
 from interop.execution.transfer import Interrupted
 from interop.model import (
@@ -98,6 +98,8 @@ def resume(
         manifest = record.result_set.manifest
         facts = pinned_images(manifest, rest.runs, ours.daemon.find)
         bring(facts, ours, settings, say)
+        if changed := changed_parameters(manifest, settings.parameters):
+            say(changed)
         with _signals(ours):
             return _carry_out(rest, ours, _as_begun(settings, manifest), facts, journal, say, begin(rest.runs))
 
@@ -110,6 +112,7 @@ def _as_begun(settings: Settings, manifest: Manifest) -> Settings:
         check_compliance=asked.get("check_compliance", settings.check_compliance),
         qlog=asked.get("qlog", settings.qlog),
         keep_files=asked.get("keep_files", settings.keep_files),
+        parameters=settings.parameters if manifest.parameters is None else manifest.parameters,
     )
 
 
@@ -259,6 +262,7 @@ def _manifest(
         options={name: getattr(settings, name) for name in ("check_compliance", "qlog", "keep_files", "shuffle")},
         shard=settings.shard,
         schedule=Schedule(settings.testbeds, settings.limits.breaker, settings.limits.budget),
+        parameters=dict(settings.parameters),
     )
 
 

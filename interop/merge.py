@@ -85,6 +85,9 @@ def _differences(parts: Sequence[Part]) -> list[str]:
     first, *others = parts
     for part in others:
         wrong = [name for name in ALIKE if getattr(part.manifest, name) != getattr(first.manifest, name)]
+        parameters = {None if each is None else tuple(sorted(each.items())) for each in
+                      (part.manifest.parameters, first.manifest.parameters)} - {None}  # fmt: skip
+        wrong += ["parameters"] if len(parameters) > 1 else []
         images, mine = first.manifest.images, part.manifest.images
         wrong += [f"image of {name}" for name in mine if name in images and mine[name].id != images[name].id]
         cases = {case.name: case for case in first.manifest.test_cases}

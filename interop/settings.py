@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,14 @@ from pathlib import Path
 from interop.images import Policy
 from interop.limits import Limits
 from interop.model import Host, ResultSet, Scheduler
+
+PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
+"""Of the environment, what endpoints get."""
+
+
+def given_parameters() -> dict[str, str]:
+    """The parameters of the environment in which this program was started; empty text for one that is not set."""
+    return {name: os.environ.get(name, "") for name in PARAMETERS}
 
 
 @dataclass(frozen=True)
@@ -42,5 +51,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     past: tuple[ResultSet, ...] = ()
     """Campaigns that tell how long runs take."""
+    parameters: Mapping[str, str] = field(default_factory=given_parameters)
+    """What endpoints get, by its name in the environment."""
     cluster: Scheduler | None = None
     """Whose workers carry the runs out; None if that is done from here."""

@@ -100,12 +100,17 @@ def test_what_is_left_of_a_part_is_left_of_the_whole(make: Make, tmp_path: Path)
 
 def test_parts_that_do_not_belong_together_are_refused(make: Make, tmp_path: Path) -> None:
     first = make("1/2")
+    asked = make("1/2", "bbr", parameters={"SERVER_PARAMS": "--cc bbr"})
     for wrong, words in (
         ([first], "Parts are missing: 2/2"),
         ([first, first, make("2/2")], "Part 1/2 is there more than once"),
         ([first, make("2/3")], "divided differently: 1/2, 2/3"),
         ([first, make("")], "is no part of a plan"),
         ([first, make("2/2", "x", seed=8)], "differs from .*1-2 in: seed"),
+        (
+            [asked, make("2/2", "cubic", parameters={"SERVER_PARAMS": "--cc cubic"})],
+            "differs from .*bbr in: parameters",
+        ),
         ([first, make("2/2", "y", options={"shuffle": True})], "in: options"),
         ([first, make("2/2", "z", images={"a": ImageFacts("a:1", "sha256:2")})], "in: image of a"),
         (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from interop.errors import InputError, MachineError
 from interop.execution.place import disturbed
 from interop.model import ImageFacts, Manifest, Outcome, Run, RunResult
+from interop.names import quoted
 from interop.order import part_of, shuffled
 from interop.plan import make_plan
 from interop.schema.document import Record
@@ -62,6 +63,23 @@ def rest_of(record: Record, retry: Collection[Outcome]) -> Rest:
     tried = {run: last[key].attempt if key in last else 0 for run, key in keys.items()}
     alone = frozenset(run for run in rest if (key := keys[run]) in last and disturbed(last[key]))
     return Rest(rest, tried, counting, alone)
+
+
+def changed_parameters(manifest: Manifest, now: Mapping[str, str]) -> str:
+    """How the parameters of endpoints ``now`` differ from those with which the campaign began, and which are used.
+
+    Empty if they are the same. A version that did not store them used those of the environment.
+    """
+    if manifest.parameters is None:
+        given = ", ".join(f"{name}={quoted(text)}" for name, text in now.items() if text)
+        return f"The campaign does not tell its parameters of endpoints; today's are used: {given}." if given else ""
+    names = dict.fromkeys((*manifest.parameters, *now))
+    differ = [name for name in names if manifest.parameters.get(name, "") != now.get(name, "")]
+    told = "; ".join(
+        f"{name} was {quoted(manifest.parameters.get(name, ''))} and is now {quoted(now.get(name, ''))}"
+        for name in differ
+    )
+    return f"The environment differs from that of the campaign, which is used: {told}." if told else ""
 
 
 def pinned_images(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -13,13 +14,14 @@ import pytest
 
 from interop import crews as module
 from interop.errors import InputError, MachineError
-from interop.execution.resume import plan_of, rest_of
+from interop.execution.resume import changed_parameters, plan_of, rest_of
 from interop.images import Policy
 from interop.limits import Limits
 from interop.measure import Finished, Settings, measure, resume
 from interop.model import ErrorCode, Outcome, Role, Run, RunResult, Verdict
 from interop.order import part_of, shuffled
 from interop.plan import Selection, make_plan
+from interop.schema import document
 from interop.store import load
 from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
 
@@ -234,3 +236,56 @@ def test_a_plan_that_would_be_another_is_refused(engine: FakeEngine, tmp_path: P
 def test_a_place_without_a_campaign(engine: FakeEngine, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no results"):
         go_on(tmp_path)
+
+
+def test_parameters_of_endpoints_are_those_of_the_beginning(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLIENT_PARAMS", "--cc bbr")
+    monkeypatch.setenv("CRON", "true")
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    assert cut.record.result_set.manifest.parameters == {
+        "CLIENT_PARAMS": "--cc bbr",
+        "SERVER_PARAMS": "",
+        "CRON": "true",
+    }
+    monkeypatch.delenv("CRON")
+    monkeypatch.setenv("CLIENT_PARAMS", "--cc cubic")
+    before, said = len(engine.all_lives), list[str]()
+    resume(cut.directory, (), settings(tmp_path), said.append, lambda _: lambda *_: None)
+    made = [life.environment for life in engine.all_lives[before:] if "compliance" not in life.name]
+    clients = [environment for environment in made if environment.get("ROLE") == "client"]
+    assert {(each["CLIENT_PARAMS"], each["CRON"]) for each in clients} == {("--cc bbr", "true")}
+    assert len(clients) == 3
+    assert (
+        'The environment differs from that of the campaign, which is used: CLIENT_PARAMS was "--cc bbr" and is now '
+        '"--cc cubic"; CRON was "true" and is now "".'
+    ) in said
+
+
+def test_parameters_that_were_not_stored_are_those_of_today(engine: FakeEngine, tmp_path: Path) -> None:
+    manifest = begin(tmp_path, "good").record.result_set.manifest
+    today = {"CLIENT_PARAMS": "", "SERVER_PARAMS": "-x", "CRON": ""}
+    old = replace(manifest, parameters=None)
+    assert changed_parameters(old, today) == (
+        'The campaign does not tell its parameters of endpoints; today\'s are used: SERVER_PARAMS="-x".'
+    )
+    assert changed_parameters(old, {}) == ""
+    assert changed_parameters(replace(manifest, parameters=today), today) == ""
+
+
+def test_a_journal_without_parameters_can_be_continued(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    directory = begin(tmp_path, "good", "bad").directory
+    journal = directory / "journal.jsonl"
+    first, *others = journal.read_bytes().splitlines(keepends=True)
+    line = json.loads(first)
+    del line["sum"], line["data"]["parameters"]
+    body = json.dumps(line).encode()[:-1]
+    sealed = body + b', "sum": "' + document._checksum(body) + b'"}\n'
+    journal.write_bytes(b"".join([sealed, *others]))
+    assert load(directory).result_set.manifest.parameters is None
+    finished, rest, _ = go_on(directory)
+    assert len(rest) == 3
+    assert finished.record.result_set.finished is not None
