@@ -21,10 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
-from interop.execution.transfer import ENDPOINT_LIMITS
-from interop.units import byte_size
+from interop.units import MIB, byte_size
 from tests import hostile_archives
 
+LIMITS = Limits(total=1024 * MIB)
+"""Of the logs of an endpoint whose files are small."""
 LONGEST = 30.0
 """Seconds in which a bomb has to be cut."""
 
@@ -105,14 +106,14 @@ def bombs(folder: Path) -> bool:
         target.mkdir()
         begin, cpu = time.monotonic(), time.process_time()
         try:
-            unpack(bomb(), target, ENDPOINT_LIMITS)
+            unpack(bomb(), target, LIMITS)
             end = "its own end"
         except HarnessFault as fault:
             end = fault.code
         seconds, cpu = time.monotonic() - begin, time.process_time() - cpu
         files = [path for path in target.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        bad |= seconds > LONGEST or size > 2 * ENDPOINT_LIMITS.total or len(files) > ENDPOINT_LIMITS.files
+        bad |= seconds > LONGEST or size > 2 * LIMITS.total or len(files) > LIMITS.files
         table.add_row([name, end, f"{seconds:.1f}", f"{cpu:.1f}", byte_size(size), len(files)])
         shutil.rmtree(target)
     print(table)

@@ -36,6 +36,7 @@ class ErrorCode(StrEnum):
     FILE_EXTRA = "file-extra"
     FILE_SIZE = "file-size"
     FILE_CONTENT = "file-content"
+    ARTEFACT_LIMIT = "artefact-limit"
     HANDSHAKE_COUNT = "handshake-count"
     WRONG_VERSION = "wrong-version"
     SEVERAL_VERSIONS = "several-versions"
@@ -85,11 +86,38 @@ class ErrorCode(StrEnum):
     SIMULATOR_LAG = "simulator-lag"
     HOST_STARVED = "host-starved"
     IMAGE_MISSING = "image-missing"
-    ARTEFACT_LIMIT = "artefact-limit"
+    TRACE_LIMIT = "trace-limit"
     DAEMON_FAULT = "daemon-fault"
     DISK_FULL = "disk-full"
     INTERRUPTED = "interrupted"
     HARNESS_FAULT = "harness-fault"
+
+
+OURS = frozenset(
+    (
+        ErrorCode.TRACE_EMPTY,
+        ErrorCode.TRACE_TRUNCATED,
+        ErrorCode.TRACE_CORRUPT,
+        ErrorCode.TRACE_MISMATCH,
+        ErrorCode.ANALYSIS_FAILED,
+        ErrorCode.CAPTURE_FAILED,
+        ErrorCode.HOST_LOST,
+        ErrorCode.WORKER_LOST,
+        ErrorCode.LINK_DOWN,
+        ErrorCode.SIMULATOR_FAILED,
+        ErrorCode.SIMULATOR_LAG,
+        ErrorCode.HOST_STARVED,
+        ErrorCode.IMAGE_MISSING,
+        ErrorCode.TRACE_LIMIT,
+        ErrorCode.DAEMON_FAULT,
+        ErrorCode.DISK_FULL,
+        ErrorCode.INTERRUPTED,
+        ErrorCode.HARNESS_FAULT,
+    )
+)
+"""Codes of faults of ours; the outcome is ``error``."""
+NOT_RUN = frozenset((ErrorCode.BREAKER, ErrorCode.BUDGET))
+"""Codes of runs that were not made; the outcome is ``skipped``."""
 
 
 class Cause(StrEnum):

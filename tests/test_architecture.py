@@ -32,7 +32,7 @@ LAYERS = (
         "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
         "execution.inputs execution.lock traces.packets traces.pcap"
     ),
-    "traces.qlog quantities recipes schema.document traces.streams variants",
+    "execution.artefacts traces.qlog quantities recipes schema.document traces.streams variants",
     (
         "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
         "links.simulator options plan real_entries execution.distribution execution.remote"

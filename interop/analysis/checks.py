@@ -62,7 +62,7 @@ def harness(evidence: Evidence) -> Verdict | None:
     if evidence.fault or evidence.fault_code:
         known = {code.value: code for code in ErrorCode}
         code = known.get(evidence.fault_code) or ErrorCode.HARNESS_FAULT
-        if code is ErrorCode.ARTEFACT_LIMIT:  # what an endpoint leaves is its own doing
+        if code is ErrorCode.ARTEFACT_LIMIT:  # what a client downloads is its own doing; traces are ours
             return failed(code, evidence.fault)
         return our_error(code, evidence.fault or "The run broke off without saying why.")
     if evidence.timed_out in (Deadline.CREATE, Deadline.COLLECT, Deadline.REMOVE):

@@ -42,16 +42,18 @@ class Limits:
     depth: int = 16
     name: int = 255
     """Bytes of one path component."""
+    fault: ErrorCode = ErrorCode.ARTEFACT_LIMIT
+    """Code of the :class:`HarnessFault` that tells of an archive beyond them."""
 
 
 class _Stream(io.RawIOBase):
-    """A readable file over chunks of bytes that gives up after ``limit`` bytes."""
+    """A readable file over chunks of bytes that gives up after as many as ``limits`` say."""
 
-    def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
+    def __init__(self, chunks: Iterable[bytes], limits: Limits) -> None:
         self._chunks = iter(chunks)
         self._rest = b""
-        self._left = limit
-        self._limit = limit
+        self._left = limits.total
+        self._limits = limits
 
     def readable(self) -> bool:
         return True
@@ -63,7 +65,7 @@ class _Stream(io.RawIOBase):
                 return 0
             self._left -= len(chunk)
             if self._left < 0:
-                raise _too_large(self._limit)
+                raise _too_large(self._limits)
             self._rest = chunk
         count = min(len(buffer), len(self._rest))
         buffer[:count] = self._rest[:count]
@@ -80,8 +82,8 @@ class _Member(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc]
 
 
-def _too_large(limit: int) -> HarnessFault:
-    return HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive is larger than {byte_size(limit)}")
+def _too_large(limits: Limits) -> HarnessFault:
+    return HarnessFault(limits.fault, f"the archive is larger than {byte_size(limits.total)}")
 
 
 def pack(files: Mapping[str, bytes | Path], directories: Iterable[str] = ()) -> IO[bytes]:
@@ -112,7 +114,7 @@ def pack(files: Mapping[str, bytes | Path], directories: Iterable[str] = ()) -> 
 def list_files(chunks: Iterable[bytes], limits: Limits) -> tuple[File, ...]:
     """Name, size and SHA-256 of the regular files of an archive, its top directory left out; nothing is written.
 
-    Raises :class:`HarnessFault` (artefact-limit) if it is larger than ``limits``, (daemon-fault) if it is broken.
+    Raises :class:`HarnessFault` (``limits.fault``) if it is larger than ``limits``, (daemon-fault) if it is broken.
     """
     files: dict[str, File] = {}
     for member, content in _members(chunks, limits):
@@ -156,7 +158,7 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: Limits) -> tuple[str, 
         elif linked is not None:
             copied += linked.stat().st_size  # a small archive may hold one large file under many names
             if copied > limits.total:
-                raise _too_large(limits.total)
+                raise _too_large(limits)
             path.write_bytes(linked.read_bytes())
         written[member.name] = path
     return tuple(notes)
@@ -164,18 +166,18 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: Limits) -> tuple[str, 
 
 def _members(chunks: Iterable[bytes], limits: Limits) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes] | None]]:
     """Each member with its content in pieces, which is None for all but regular files."""
-    stream = io.BufferedReader(_Stream(chunks, limits.total), CHUNK)
+    stream = io.BufferedReader(_Stream(chunks, limits), CHUNK)
     if not stream.peek(1):
         return
     left = limits.total
     with _broken_archive(), tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK, tarinfo=_Member) as tar:
         for count, member in enumerate(tar, start=1):
             if count > limits.files:
-                raise HarnessFault(ErrorCode.ARTEFACT_LIMIT, f"the archive holds more than {limits.files} files")
+                raise HarnessFault(limits.fault, f"the archive holds more than {limits.files} files")
             if member.isreg():
                 left -= member.size  # of a sparse file that is far more than comes over the wire
                 if left < 0:
-                    raise _too_large(limits.total)
+                    raise _too_large(limits)
             yield member, _content(tar, member) if member.isreg() else None
             tar.members.clear()  # type: ignore[attr-defined]  # a stream of many files must not fill memory
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from interop.errors import HarnessFault, MachineError
-from interop.execution.archive import Limits, unpack
+from interop.execution.archive import unpack
+from interop.execution.artefacts import run_limits
 from interop.execution.cluster import Cluster, Offer, RefusedError, presence_key
 from interop.execution.crew import Crew
 from interop.execution.daemon import Daemon
@@ -35,12 +36,10 @@ from interop.model import (
     Verdict,
 )
 from interop.names import printable
-from interop.units import MIB, byte_size
+from interop.units import byte_size
 
 Say = Callable[[str], None]
 
-LARGEST = Limits(total=8192 * MIB, files=100_000)
-"""What the files of one attempt may be at most."""
 MUSTER = 1.0
 """Seconds between two looks at who is there."""
 PATIENCE = 120.0
@@ -137,7 +136,7 @@ class WorkerPlace:
                 raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{station.name} answered what nobody asked for")
             for line in answer.said:
                 station.say(f"{station.name}: {printable(line)}")
-            unpack(self._archive(answer.size), directory, LARGEST)
+            unpack(self._archive(answer.size), directory, run_limits(run.test_case))
             station.ask("drop", self._number)
         except Interrupted:
             shutil.rmtree(directory, ignore_errors=True)

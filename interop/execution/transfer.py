@@ -17,7 +17,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from interop.errors import HarnessFault
-from interop.execution.archive import Limits, list_files, pack, unpack
+from interop.execution.archive import list_files, pack, unpack
+from interop.execution.artefacts import download_limits, log_limits
 from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event, StartFailure
 from interop.execution.inputs import Inputs, make_inputs
 from interop.links import RunningLink, Testbed
@@ -47,7 +48,6 @@ LINGER_ROUND_TRIPS = 4
 """Round trips for which the server lives on after its client, to close its connection and write its qlog."""
 HEARTBEAT = 2.0
 """Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
-ENDPOINT_LIMITS = Limits(total=1024 * MIB)
 DIRECTORIES = ("www", "downloads", "certs", "logs")
 """Directories of both endpoints (docs/contract.md); the server's ``www`` and the client's ``downloads`` hold files."""
 KEPT = ("www", "downloads")
@@ -172,9 +172,9 @@ def _carry_out(
             downloaded = pool.submit(_downloaded, endpoints[Role.CLIENT], run)
             client = record.exits.get(Role.CLIENT)
             report = pool.submit(link.collect, directory, client.life if client else None)
-            _collect_logs(endpoints, directory, record)
+            _collect_logs(endpoints, run, directory, record)
             if around.keep_files:
-                _keep_files(endpoints[Role.CLIENT], inputs, directory, record)
+                _keep_files(endpoints[Role.CLIENT], run, inputs, directory, record)
             evidence = _with_report(replace(evidence, downloaded=downloaded.result()), report.result())
         removal = stack.pop_all()
         with record.phase("remove"):
@@ -350,17 +350,17 @@ def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record:
 
 def _downloaded(client: Container, run: Run) -> tuple[File, ...]:
     with client.fetch("/downloads") as archive:
-        return list_files(archive, Limits(total=2 * run.test_case.total_size + 64 * MIB))
+        return list_files(archive, download_limits(run.test_case))
 
 
-def _collect_logs(endpoints: dict[Role, Container], directory: Path, record: _Record) -> None:
+def _collect_logs(endpoints: dict[Role, Container], run: Run, directory: Path, record: _Record) -> None:
     text = []
     for role, container in endpoints.items():
         target = directory / role
         target.mkdir(exist_ok=True)
         try:
             with container.fetch("/logs") as archive:
-                notes = unpack(archive, target, ENDPOINT_LIMITS)
+                notes = unpack(archive, target, log_limits(run.test_case))
         except HarnessFault as fault:
             if fault.code != ErrorCode.ARTEFACT_LIMIT:
                 raise
@@ -370,13 +370,13 @@ def _collect_logs(endpoints: dict[Role, Container], directory: Path, record: _Re
     (directory / OUTPUT).write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
-def _keep_files(client: Container, inputs: Inputs, directory: Path, record: _Record) -> None:
+def _keep_files(client: Container, run: Run, inputs: Inputs, directory: Path, record: _Record) -> None:
     for name in KEPT:
         (directory / name).mkdir(exist_ok=True)
     for path in inputs.www.values():
         shutil.copyfile(path, directory / "www" / path.name)
     with client.fetch("/downloads") as archive:
-        record.notes += unpack(archive, directory / "downloads", ENDPOINT_LIMITS)
+        record.notes += unpack(archive, directory / "downloads", download_limits(run.test_case))
 
 
 def plain(output: bytes) -> str:

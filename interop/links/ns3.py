@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 
 from interop.errors import HarnessFault
 from interop.execution.archive import Limits, unpack
+from interop.execution.artefacts import trace_limits
 from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.execution.spec import CONTRACT, Rights
 from interop.links.cross import CrossFlow, cross_flow, event_name
@@ -63,10 +64,13 @@ def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 class SimulatedLink:
     """The simulator of one run, and the flow that competes with the transfer, if there is one."""
 
-    def __init__(self, container: Container, holders: Collection[Container], flow: CrossFlow | None = None) -> None:
-        """``holders``: of the testbed's namespaces."""
+    def __init__(
+        self, container: Container, holders: Collection[Container], limits: Limits, flow: CrossFlow | None = None
+    ) -> None:
+        """``holders``: of the testbed's namespaces; ``limits``: of the traces."""
         self._container = container
         self._holders = holders
+        self._limits = limits
         self._flow = flow
         self._carries = False
         self._ended_early = ""
@@ -141,7 +145,7 @@ class SimulatedLink:
         target = directory / "sim"
         target.mkdir(parents=True, exist_ok=True)
         with self._container.fetch("/logs") as archive:
-            unpack(archive, target, Limits())
+            unpack(archive, target, self._limits)
         try:
             return read_report(json.loads((target / "link.json").read_text()), client)
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -252,7 +256,7 @@ class Ns3Testbed:
             container = stack.enter_context(self._daemon.container(spec))
             traffic = run.test_case.emulated.cross_traffic
             flow = stack.enter_context(self._cross_flow(traffic)) if traffic else None
-            yield SimulatedLink(container, self._holders.values(), flow)
+            yield SimulatedLink(container, self._holders.values(), trace_limits(run.test_case), flow)
 
     def _cross_flow(self, traffic: CrossTraffic) -> AbstractContextManager[CrossFlow]:
         networks = {role: self.network(role) for role in Role}

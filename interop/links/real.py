@@ -18,6 +18,7 @@ from queue import SimpleQueue
 
 from interop.errors import HarnessFault, MachineError
 from interop.execution.archive import Limits, unpack
+from interop.execution.artefacts import trace_limits
 from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
 from interop.execution.spec import CONTRACT, GUEST, Rights
 from interop.link_words import bare_link_in_words
@@ -80,7 +81,9 @@ def names(server: Host) -> tuple[tuple[str, str], ...]:
 class CapturedLink:
     """The captures at both ends during one run."""
 
-    def __init__(self, ends: Ends, captures: Mapping[Role, Container], baseline: Baseline) -> None:
+    def __init__(self, ends: Ends, captures: Mapping[Role, Container], baseline: Baseline, limits: Limits) -> None:
+        """``limits``: of the traces."""
+        self._limits = limits
         self._ends = ends
         self._baseline = baseline
         self._captures = captures
@@ -153,7 +156,7 @@ class CapturedLink:
         target = directory / f".{role}-capture"
         target.mkdir()
         with self._captures[role].fetch("/logs") as archive:
-            unpack(archive, target, Limits())
+            unpack(archive, target, self._limits)
         try:
             (target / "trace.pcap").replace(directory / "sim" / TRACES[role])
             counts = json.loads((target / "capture.json").read_text())
@@ -237,7 +240,7 @@ class RealTestbed:
                 role: stack.enter_context(self._capture(role, run.protocol, wait_for_server and role is Role.SERVER))
                 for role in Role
             }
-            yield CapturedLink(self._ends, captures, bare)
+            yield CapturedLink(self._ends, captures, bare, trace_limits(run.test_case))
 
     def _holder(self, role: Role) -> AbstractContextManager[Container]:
         shared = self._ends.hosts[role].host_network

@@ -57,6 +57,8 @@ def test_our_own_faults() -> None:
     assert is_fault(checks.harness(odd), Outcome.ERROR, ErrorCode.HARNESS_FAULT, "without saying why")
     bomb = replace(DONE, fault_code="artefact-limit", fault="Too much.")
     assert is_fault(checks.harness(bomb), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
+    large = replace(DONE, fault_code="trace-limit", fault="Too much.")
+    assert is_fault(checks.harness(large), Outcome.ERROR, ErrorCode.TRACE_LIMIT, "Too much.")
     late = replace(DONE, timed_out=Deadline.COLLECT)
     assert is_fault(checks.harness(late), Outcome.ERROR, ErrorCode.DAEMON_FAULT, '"collect" did not end within 2.5 s')
 

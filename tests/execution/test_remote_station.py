@@ -17,7 +17,7 @@ from distributed import LocalCluster, Worker
 from interop.errors import HarnessFault, MachineError
 from interop.execution import cluster as cluster_module
 from interop.execution import remote_station, service
-from interop.execution.archive import pack
+from interop.execution.archive import Limits, pack
 from interop.execution.campaign import Campaign
 from interop.execution.cluster import DESK, RESOURCE, Presence
 from interop.execution.daemon import Daemon
@@ -368,10 +368,12 @@ def test_files_of_a_worker_stay_below_the_directory_of_the_run(tmp_path: Path) -
 
 
 def test_a_worker_cannot_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_station, "LARGEST", replace(remote_station.LARGEST, total=100_000))
+    small = Limits(total=100_000, fault=ErrorCode.TRACE_LIMIT)
+    monkeypatch.setattr(remote_station, "run_limits", lambda _test_case: small)
     data = pack({f"run/{number}": b"x" * 50_000 for number in range(10)}).read()
     endless = Liar(attempt=Answer(good_result(run_of()), (), 2**60), fetch=lambda _place, at: data[at:])
-    assert attempt_at(endless, tmp_path).verdict.code is ErrorCode.ARTEFACT_LIMIT
+    verdict = attempt_at(endless, tmp_path).verdict
+    assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.TRACE_LIMIT)
     assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 200_000
 
 

@@ -398,7 +398,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_logs_beyond_the_limit_are_cut_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENDPOINT_LIMITS", Limits(total=100))
+    monkeypatch.setattr(module, "log_limits", lambda _test_case: Limits(total=100))
     evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
     assert not evidence.fault
     assert [note for note in evidence.notes if note.startswith("server: logs cut")]

@@ -1,0 +1,41 @@
+"""Numbers and names that documents tell of the code are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from interop.analysis.metrics import METRICS
+from interop.verdicts import NOT_RUN, OURS, ErrorCode
+
+ROOT = Path(__file__).resolve().parents[1]
+CHANGES = (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_codes_are_as_many_as_told() -> None:
+    told = re.search(r"one of (\d+) codes, a fault of ours one of (\d+)", (ROOT / "docs/functional.md").read_text())
+    assert told is not None
+    failures = {*ErrorCode} - OURS - NOT_RUN - {ErrorCode.NONE, ErrorCode.UNSUPPORTED}
+    assert (int(told[1]), int(told[2])) == (len(failures), len(OURS))
+
+
+def test_what_raises_a_fault_of_ours_has_a_code_of_ours() -> None:
+    sources = "\n".join(path.read_text() for path in (ROOT / "interop").rglob("*.py"))
+    raised = re.findall(r"(?:our_error|HarnessFault)\(\s*ErrorCode\.(\w+)", sources)
+    assert len(raised) > 30
+    assert {ErrorCode[name] for name in raised} - OURS == {ErrorCode.ARTEFACT_LIMIT}  # a client's downloads
+
+
+def test_numbers_per_run_are_as_many_as_told() -> None:
+    told = re.search(r"(\d+) numbers per run", CHANGES)
+    assert told is not None
+    assert int(told[1]) == len(METRICS)
+
+
+def test_scenarios_are_those_that_are_told() -> None:
+    [told] = re.findall(r"Scenarios of the QUIC Interop Runner, under their names: (.*?)\n- ", CHANGES, re.S)
+    scenarios = {path.parent.name for path in ROOT.glob("ns3-scenarios/*/main.cc")}
+    ours = {"asymmetric-p2p", "simple-p2p"}  # told with the links
+    assert {name for name in scenarios - ours if name not in told} == set()
+    assert "udp-cross-traffic is missing" in told
+    assert "udp-cross-traffic" not in scenarios
