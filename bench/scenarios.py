@@ -265,6 +265,24 @@ def _text(endpoint: tuple[str, int]) -> str:
 # ---- a competing flow -----------------------------------------------------------------------
 
 
+def _rate_beside(path: Path) -> float:
+    """Rate of the TCP payload from the server while a UDP stream flows, in the client's trace, bit/s.
+
+    The flow has the link for itself before and after the stream, for longer on a busy machine.
+    """
+    headers = ETHERNET_HEADER + 20 + 32  # TCP with its timestamps
+    stream, flow = list[int](), list[tuple[int, int]]()
+    for record in records(path):
+        head = record.data[ETHERNET_HEADER:]
+        if head[0] >> 4 == 4 and ip_address(head[12:16]) == ip_address(SERVER[0]):
+            if head[9] == UDP:
+                stream.append(record.time)
+            elif head[9] == TCP:
+                flow.append((record.time, record.length - headers))
+    begin, end = min(stream), max(stream)
+    return 8 * sum(size for time, size in flow if begin <= time <= end) * NANOSECONDS / (end - begin)
+
+
 def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
     """A stream of half the rate beside the kernel's TCP: both share the link, and fill it."""
     case = "tcp-cross-traffic"
@@ -272,13 +290,13 @@ def cross_traffic(bench: Bench, duration: float = 6.0) -> list[Figure]:
     seen = bench.stream(link, [Flow("forward", 0.5 * link.forward_rate, duration)])
     flow, report = seen.flows["forward"], seen.report.cross_traffic
     wire = rate_in_trace(seen.left) / MBPS
-    goodput = report.goodput / MBPS if report else 0.0
+    beside = _rate_beside(seen.left) / MBPS
     steady = [8 * count / MBPS for count in report.per_second[2:-2]] if report else []
     delivered = flow.received / flow.sent / PERCENT
     ended = report is not None and report.end - report.begin >= duration
     return [
         figure(case, "both on the link", [wire], "Mbit/s", "9.5 to 10.1", 9.5 <= wire <= 10.1),
-        figure(case, "TCP goodput", [goodput], "Mbit/s", "3.5 to 6.5", 3.5 <= goodput <= 6.5 and ended),
+        figure(case, "TCP beside the stream", [beside], "Mbit/s", "3.5 to 6.5", 3.5 <= beside <= 6.5 and ended),
         figure(case, "TCP goodput by second", steady, "Mbit/s"),
         figure(case, "stream of 5 Mbit/s: delivered", [delivered], "%", ">= 80", delivered >= 80),
         *lag(case, seen),
