@@ -1,103 +1,243 @@
-"""How often `compare` is wrong: false alarms among campaigns of the same thing, and drops that it overlooks.
+"""How often `compare` is wrong: false alarms between campaigns of the same thing, and changes that it overlooks.
 
-make bench-compare
+make bench-compare; docs/statistics.md holds what it prints. Intervals are Wilson's, of 95 %.
 """
 
 # ruff: noqa: T201 - a script
 
 from __future__ import annotations
 
+import argparse
+import math
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from interop.model import Outcome
-from interop.statistics.comparison import WORSE, Change, compare
+from interop.statistics.comparison import WORSE, Change, Comparison, compare
 from interop.statistics.samples import Sample
 
-CAMPAIGNS = 200
-PAIRS = 144
-REPETITIONS = 10
 SPREAD = 0.1
 DROP = 0.3
 ALARMS_ALLOWED, FOUND_WANTED = 0.05, 0.95
+REPETITIONS = (1, 2, 3, 10)
+RATES = (0.9, 0.95, 0.98, 1.0)
+SEED_EFFECT = 0.5
+"""Standard deviations of what a seed does to the log odds of success of all pairs, and to those of each server."""
 SHAPES = ("normal", "skewed", "two levels", "flaky")
 
 
-def values(rng: np.random.Generator, shape: str, mean: float) -> tuple[float, ...]:
-    """Goodput of the repetitions of a pair, with a standard deviation of a tenth of the mean."""
-    if shape == "skewed":
-        sigma = np.sqrt(np.log(1 + SPREAD**2))
-        return tuple(mean * rng.lognormal(-(sigma**2) / 2, sigma, REPETITIONS))
-    if shape == "two levels":
-        return tuple(mean * (1 + SPREAD * rng.choice([-1.0, 1.0], REPETITIONS) + rng.normal(0, 0.005, REPETITIONS)))
-    return tuple(mean * rng.normal(1, SPREAD, REPETITIONS))
+@dataclass(frozen=True)
+class Design:
+    """Campaigns of one kind."""
+
+    servers: int = 12
+    clients: int = 12
+    cases: int = 1
+    repetitions: int = 10
+    rate: float = 1.0
+    """Share of repetitions that succeed."""
+    functional: bool = False
+    """Pass or fail, without a goodput."""
+    seed_effect: bool = False
+    """Seeds change the goodput of all pairs by 10 %, and the log odds of success, see ``SEED_EFFECT``."""
+    same_seeds: bool = False
+    shape: str = "normal"
+    broken_server: bool = False
+    """In the second campaign, the first server always fails."""
+    slower_pair: bool = False
+    """In the second campaign, one pair has lost 30 %."""
+    broken_pair: bool = False
+    """In the second campaign, one pair always fails."""
+
+
+@dataclass
+class World:
+    """What two campaigns have in common."""
+
+    means: np.ndarray
+    """Goodput, bit/s; shape (cases, servers, clients)."""
+    odds: np.ndarray
+    """Log odds of success; same shape."""
+
+
+def world(design: Design, rng: np.random.Generator) -> World:
+    """Means between 1 and 18 Mbit/s; a flaky campaign has pairs that fail with any chance, one in five."""
+    shape = design.cases, design.servers, design.clients
+    rates = np.full(shape, design.rate)
+    if design.shape == "flaky":
+        rates = np.where(rng.uniform(size=shape) < 0.2, rng.uniform(size=shape), 1.0)
+    with np.errstate(divide="ignore"):
+        return World(rng.uniform(1e6, 18e6, shape), np.log(rates / (1 - rates)))
+
+
+def seeds(design: Design, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """What seeds do to log odds (cases, servers, 1, repetitions) and to goodput (cases, 1, 1, repetitions)."""
+    scale = SEED_EFFECT * design.seed_effect
+    common = rng.normal(0, scale, (design.cases, 1, 1, design.repetitions))
+    own = rng.normal(0, scale, (design.cases, design.servers, 1, design.repetitions))
+    return common + own, 1 + rng.normal(0, SPREAD * design.seed_effect, common.shape)
 
 
 def campaign(
-    rng: np.random.Generator, shape: str, means: NDArray[np.float64], risks: NDArray[np.float64]
+    design: Design, here: World, rng: np.random.Generator, effect: tuple[np.ndarray, np.ndarray], first_seed: int
 ) -> list[Sample]:
-    """Samples of all pairs; in the shape flaky, some repetitions fail."""
+    """Samples of all pairs and test cases."""
+    shape = (*here.means.shape, design.repetitions)
+    noise = rng.normal(1, SPREAD, shape)
+    if design.shape == "skewed":
+        sigma = math.sqrt(math.log(1 + SPREAD**2))
+        noise = rng.lognormal(-(sigma**2) / 2, sigma, shape)
+    elif design.shape == "two levels":
+        noise = 1 + SPREAD * rng.choice([-1.0, 1.0], shape) + rng.normal(0, 0.005, shape)
+    goodput = here.means[..., None] * noise * effect[1]
+    chances = 1 / (1 + np.exp(-(here.odds[..., None] + effect[0])))
+    good = rng.uniform(size=shape) < chances
     found = []
-    for number, (mean, risk) in enumerate(zip(means, risks, strict=True)):
-        good = values(rng, shape, mean)
-        failed = rng.uniform(size=REPETITIONS) < (risk if shape == "flaky" else 0.0)
-        outcomes = tuple(Outcome.FAILED if bad else Outcome.SUCCEEDED for bad in failed)
-        numbers = tuple(value for value, bad in zip(good, failed, strict=True) if not bad)
-        found.append(Sample(f"s{number % 12}", f"c{number // 12}", "sat", numbers, outcomes))
+    for case, server, client in np.ndindex(here.means.shape):
+        fates = good[case, server, client]
+        places = tuple(int(place) for place in np.flatnonzero(fates)) if not design.functional else ()
+        found.append(
+            Sample(
+                f"s{server}", f"c{client}", f"t{case}",
+                tuple(float(goodput[case, server, client, place]) for place in places),
+                tuple(Outcome.SUCCEEDED if fate else Outcome.FAILED for fate in fates),
+                tuple(range(1, design.repetitions + 1)),
+                tuple(first_seed + 100 * case + number for number in range(design.repetitions)),
+                places,
+            )
+        )  # fmt: skip
     return found
 
 
-def false_alarms(shape: str, seed: int) -> int:
-    """Campaign pairs from the same distribution in which anything at all is told to have changed."""
-    rng = np.random.default_rng((1, seed))
-    alarms = 0
-    for _ in range(CAMPAIGNS):
-        means = rng.uniform(1e6, 18e6, PAIRS)
-        risks = np.where(rng.uniform(size=PAIRS) < 0.2, rng.uniform(size=PAIRS), 0.0)
-        first, second = (campaign(rng, shape, means, risks) for _ in range(2))
-        alarms += compare(first, second).alarms > 0
-    return alarms
+def once(design: Design, rng: np.random.Generator) -> Comparison:
+    """Two campaigns, compared."""
+    here = world(design, rng)
+    effect = seeds(design, rng)
+    first = campaign(design, here, rng, effect, 0)
+    if design.broken_server:
+        here.odds[:, 0, :] = -np.inf
+    if design.broken_pair:
+        here.odds[0, 0, 0] = -np.inf
+    if design.slower_pair:
+        here.means[0, 0, 0] *= 1 - DROP
+    second_effect = effect if design.same_seeds else seeds(design, rng)
+    return compare(first, campaign(design, here, rng, second_effect, 0 if design.same_seeds else 50))
 
 
-def found_drops(shape: str, seed: int) -> int:
-    """Campaign pairs in which the one pair that lost 30 % is told to be slower."""
-    rng = np.random.default_rng((2, seed))
-    hits = 0
-    for _ in range(CAMPAIGNS):
-        means = rng.uniform(1e6, 18e6, PAIRS)
-        none = np.zeros(PAIRS)
-        target = int(rng.integers(PAIRS))
-        first = campaign(rng, shape, means, none)
-        means[target] *= 1 - DROP
-        second = campaign(rng, shape, means, none)
-        where = (first[target].server, first[target].client)
-        changes = [pair for pair in compare(first, second).pairs if pair.change in WORSE]
-        hits += any(
-            (pair.first.server, pair.first.client) == where and pair.change is Change.SLOWER for pair in changes
-        )
-    return hits
+def any_alarm(found: Comparison) -> bool:
+    """Whether anything at all is told to have changed."""
+    return found.alarms > 0
+
+
+def slower_found(found: Comparison) -> bool:
+    """Whether the one pair that lost 30 % is told to be slower."""
+    return any((pair.first.server, pair.first.client, pair.first.test_case) == ("s0", "c0", "t0")
+               and pair.change is Change.SLOWER for pair in found.pairs)  # fmt: skip
+
+
+def pair_found(found: Comparison) -> bool:
+    """Whether the pair that always fails is told to, with significance."""
+    return any((pair.first.server, pair.first.client, pair.first.test_case) == ("s0", "c0", "t0")
+               and pair.change in WORSE for pair in found.pairs)  # fmt: skip
+
+
+def server_found(found: Comparison) -> bool:
+    """Whether the server that always fails is told to, in a line of its own."""
+    return any(each.change in WORSE and each.first.server == "s0" for each in found.groups)
+
+
+def count(design: Design, told: Callable[[Comparison], bool], campaigns: int, number: int) -> int:
+    """Of so many pairs of campaigns, those in which ``told`` holds."""
+    rng = np.random.default_rng((1, number))
+    return sum(told(once(design, rng)) for _ in range(campaigns))
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927)."""
+    share, z = hits / of, 1.96
+    middle, half = share + z**2 / (2 * of), z * math.sqrt(share * (1 - share) / of + z**2 / (4 * of**2))
+    return max(0.0, middle - half) / (1 + z**2 / of), (middle + half) / (1 + z**2 / of)
+
+
+def shown(hits: int, of: int) -> str:
+    """``1.5 % [0.5, 4.3]``."""
+    low, high = wilson(hits, of)
+    return f"{hits / of:6.1%} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def null_designs() -> list[tuple[str, Design]]:
+    """Campaigns of the same thing, twice."""
+    found = []
+    for repetitions in REPETITIONS:
+        for rate in RATES:
+            small = Design(5, 5, 1, repetitions, rate)
+            effect = replace(small, seed_effect=True)
+            pass_or_fail = replace(small, cases=8, functional=True)
+            found += [
+                ("goodput, 25 pairs", small),
+                ("goodput, 25 pairs, seed effect", effect),
+                ("goodput, 25 pairs, same seeds", replace(effect, same_seeds=True)),
+                ("8 functional tests, 25 pairs", pass_or_fail),
+                ("8 functional tests, seed effect", replace(pass_or_fail, seed_effect=True)),
+            ]
+        found.append(("goodput, 144 pairs, seed effect", Design(12, 12, 1, repetitions, 0.9, seed_effect=True)))
+    found += [(f"goodput, 144 pairs, {shape}", Design(shape=shape)) for shape in SHAPES]
+    return found
+
+
+def changed_designs() -> list[tuple[str, Design, Callable[[Comparison], bool], bool]]:
+    """What is changed, and how it is told; the last: whether the bar holds for it."""
+    found: list[tuple[str, Design, Callable[[Comparison], bool], bool]] = [
+        (f"pair 30 % slower, 144 pairs, {shape}", Design(shape=shape, slower_pair=True), slower_found, True)
+        for shape in SHAPES
+        if shape != "flaky"
+    ]
+    for same in (False, True):
+        words = "same seeds" if same else "other seeds"
+        design = Design(3, 3, seed_effect=True, same_seeds=same, slower_pair=True)
+        found.append((f"pair 30 % slower, 9 pairs, seed effect, {words}", design, slower_found, False))
+    found += [
+        (f"pair always fails, 144 pairs of {rate:.0%}", Design(rate=rate, broken_pair=True), pair_found, rate >= 0.95)
+        for rate in RATES
+    ]
+    for servers, cases in ((5, 1), (5, 3), (12, 1), (12, 3)):
+        for repetitions in REPETITIONS if servers * cases == 5 else REPETITIONS[:3]:
+            for rate in (0.9, 1.0):
+                design = Design(servers, servers, cases, repetitions, rate, broken_server=True)
+                words = f"server always fails, {servers} x {servers} x {cases} cells of {rate:.0%}"
+                found.append((words, design, server_found, servers * cases * repetitions >= 30))
+    return found
 
 
 def main() -> int:
-    """Print a table; 1 if a bar is missed."""
+    """Print two tables; 1 if a bar is missed with significance."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--campaigns", type=int, default=200,
+                        help="pairs of campaigns per line of ten repetitions; with fewer, twice as many")  # fmt: skip
+    campaigns = parser.parse_args().campaigns
     started, missed = time.monotonic(), False
-    print(f"{CAMPAIGNS} campaign pairs of {PAIRS} pairs × {REPETITIONS} repetitions, spread {SPREAD:.0%}, seed 1\n")
-    print(f"{'repetitions are':16} {'false alarms':>14} {'30 % drop found':>16}")
-    for number, shape in enumerate(SHAPES):
-        alarms = false_alarms(shape, number)
-        hits = found_drops(shape, number) if shape != "flaky" else None
-        told = f"{hits / CAMPAIGNS:16.1%}" if hits is not None else f"{'':16}"
-        print(f"{shape:16} {alarms / CAMPAIGNS:14.1%} {told}", flush=True)
-        missed |= alarms > ALARMS_ALLOWED * CAMPAIGNS or (hits is not None and hits < FOUND_WANTED * CAMPAIGNS)
-    print(
-        f"\nbars: false alarms ≤ {ALARMS_ALLOWED:.0%}, found ≥ {FOUND_WANTED:.0%}; {time.monotonic() - started:.0f} s"
-    )
+    print("nothing has changed: share of pairs of campaigns with any alarm [95 % interval]")
+    for number, (name, design) in enumerate(null_designs()):
+        trials = campaigns * (1 if design.repetitions > 3 else 2)
+        hits = count(design, any_alarm, trials, number)
+        words = f"{name:36} {design.repetitions:3} repetitions {design.rate:5.0%}"
+        print(f"{words}  {shown(hits, trials)} of {trials}", flush=True)
+        missed |= wilson(hits, trials)[0] > ALARMS_ALLOWED
+    print("\nsomething has changed: share in which it is told")
+    for number, (name, design, told, barred) in enumerate(changed_designs()):
+        hits = count(design, told, campaigns // 2, 1000 + number)
+        star = "*" if barred else " "
+        words = f"{name:52} {design.repetitions:3} repetitions {star}"
+        print(f"{words} {shown(hits, campaigns // 2)} of {campaigns // 2}", flush=True)
+        missed |= barred and wilson(hits, campaigns // 2)[1] < FOUND_WANTED
+    print(f"\nbars: alarms ≤ {ALARMS_ALLOWED:.0%}, told ≥ {FOUND_WANTED:.0%} at *; {time.monotonic() - started:.0f} s")
     return int(missed)
 
 

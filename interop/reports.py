@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 
 from interop.model import Implementation, ResultSet, TestCase
 from interop.sheets import Column, Sheet, Unit
-from interop.statistics.comparison import BETTER, LEVEL, WORSE, Change, Comparison, geometric_mean_ratio
+from interop.statistics.comparison import (
+    BETTER,
+    LEVEL,
+    UNSURE,
+    WORSE,
+    Change,
+    Comparison,
+    geometric_mean_ratio,
+)
 from interop.statistics.history import Course, classes, ordered, pair_courses, server_courses
 from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, samples, silent
@@ -184,7 +192,7 @@ def clusters(results: ResultSet, x: str, y: str) -> Sheet:
 def comparison(
     found: Comparison, first: str, second: str, unit: Unit = Unit.RATE, *, everything: bool = False
 ) -> Sheet:
-    """Pairs that changed from ``first`` to ``second``; those without a change too, if asked for."""
+    """Implementations and pairs that changed from ``first`` to ``second``; pairs without a change too, if asked for."""
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("change"),
         Column(f"mean, {first}", unit), Column(f"mean, {second}", unit), Column("difference", Unit.SHARE, 1),
@@ -196,8 +204,8 @@ def comparison(
             pair.second.mean, pair.ratio, pair.p, f"{pair.first.succeeded}/{pair.first.told}",
             f"{pair.second.succeeded}/{pair.second.told}",
         )
-        for pair in found.pairs
-        if everything or pair.change in WORSE | BETTER
+        for pair in (*found.groups, *found.pairs)
+        if everything or pair.change in WORSE | BETTER | UNSURE
     ]  # fmt: skip
     return Sheet("comparison", f"{first} → {second}", columns, tuple(rows), tuple(_verdict(found)))
 
@@ -210,9 +218,11 @@ def _verdict(found: Comparison) -> list[str]:
     if overall is not None:
         notes.append(f"Over all pairs with numbers in both: {overall * 100:+.1f} % (geometric mean).")
     notes.append(
-        f"p-values are corrected for {found.tests} tests (Holm); a change is told where they are at most {LEVEL:g}. "
-        "New failures and fixed pairs, all against none, are told without a test."
+        f"p-values are corrected for {found.tests} tests (Holm); a change is significant where they are at most "
+        f"{LEVEL:g}. Differences are those of geometric means."
     )
+    if any(counts[change] for change in UNSURE):
+        notes.append("What is not significant may be chance: there are too few repetitions to tell it from flakiness.")
     if found.blind:
         notes.append(f"In {found.blind} pairs no change of speed could be shown: they have too few repetitions.")
     return notes

@@ -250,7 +250,7 @@ def _objective(text: str) -> Objective:
 
 
 def compare(options: argparse.Namespace, known: Mapping[str, Implementation], width: int | None) -> Report:
-    """Two campaigns, or two test cases of one; the status is 1 if something got worse between campaigns."""
+    """Two campaigns, or two test cases of one; the status is 1 if one campaign is significantly worse."""
     from interop import reports
     from interop.sheets import Unit, render
     from interop.statistics import comparison
@@ -270,7 +270,7 @@ def compare(options: argparse.Namespace, known: Mapping[str, Implementation], wi
             raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
         found = comparison.campaigns(first.results, second.results, chosen)
         sheet = reports.comparison(found, first.label, second.label, everything=options.all)
-        worse = any(pair.change in comparison.WORSE for pair in found.pairs)
+        worse = found.worse
     text = render(sheet, options.format, width)
     if options.plot is not None:
         wish = Wish(opened.campaigns, options.plot, ("comparison",), test_cases=tuple(options.test))

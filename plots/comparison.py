@@ -10,7 +10,7 @@ import numpy as np
 
 from interop.pictures import Wish
 from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
+from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
 from interop.units import PERCENT
 from plots import theme
 from plots.base import Drawing, Panel, Plot, found, one, sentences
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 LISTED = 8
 """Changes of a kind that are named in the figure, the largest ones."""
+
+_SIGNS = {
+    Change.BROKEN.value: ("×*", -1.0), Change.PERHAPS_BROKEN.value: ("×", -1.0),
+    Change.FIXED.value: ("✓*", 1.0), Change.PERHAPS_FIXED.value: ("✓", 1.0),
+}  # fmt: skip
 
 
 def table(wish: Wish) -> Sequence[Drawing]:
@@ -38,7 +43,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
 
 def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     both = sorted((pair for pair in changes.pairs if pair.ratio is not None), key=_ratio)
-    told = [pair for pair in changes.pairs if pair.change in WORSE | BETTER and pair.ratio is None]
+    told = [pair for pair in changes.pairs if pair.change in WORSE | BETTER | UNSURE and pair.ratio is None]
     if not both and not told:
         return []
     significant = [pair for pair in both if _sure(pair)]
@@ -73,14 +78,14 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
             "server": [servers.index(pair.first.server) for pair in pairs],
             "client": [clients.index(pair.first.client) for pair in pairs],
             "ratio": [pair.ratio for pair in pairs],
-            "change": [pair.change.value if _sure(pair) else "" for pair in pairs],
+            "change": [pair.change.value if pair.change in WORSE | BETTER | UNSURE else "" for pair in pairs],
             "absent": [pair.change is Change.ABSENT for pair in pairs],
         }
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
-            f"n = {len(numbers)} pairs with numbers in both: change of the mean {metric} in per cent; colours end at "
-            f"±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are significant. × new failure, "
-            "✓ fixed, – fails in both, empty: only in one",
+            f"n = {len(numbers)} pairs with numbers in both: change of the geometric mean {metric} in per cent; "
+            f"colours end at ±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are significant. "
+            "× new failure, ✓ fixed, – fails in both, empty: only in one",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}
         size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))
@@ -118,7 +123,7 @@ def _draw_histogram(ax: Axes, panel: Panel) -> None:
                      linewidth=0.4, alpha=1)  # fmt: skip
     ax.axhline(0, color=theme.BLACK, linewidth=0.8)
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.set(xlabel="pairs", ylabel=f"change of the mean {panel.facts['metric']} [%]")
+    ax.set(xlabel="pairs", ylabel=f"change of the geometric mean {panel.facts['metric']} [%]")
     ax.grid(axis="y", visible=False)
 
 
@@ -136,7 +141,7 @@ def _draw_tiles(ax: Axes, panel: Panel) -> None:
             ratios[y, x] = max(-1.0, min(1.0, ratio))
             words[y, x] = f"{round(ratio / PERCENT):+d}{'*' if change else ''}".replace("+0", "0")
         elif not absent:
-            sign, value = {Change.BROKEN.value: ("×", -1.0), Change.FIXED.value: ("✓", 1.0)}.get(change, ("–", 0.0))
+            sign, value = _SIGNS.get(change, ("–", 0.0))
             ratios[y, x], words[y, x] = value, sign
     seaborn.heatmap(
         ratios, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6.5, "color": theme.BLACK}, linewidths=1,

@@ -18,7 +18,7 @@ LAYERS = (
     # nouns of one subject each
     "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
     "estimate hours order provenance statistics.exclusion statistics.significance",
-    "limits",
+    "limits statistics.reliability",
     "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace
     "statistics.objectives",

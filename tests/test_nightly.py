@@ -96,6 +96,12 @@ def test_a_change_is_told_once_to_whoever_asked(checkout: Path) -> None:
     assert not (checkout / "heard").exists()
 
 
+def test_a_comparison_that_could_not_be_made_is_not_a_pair_that_got_worse(checkout: Path) -> None:
+    night(checkout)
+    told = json.loads(night(checkout, compare=2).stdout)
+    assert told["state"] == {"run": 0, "failed steps": ["compare"], "worse": False}
+
+
 def test_a_message_that_nobody_took_is_sent_again(checkout: Path) -> None:
     hear = f"{checkout / 'hear'}"
     Path(hear).write_text("#!/bin/sh\ncat > heard; exit 1\n", encoding="utf-8")

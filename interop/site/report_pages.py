@@ -91,7 +91,7 @@ class Compared:
     @property
     def all(self) -> Sheet:
         """Every pair that both have."""
-        found = replace(self.found, pairs=tuple(self.both))
+        found = replace(self.found, pairs=tuple(self.both), groups=())
         sheet = reports.comparison(found, "before", "after", everything=True)
         return replace(sheet, name="all", title=self.title, notes=())
 
@@ -107,13 +107,13 @@ class Compared:
 
     @property
     def better(self) -> list[comparison.PairChange]:
-        """Pairs that got better."""
-        return [pair for pair in self.found.pairs if pair.change in comparison.BETTER]
+        """Implementations and pairs that got better."""
+        return [pair for pair in (*self.found.groups, *self.found.pairs) if pair.change in comparison.BETTER]
 
     @property
     def worse(self) -> list[comparison.PairChange]:
-        """Pairs that got worse."""
-        return [pair for pair in self.found.pairs if pair.change in comparison.WORSE]
+        """Implementations and pairs that got worse."""
+        return [pair for pair in (*self.found.groups, *self.found.pairs) if pair.change in comparison.WORSE]
 
 
 def write_all(site: Site) -> None:

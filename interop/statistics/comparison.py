@@ -1,8 +1,9 @@
 """What has changed between two campaigns, or differs between two test cases of one, with its significance; pure.
 
 Of each pair two things are tested: whether it succeeds as often (Fisher's exact test), and whether the repetitions that
-succeeded are as fast (``significance.difference``). Holm's correction goes over all of these tests together: two
-campaigns of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
+succeeded are as fast (permutation of the logarithms). Of each implementation per role, and of all pairs, it is tested
+whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together: two campaigns
+of the same thing raise an alarm, any alarm, in at most 5 of 100 cases. docs/statistics.md tells how that was checked.
 """
 
 from __future__ import annotations
@@ -13,25 +14,44 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from interop.model import ResultSet, TestCase
+from interop.model import ResultSet, Role, TestCase
+from interop.statistics.reliability import Group, groups
+from interop.statistics.reliability import change as change_of_group
+from interop.statistics.reliability import smallest as smallest_of_change
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find, samples
-from interop.statistics.significance import difference, holm, proportions, smallest_p
+from interop.statistics.significance import (
+    MOST_EXACT,
+    difference,
+    holm,
+    matched,
+    proportions,
+    smallest_of_proportions,
+    smallest_p,
+    which_can_tell,
+)
 
 LEVEL = 0.025
 """Expected share of false alarms; half of what is promised, so that 200 trials keep the promise too."""
+
+
+ALL = "all"
+"""Partner and test case of what is told of an implementation over all its pairs."""
 
 
 class Change(StrEnum):
     """What became of a pair, worst first."""
 
     BROKEN = "new failure"
-    """All repetitions succeeded, now none does; told without a test, for with few repetitions no test could tell."""
+    """All repetitions succeeded, now none does."""
     LESS_RELIABLE = "fails more often"
     SLOWER = "slower"
     FASTER = "faster"
     MORE_RELIABLE = "fails less often"
     FIXED = "fixed"
     """None succeeded, now all do."""
+    PERHAPS_BROKEN = "new failure, not significant"
+    """As a new failure, but chance may have done it; no alarm."""
+    PERHAPS_FIXED = "fixed, not significant"
     NONE = "no change shown"
     FAILING = "fails in both"
     ABSENT = "only in one"
@@ -40,6 +60,8 @@ class Change(StrEnum):
 
 WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER})
 BETTER = frozenset({Change.FIXED, Change.MORE_RELIABLE, Change.FASTER})
+UNSURE = frozenset({Change.PERHAPS_BROKEN, Change.PERHAPS_FIXED})
+"""Shown as what changed, but no alarm."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +76,14 @@ class PairChange:
 
     @property
     def ratio(self) -> float | None:
-        """By how much the mean has grown: -0.3 is a drop by 30 %; None where there are no two means."""
+        """By how much the geometric mean has grown: -0.3 is a drop by 30 %; None where there are no two means.
+
+        Of arithmetic means if a number is not positive.
+        """
+        if not self.first.values or not self.second.values:
+            return None
+        if _positive(self.first, self.second):
+            return math.exp(_mean_log(self.second) - _mean_log(self.first)) - 1
         before, after = self.first.mean, self.second.mean
         return after / before - 1 if before and after is not None else None
 
@@ -69,6 +98,11 @@ class Comparison:
     """Over how many tests the p-values were corrected."""
     blind: int
     """Pairs with numbers in both of which no difference in speed could become significant: too few repetitions."""
+    groups: tuple[PairChange, ...] = ()
+    """Implementations whose success rate changed over all their pairs together, the most significant first.
+
+    Their partner and test case are ``ALL``.
+    """
 
     @property
     def counts(self) -> Counter[Change]:
@@ -77,38 +111,89 @@ class Comparison:
 
     @property
     def alarms(self) -> int:
-        """Pairs that changed."""
-        return sum(pair.change in WORSE | BETTER for pair in self.pairs)
+        """Pairs and implementations that changed."""
+        return len(self.groups) + sum(pair.change in WORSE | BETTER for pair in self.pairs)
+
+    @property
+    def worse(self) -> bool:
+        """Whether a pair or an implementation got worse, with significance."""
+        return any(each.change in WORSE for each in (*self.pairs, *self.groups))
 
 
 @dataclass(frozen=True)
-class _Tested:
+class _Cell:
     first: Sample
     second: Sample
-    location: float | None
-    reliability: float | None
-    """p-values as they are; None where no test can say anything."""
+
+    @property
+    def told(self) -> bool:
+        return bool(self.first.told and self.second.told)
+
+    @property
+    def smallest_location(self) -> float:
+        return smallest_p(len(self.first.values), len(self.second.values))
+
+    def location(self, paired: bool) -> float:
+        """p-value of the logarithms, or of the values if one is not positive."""
+        scale = math.log if _positive(self.first, self.second) else float
+        one, other = self.first, self.second
+        if paired:
+            seeds, others = one.by_seed, other.by_seed
+            return matched([scale(seeds[seed]) for seed in seeds], [scale(others[seed]) for seed in seeds])
+        return difference([scale(value) for value in one.values], [scale(value) for value in other.values])
+
+    @property
+    def reliability(self) -> tuple[int, int, int, int]:
+        """Successes and repetitions of both."""
+        return self.first.succeeded, self.first.told, self.second.succeeded, self.second.told
 
 
 def compare(first: Iterable[Sample], second: Iterable[Sample]) -> Comparison:
-    """Compare samples of the same metric; they belong together by server, client and test case."""
+    """Compare samples of the same metric; they belong together by server, client and test case.
+
+    Where both have the same seeds, equal seeds are compared with each other if so few tests are made that this can be
+    significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
+    """
     ours, theirs = _by_pair(first), _by_pair(second)
     keys = dict.fromkeys([*ours, *theirs])
-    tested = [_test(ours.get(key, _absent(key)), theirs.get(key, _absent(key))) for key in keys]
-    tests = sum((each.location is not None) + (each.reliability is not None) for each in tested)
-    able = [each for each in tested if each.location is not None]
-    blind = sum(smallest_p(len(each.first.values), len(each.second.values)) * tests > LEVEL for each in able)
-    blind += sum(each.location is None and bool(each.first.values and each.second.values) for each in tested)
-    flat = [p for each in tested for p in (each.location, each.reliability) if p is not None]
-    adjusted = iter(holm(flat))
-    pairs = [_judge(each, *(next(adjusted) if p is not None else 1.0 for p in _both(each))) for each in tested]
+    cells = [_Cell(ours.get(key, _absent(key)), theirs.get(key, _absent(key))) for key in keys]
+    found = groups([(cell.first, cell.second) for cell in cells])
+    smallest = [
+        *(cell.smallest_location for cell in cells),
+        *(smallest_of_proportions(*cell.reliability) if cell.told else 1.0 for cell in cells),
+        *(smallest_of_change(group) for group in found),
+    ]
+    able = which_can_tell(smallest, LEVEL)
+    tests, count = sum(able), len(cells)
+    p_values = [
+        *(_location(cell, tests) if able[n] else 1.0 for n, cell in enumerate(cells)),
+        *(proportions(*cell.reliability) if able[count + n] else 1.0 for n, cell in enumerate(cells)),
+        *(change_of_group(group, found[0]) if able[2 * count + n] else 1.0 for n, group in enumerate(found)),
+    ]
+    corrected = iter(holm([p for p, made in zip(p_values, able, strict=True) if made]))
+    adjusted = [next(corrected) if made else 1.0 for made in able]
+    pairs = [_judge(cell, adjusted[n], adjusted[count + n]) for n, cell in enumerate(cells)]
     order = list(Change)
     pairs.sort(key=lambda pair: (order.index(pair.change), pair.p, pair.first.server, pair.first.client))
-    return Comparison(tuple(pairs), tests, blind)
+    together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * count :], strict=True) if p <= LEVEL]
+    together.sort(key=lambda each: (order.index(each.change), each.p))
+    blind = sum(bool(cell.first.values and cell.second.values) and not able[n] for n, cell in enumerate(cells))
+    return Comparison(tuple(pairs), tests, blind, tuple(each for each in together if each.change is not Change.NONE))
 
 
-def _both(tested: _Tested) -> tuple[float | None, float | None]:
-    return tested.location, tested.reliability
+def _location(cell: _Cell, tests: int) -> float:
+    """Equal seeds are paired where that can be significant, which only their number decides."""
+    seeds = cell.first.by_seed.keys()
+    same = len(seeds) > 0 and seeds == cell.second.by_seed.keys()
+    return cell.location(paired=same and len(seeds) <= MOST_EXACT and 2 * tests / 2 ** len(seeds) <= LEVEL)
+
+
+def _positive(first: Sample, second: Sample) -> bool:
+    return min(first.values + second.values, default=0.0) > 0
+
+
+def _mean_log(sample: Sample) -> float:
+    return math.fsum(map(math.log, sample.values)) / len(sample.values)
 
 
 def _by_pair(many: Iterable[Sample]) -> dict[tuple[str, str, str], Sample]:
@@ -119,41 +204,38 @@ def _absent(key: tuple[str, str, str]) -> Sample:
     return Sample(*key, values=(), outcomes=())
 
 
-def _test(first: Sample, second: Sample) -> _Tested:
-    """Tests that can never be significant, whatever the numbers are, are not made (Tarone 1990)."""
-    able = smallest_p(len(first.values), len(second.values)) <= LEVEL
-    successes = first.succeeded + second.succeeded
-    varies = first.told and second.told and 0 < successes < first.told + second.told
-    return _Tested(
-        first,
-        second,
-        difference(first.values, second.values) if able else None,
-        proportions(first.succeeded, first.told, second.succeeded, second.told) if varies else None,
-    )
-
-
-def _judge(tested: _Tested, location: float, reliability: float) -> PairChange:
-    first, second = tested.first, tested.second
-    if not first.told or not second.told:
+def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
+    first, second = cell.first, cell.second
+    if not cell.told:
         return PairChange(first, second, Change.ABSENT, 1.0)
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
-    change = _reliability(first, second, reliability)
+    change = _reliability(*cell.reliability, sure=reliability <= LEVEL)
     if change is not None:
         return PairChange(first, second, change, reliability)
-    means = first.mean, second.mean
-    if location <= LEVEL and means[0] is not None and means[1] is not None:
-        return PairChange(first, second, Change.SLOWER if means[1] < means[0] else Change.FASTER, location)
-    return PairChange(first, second, Change.NONE, min(location, reliability))
+    found = PairChange(first, second, Change.NONE, min(location, reliability))
+    if location <= LEVEL and found.ratio is not None:
+        return PairChange(first, second, Change.SLOWER if found.ratio < 0 else Change.FASTER, location)
+    return found
 
 
-def _reliability(first: Sample, second: Sample, p: float) -> Change | None:
-    before, after = first.succeeded / first.told, second.succeeded / second.told
+def _judge_group(group: Group, p: float) -> PairChange:
+    server, client = (group.implementation if group.role is role else ALL for role in (Role.SERVER, Role.CLIENT))
+    first, second = (
+        Sample(server, client, ALL, (), tuple(outcome for each in many for outcome in each.outcomes))
+        for many in (group.first, group.second)
+    )
+    change = _reliability(first.succeeded, first.told, second.succeeded, second.told, sure=True)
+    return PairChange(first, second, change or Change.NONE, p)
+
+
+def _reliability(hits: int, of: int, other_hits: int, other_of: int, *, sure: bool) -> Change | None:
+    before, after = hits / of, other_hits / other_of
     if (before, after) == (1.0, 0.0):
-        return Change.BROKEN
+        return Change.BROKEN if sure else Change.PERHAPS_BROKEN
     if (before, after) == (0.0, 1.0):
-        return Change.FIXED
-    if p <= LEVEL:
+        return Change.FIXED if sure else Change.PERHAPS_FIXED
+    if sure and before != after:
         return Change.LESS_RELIABLE if after < before else Change.MORE_RELIABLE
     return None
 

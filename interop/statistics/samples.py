@@ -43,6 +43,33 @@ class Sample:
     """The metric, in its SI unit, of the repetitions that succeeded and have it; in their order."""
     outcomes: tuple[Outcome, ...]
     """Of all repetitions that have a result and were not skipped, in their order."""
+    repetitions: tuple[int, ...] = ()
+    """Number of the repetition of each outcome; empty: 1, 2, …"""
+    seeds: tuple[int, ...] = ()
+    """Seed of the losses of each outcome; empty: unknown. All pairs of a test case share the seed of a repetition."""
+    places: tuple[int, ...] = ()
+    """Index into ``outcomes`` of each value; empty: the first outcomes that succeeded."""
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Number of the repetition of each outcome."""
+        return self.repetitions or tuple(range(1, len(self.outcomes) + 1))
+
+    @property
+    def by_repetition(self) -> dict[int, float]:
+        """The values by the number of their repetition."""
+        return {self.blocks[place]: value for place, value in zip(self._places, self.values, strict=True)}
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """The values by their seed; empty if seeds are unknown or repeat."""
+        found = {self.seeds[place]: value for place, value in zip(self._places, self.values, strict=True) if self.seeds}
+        return found if len(found) == len(self.values) else {}
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        good = [place for place, outcome in enumerate(self.outcomes) if outcome is Outcome.SUCCEEDED]
+        return self.places or tuple(good[: len(self.values)])
 
     @property
     def mean(self) -> float | None:
@@ -92,13 +119,16 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
 
 def _sample(server: str, client: str, test_case: str, results: Sequence[RunResult], metric: str) -> Sample:
     ordered = sorted(results, key=lambda result: result.repetition)
-    values = (value_of(result, metric) for result in ordered)
+    values = [value_of(result, metric) for result in ordered]
     return Sample(
         server,
         client,
         test_case,
         tuple(value for value in values if value is not None),
         tuple(result.verdict.outcome for result in ordered),
+        tuple(result.repetition for result in ordered),
+        tuple(result.evidence.seed for result in ordered),
+        tuple(place for place, value in enumerate(values) if value is not None),
     )
 
 

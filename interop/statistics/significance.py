@@ -121,6 +121,28 @@ def alike(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], s
     return observed, int(low), int(high)
 
 
+def matched(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of a difference between numbers that belong together, 0..1; 1.0 if there are none.
+
+    Exact: the share of all choices of signs whose sum of differences is at least as far from 0 as the given one
+    (Fisher 1935). Up to 32 differences; the halves of the choices are counted as in :func:`permutation`.
+    """
+    differences = np.asarray(second, dtype=np.float64) - np.asarray(first, dtype=np.float64)
+    observed = abs(float(differences.sum())) - TIE * float(np.abs(differences).sum())
+    if observed <= 0:
+        return 1.0
+    middle = len(differences) // 2
+    left, right = np.zeros(1), np.zeros(1)
+    for each in differences[:middle]:
+        left = np.concatenate([left + each, left - each])
+    for each in differences[middle:]:
+        right = np.concatenate([right + each, right - each])
+    right = np.sort(right)
+    extreme = int((len(right) - np.searchsorted(right, observed - left, side="left")).sum())
+    extreme += int(np.searchsorted(right, -observed - left, side="right").sum())
+    return float(extreme / 2 ** len(differences))
+
+
 def smallest_p(first: int, second: int) -> float:
     """The smallest p-value that groups of these sizes can reach with the permutation test."""
     if not first or not second:
@@ -157,6 +179,25 @@ def proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
     low, high = max(0, successes - other_of), min(of, successes)
     chances = [math.comb(of, k) * math.comb(other_of, successes - k) for k in range(low, high + 1)]
     return min(1.0, sum(chance for chance in chances if chance <= chances[hits - low]) / ways)
+
+
+def smallest_of_proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """The smallest p-value that :func:`proportions` can reach with as many successes in all."""
+    total = hits + other_hits
+    ends = {max(0, total - other_of), min(of, total)}
+    return min(proportions(end, of, total - end, other_of) for end in ends)
+
+
+def which_can_tell(smallest: Sequence[float], level: float) -> list[bool]:
+    """Which tests of a family can become significant, by the smallest p-value that each can reach (Tarone 1990).
+
+    The largest set that remains able at ``level`` divided by its size; others need not be made nor corrected for.
+    """
+    for count in range(1, len(smallest) + 1):
+        able = [p <= level / count for p in smallest]
+        if sum(able) <= count:
+            return able
+    return [False] * len(smallest)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

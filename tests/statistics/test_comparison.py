@@ -7,7 +7,7 @@ import pytest
 
 from interop import reports
 from interop.model import Outcome
-from interop.statistics.comparison import BETTER, WORSE, Change, campaigns, compare, geometric_mean_ratio, links
+from interop.statistics.comparison import ALL, BETTER, WORSE, Change, campaigns, compare, geometric_mean_ratio, links
 from interop.statistics.samples import GOODPUT, Sample, samples
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
@@ -29,8 +29,10 @@ SLOW = tuple(7.0 + 0.1 * number for number in range(10))
         (sample(*FAST), sample(*SLOW), Change.SLOWER),
         (sample(*SLOW), sample(*FAST), Change.FASTER),
         (sample(*FAST), sample(*FAST), Change.NONE),
-        (sample(*FAST), sample(failed=1), Change.BROKEN),
-        (sample(failed=3), sample(*FAST), Change.FIXED),
+        (sample(*FAST), sample(failed=10), Change.BROKEN),
+        (sample(failed=10), sample(*FAST), Change.FIXED),
+        (sample(*FAST), sample(failed=1), Change.PERHAPS_BROKEN),
+        (sample(failed=1), sample(*FAST[:3]), Change.PERHAPS_FIXED),
         (sample(*FAST), sample(1.0, failed=9), Change.LESS_RELIABLE),
         (sample(1.0, failed=9), sample(*FAST), Change.MORE_RELIABLE),
         (sample(*FAST), sample(*FAST[:9], failed=1), Change.NONE),
@@ -55,7 +57,7 @@ def test_correction_counts_the_tests_that_could_tell() -> None:
     assert found.tests == 100
     assert found.pairs[0].change is Change.SLOWER
     assert found.pairs[0].p == pytest.approx(100 * 2 / 184756)
-    assert found.pairs[0].ratio == pytest.approx(-3 / 10.45)
+    assert found.pairs[0].ratio == pytest.approx(np.exp(np.mean(np.log(SLOW)) - np.mean(np.log(FAST))) - 1)
     assert found.alarms == 1
 
 
@@ -69,7 +71,7 @@ def test_three_repetitions_are_blind_and_it_is_told() -> None:
 def test_worst_first() -> None:
     before = [sample(*FAST, server=name) for name in "abc"] + [sample(failed=1, server="d")]
     after = [
-        sample(*FAST, server="a"), sample(*SLOW, server="b"), sample(failed=1, server="c"), sample(1.0, server="d"),
+        sample(*FAST, server="a"), sample(*SLOW, server="b"), sample(failed=10, server="c"), sample(1.0, server="d"),
     ]  # fmt: skip
     found = compare(before, after)
     assert [pair.first.server for pair in found.pairs] == ["c", "b", "d", "a"]
@@ -116,3 +118,65 @@ def test_one_drop_among_many_is_found_alone() -> None:
 def test_synthetic_campaigns_are_what_they_say() -> None:
     values = [np.std(s.values) / np.mean(s.values) for s in samples(campaign(Shape(failing=0)), "sat", GOODPUT)]
     assert np.mean(values) == pytest.approx(0.095, abs=0.01)
+
+
+def campaign_of(successes: np.ndarray, name: str = "t") -> list[Sample]:
+    """Pass or fail; shape: servers, clients, repetitions."""
+    return [
+        Sample(f"s{server}", f"c{client}", name, (), tuple(OK if good else BAD for good in successes[server, client]))
+        for server, client in np.ndindex(successes.shape[:2])
+    ]
+
+
+@pytest.mark.parametrize("repetitions", [1, 2, 3])
+@pytest.mark.parametrize("rate", [0.9, 0.98])
+def test_flaky_pairs_of_few_repetitions_raise_few_alarms(repetitions: int, rate: float) -> None:
+    rng = np.random.default_rng((repetitions, int(rate * 100)))
+    shape = (5, 5, repetitions)
+    twos = [[campaign_of(rng.uniform(size=shape) < rate) for _ in range(2)] for _ in range(100)]
+    assert sum(compare(*two).alarms > 0 for two in twos) <= 5
+
+
+def test_a_seed_that_is_bad_for_a_server_raises_few_alarms() -> None:
+    rng = np.random.default_rng(9)
+
+    def one() -> list[Sample]:
+        odds = np.log(0.9 / 0.1) + rng.normal(0, 0.5) + rng.normal(0, 0.5, (8, 1, 1))
+        return campaign_of(rng.uniform(size=(8, 8, 1)) < 1 / (1 + np.exp(-odds)))
+
+    assert sum(compare(one(), one()).alarms > 0 for _ in range(100)) <= 5
+
+
+@pytest.mark.parametrize(("repetitions", "rate"), [(1, 1.0), (1, 0.95), (10, 0.95)])
+def test_a_server_that_fails_with_everyone_is_an_alarm_of_its_own(repetitions: int, rate: float) -> None:
+    rng = np.random.default_rng(4)
+    before, after = (rng.uniform(size=(12, 12, repetitions)) < rate for _ in range(2))
+    after[3] = False
+    found = compare(campaign_of(before), campaign_of(after))
+    assert found.worse
+    told = [(each.first.server, each.first.client) for each in found.groups if each.change in WORSE]
+    assert ("s3", ALL) in told
+    assert all(server in ("s3", ALL) for server, _ in told)
+    rows = reports.comparison(found, "a", "b").rows
+    assert any(row[:3] == (ALL, "s3", ALL) for row in rows)
+
+
+def test_a_failure_that_proves_nothing_is_shown_but_not_worse() -> None:
+    found = compare([sample(5.0)], [sample(failed=1)])
+    assert (found.alarms, found.worse) == (0, False)
+    sheet = reports.comparison(found, "a", "b")
+    assert [row[3] for row in sheet.rows] == ["new failure, not significant"]
+    assert any("may be chance" in note for note in sheet.notes)
+
+
+def test_equal_seeds_are_compared_with_each_other() -> None:
+    rng = np.random.default_rng(5)
+    seed_effect = rng.lognormal(0, 1, 10)
+
+    def made(level: float, first_seed: int) -> Sample:
+        values = tuple(level * seed_effect * rng.lognormal(0, 0.05, 10))
+        return Sample("a", "b", "sat", values, (OK,) * 10, seeds=tuple(range(first_seed, first_seed + 10)))
+
+    before = made(10, 0)
+    assert compare([before], [made(8, 0)]).pairs[0].change is Change.SLOWER
+    assert compare([before], [made(8, 50)]).pairs[0].change is Change.NONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -13,12 +13,15 @@ from interop.statistics.significance import (
     difference,
     holm,
     mann_whitney,
+    matched,
     permutation,
     proportions,
     ranks,
+    smallest_of_proportions,
     smallest_p,
     spread,
     stratified,
+    which_can_tell,
 )
 
 
@@ -144,3 +147,27 @@ def test_a_shift_of_all_leaves_fewer_means_close_than_chance_would() -> None:
     second = [list(rng.normal(1.05, 0.001, 3)) for _ in range(16)]
     close, low, _ = alike(first, second, 0.02)
     assert close == 0 < low
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+def test_signs_of_differences_are_all_tried(size: int) -> None:
+    rng = np.random.default_rng(size)
+    one, other = rng.integers(0, 6, (2, size)).astype(float)
+    differences = other - one
+    sums = [abs(float(np.dot(signs, differences))) for signs in product((1, -1), repeat=size)]
+    expected = np.mean([each >= abs(float(differences.sum())) - 1e-12 for each in sums])
+    assert matched(list(one), list(other)) == pytest.approx(expected)
+    assert matched([], []) == 1.0
+
+
+def test_tests_that_can_never_be_significant_together_are_not_made() -> None:
+    assert which_can_tell([0.01, 0.001, 0.5], 0.025) == [True, True, False]
+    assert which_can_tell([0.01] * 3 + [0.001], 0.025) == [False, False, False, True]
+    assert which_can_tell([0.02] * 3, 0.025) == [False] * 3
+    assert which_can_tell([], 0.025) == []
+
+
+def test_smallest_p_of_shares_keeps_the_successes() -> None:
+    assert smallest_of_proportions(10, 10, 0, 10) == proportions(10, 10, 0, 10)
+    assert smallest_of_proportions(1, 1, 0, 1) == 1.0
+    assert smallest_of_proportions(5, 10, 5, 10) == proportions(10, 10, 0, 10)
