@@ -54,6 +54,9 @@ bench-plots: setup  ## how long figures take
 bench-compare: setup  ## how often compare raises false alarms and overlooks drops
 	$(PYTHON) bench/compare.py
 
+bench-coverage: setup  ## how often the intervals hold the truth, and what the search for steps finds (ten minutes)
+	$(PYTHON) bench/coverage.py
+
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
 

@@ -17,7 +17,7 @@ from interop.statistics.comparison import (
     Comparison,
     geometric_mean_ratio,
 )
-from interop.statistics.history import Course, classes, ordered, pair_courses, server_courses
+from interop.statistics.history import Course, classes, jointly, ordered, pair_courses, server_courses
 from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, samples, silent
 from interop.statistics.variance import decompose
@@ -91,25 +91,29 @@ def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
         Column("implementation"),
         Column("role"),
         Column("mean efficiency", Unit.SHARE, 1),
+        Column("geometric mean", Unit.SHARE, 1),
         Column("low", Unit.SHARE, 1),
         Column("high", Unit.SHARE, 1),
         Column("pairs", Unit.COUNT),
         Column("pairs that say something", Unit.COUNT),
     )
     rows = [
-        (case.abbreviation, each.implementation, each.role.value, each.mean, each.low, each.high, each.pairs, each.told)
+        (
+            case.abbreviation, each.implementation, each.role.value, each.mean, each.typical, each.low, each.high,
+            each.pairs, each.told,
+        )
         for case in cases
         for each in marginals(samples(results, case.name, EFFICIENCY))
-    ]
+    ]  # fmt: skip
     note = (
-        "Mean over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
-        "interval from resampling the partners."
+        "Means over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
+        "interval of the geometric mean over further partners and repetitions. There is none with one partner (n = 1)."
     )
     return Sheet("implementations", "Efficiency per implementation and role", columns, tuple(rows), (note,))
 
 
 def variance(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
-    """How much of the variance of the efficiency is the server's, the client's, the pair's and the repetitions'."""
+    """How much of the variance of the efficiency is the server's, the client's, the pair's, the seed's and chance."""
     columns = (
         Column("test case"),
         Column("source"),
@@ -129,15 +133,15 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
         rows += [
             (case.abbreviation, part.source, part.share, part.low, part.high, found.pairs, found.repetitions)
             for part in found.shares
-            if part.source != "repetition" or found.repetitions > found.pairs
+            if part.source not in ("repetition", "seed") or found.repetitions > found.pairs
         ]
         if found.repetitions == found.pairs:
             notes.append(f"{case.abbreviation}: one repetition per pair; interaction holds what they would differ by.")
         if found.empty:
             notes.append(f"{case.abbreviation}: {found.empty} pairs have no successful repetition and are left out.")
     notes.append(
-        "Variance components of a two-way model with random servers, clients and interaction; low and high are the "
-        "95 % confidence interval. Repetition is what differs between the repetitions of a pair."
+        "Variance components of logarithms, all sources random; low and high are the 95 % confidence interval. Seed is "
+        "what all pairs of a repetition have in common, repetition what those of a pair differ by beyond that."
     )
     return Sheet("variance", "Who decides about the efficiency?", columns, tuple(rows), tuple(notes))
 
@@ -240,11 +244,12 @@ def history(campaigns: Sequence[ResultSet], cases: Sequence[TestCase]) -> Sheet:
     in_order = ordered(campaigns)
     dates = [results.manifest.started[:10] for results in in_order]
     rows, kinds = [], Counter[str]()
+    many = [courses(in_order, case.name, GOODPUT) for case in cases for courses in (server_courses, pair_courses)]
+    tested = iter(jointly(*many))
     for case in cases:
-        pairs = pair_courses(in_order, case.name, GOODPUT)
+        servers, pairs = next(tested), next(tested)
         kinds.update({kind.value: count for kind, count in classes(pairs).items()})
-        for course in server_courses(in_order, case.name, GOODPUT):
-            rows.append(_history_row(case, (course.name[1], "all"), course, dates))
+        rows += [_history_row(case, (course.name[1], "all"), course, dates) for course in servers]
         rows += [_history_row(case, course.name, course, dates) for course in pairs]
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return Sheet("history", f"{len(in_order)} campaigns", columns, tuple(rows), (f"Pairs: {told or 'none'}.",))

@@ -9,7 +9,7 @@ import csv
 import io
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from interop.tables import draw, printable
@@ -32,6 +32,7 @@ class Unit(StrEnum):
 _SHOWN_UNIT = {Unit.RATE: "Mbit/s", Unit.SHARE: "%", Unit.SECONDS: "s"}
 _SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0}
 _SMALLEST_P = 0.0001
+_MOST_DIGITS = 9
 FORMATS = ("text", "markdown", "csv", "latex")
 
 
@@ -76,11 +77,27 @@ def render(sheet: Sheet, form: str, width: int | None = None) -> str:
         return _latex(sheet)
     markdown = form == "markdown"
     right = [column.shown for column in sheet.columns if column.unit is not Unit.WORDS]
-    rows = [[shown(value, column) for value, column in zip(row, sheet.columns, strict=True)] for row in sheet.rows]
+    rows = [_fields(row, sheet.columns) for row in sheet.rows]
     table = draw([column.shown for column in sheet.columns], rows, markdown=markdown, right=right)
     title = f"### {printable(sheet.title)}" if markdown else printable(sheet.title)
     notes = [textwrap.fill(note, width) if width and not markdown else note for note in map(printable, sheet.notes)]
     return "\n".join([title, "", table, *([""] if notes else []), ("\n\n" if markdown else "\n").join(notes)]).rstrip()
+
+
+def _fields(row: Sequence[Value], columns: Sequence[Column]) -> list[str]:
+    """A row for people. The ends of an interval, ``low`` and ``high``, get more digits until they differ."""
+    found = [shown(value, column) for value, column in zip(row, columns, strict=True)]
+    names = [column.name for column in columns]
+    if "low" in names and "high" in names:
+        low, high = names.index("low"), names.index("high")
+        digits = columns[low].digits
+        while found[low] and found[low] == found[high] and digits < _MOST_DIGITS:
+            digits += 1
+            for place in (low, high):
+                found[place] = shown(row[place], replace(columns[place], digits=digits))
+        if found[low] == found[high]:
+            found[low] = found[high] = ""
+    return found
 
 
 def shown(value: Value, column: Column) -> str:
@@ -129,8 +146,7 @@ def latex_text(text: str) -> str:
 def _latex(sheet: Sheet) -> str:
     """A ``table`` environment; needs the package booktabs."""
     kinds = "".join("l" if column.unit is Unit.WORDS else "r" for column in sheet.columns)
-    rows = [_latex_row([shown(value, column) for value, column in zip(row, sheet.columns, strict=True)])
-            for row in sheet.rows]  # fmt: skip
+    rows = [_latex_row(_fields(row, sheet.columns)) for row in sheet.rows]
     notes = [f"  \\par\\footnotesize {latex_text(note)}" for note in sheet.notes]
     return "\n".join(
         [

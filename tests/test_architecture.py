@@ -17,7 +17,7 @@ LAYERS = (
     "attempts",
     # nouns of one subject each
     "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
-    "estimate hours order provenance statistics.exclusion statistics.significance",
+    "estimate hours order provenance statistics.exclusion statistics.intervals statistics.significance",
     "limits statistics.reliability",
     "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
     "traces.network traces.protection traces.series traces.tls",  # parts of a trace
@@ -56,7 +56,7 @@ LAYERS = (
     "crews",
     "functional_table lists measure outlook progress analysis.reanalysis sheets",
     "attempt_reports reports run_reports",
-    "site.address site.cells site.files site.logs site.packets site.serve site.spread",
+    "site.address site.cells site.files site.logs site.packets site.serve",
     "site.campaigns site.figures site.swap",
     "site.detail site.failures site.overview site.pages",
     "site.badges site.campaign_pages",

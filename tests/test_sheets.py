@@ -50,3 +50,11 @@ def test_latex_is_a_booktabs_table() -> None:
 
 def test_latex_runs_nothing() -> None:
     assert latex_text(r"\input{/etc/passwd}$x$%") == r"\textbackslash{}input\{/etc/passwd\}\$x\$\%"
+
+
+def test_ends_of_an_interval_never_look_the_same() -> None:
+    columns = (Column("low", Unit.SHARE, 1), Column("high", Unit.SHARE, 1))
+    sheet = Sheet("demo", "Intervals", columns, ((0.01601, 0.01604), (0.5, 0.5), (0.1, 0.2)))
+    lines = render(sheet, "markdown").splitlines()
+    fields = [[field.strip() for field in line.strip("|").split("|")] for line in lines if line.startswith("|")][2:]
+    assert fields == [["1.601", "1.604"], ["", ""], ["10.0", "20.0"]]

@@ -20,7 +20,7 @@ from interop.site import address
 from interop.site.campaigns import Campaign, Key
 from interop.site.cells import Shown, shown
 from interop.site.logs import Line, Log
-from interop.site.spread import interval
+from interop.statistics.intervals import Mean, of_repetitions
 
 _GOODPUT = METRICS[0]
 _MAIN = {
@@ -95,7 +95,8 @@ class Spread:
     metric: Metric
     count: int
     figures: Figures
-    interval: tuple[float, float] | None
+    mean: Mean
+    """Over further repetitions, geometric if all numbers are positive, with its interval."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,8 @@ def _spread(metric: Metric, repetitions: Sequence[Repetition]) -> Spread | None:
         for run in repetitions
         if run.result.verdict.outcome is Outcome.SUCCEEDED and (value := run.value(metric)) is not None
     ]
-    spread = figures(values)
-    return None if spread is None else Spread(metric, len(values), spread, interval(values))
+    spread, mean = figures(values), of_repetitions(values)
+    return None if spread is None or mean is None else Spread(metric, len(values), spread, mean)
 
 
 def _images(manifest: Manifest, server: str, client: str) -> dict[str, ImageFacts]:

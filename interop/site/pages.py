@@ -17,6 +17,7 @@ from interop.model import Outcome
 from interop.sheets import Column, Value
 from interop.sheets import shown as in_words
 from interop.site.cells import BY_KEY, STATES, State, goodput
+from interop.statistics.intervals import Mean
 from interop.tables import printable
 from interop.units import byte_size, percent, seconds
 
@@ -48,6 +49,7 @@ class Renderer:
             seconds=seconds,
             duration=duration,
             metric=number,
+            ends=ends,
             link=link_in_words,
             glyph=glyph,
             sentence=partial(printable, longest=2000),
@@ -60,6 +62,16 @@ class Renderer:
     def page(self, template: str, **values: Any) -> bytes:
         """A page; ``values`` are what its template asks for, a missing one is an error."""
         return self._environment.get_template(template).render(values).encode("utf-8", "replace")
+
+
+def ends(metric: Metric, mean: Mean) -> str:
+    """The interval of a mean: ``4.9 to 5.1 Mbit/s``, with more digits where these are equal; why there is none."""
+    if mean.low is None or mean.high is None:
+        return f"no interval: {mean.why}"
+    low, high = number(metric, mean.low), number(metric, mean.high)
+    if low == high:
+        low, high = f"{mean.low:.9g}", f"{mean.high:.9g} {metric.unit}"
+    return f"{low} to {high}" if low != high else "no interval: no spread"
 
 
 def number(metric: Metric, value: float | None) -> str:

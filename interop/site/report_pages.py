@@ -179,8 +179,9 @@ def _trends(site: Site) -> None:
     measured = {case.name for each in looked_at for case in each.measurements}
     dates = [printable(each.manifest.started)[:16].replace("T", " ") for each in results]
     tables: list[tuple[TestCase, list[Trend]]] = []
-    for case in (case for name, case in cases.items() if name in measured):
-        servers = history.server_courses(results, case.name, GOODPUT)
+    shown_cases = [case for name, case in cases.items() if name in measured]
+    by_server = history.jointly(*(history.server_courses(results, case.name, GOODPUT) for case in shown_cases))
+    for case, servers in zip(shown_cases, by_server, strict=True):
         matrices = [str(address.campaign(each.folder)) for each in ordered]
         tables.append((case, [trend(each, dates, matrices) for each in servers]))
         pairs = [

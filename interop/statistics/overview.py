@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from interop.emulation import loss_share
 from interop.model import Implementation, Outcome, ResultSet, Role, TestCase
+from interop.statistics.intervals import over_partners
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, Sample, find, samples
 
-SEED = 20220315
-RESAMPLES = 4000
 THRESHOLD = 0.1
 """Efficiency between the two clusters of Fig. 6."""
 
@@ -82,9 +79,12 @@ class Marginal:
     role: Role
     mean: float | None
     """Of the pairs' mean efficiencies, 0..1."""
+    typical: float | None
+    """Geometric mean of the efficiency over partners and repetitions, each partner counted once."""
     low: float | None
     high: float | None
-    """Ends of the 95 % confidence interval, from resampling the partners; None with fewer than two."""
+    """Ends of the 95 % confidence interval of ``typical`` over further partners and repetitions, at most 1; None with
+    fewer than two partners, or where nothing spreads. With one repetition it holds for the seed of this one alone."""
     pairs: int
     """With a number."""
     told: int
@@ -104,17 +104,19 @@ def marginals(many: Sequence[Sample]) -> tuple[Marginal, ...]:
 
 def _marginal(name: str, role: Role, group: Sequence[Sample]) -> Marginal:
     means = [sample.mean for sample in group if sample.mean is not None]
-    low, high = _interval(means) if len(means) > 1 else (None, None)
+    found = over_partners([sample.by_repetition for sample in group])
+    low, high = (found.low, found.high) if found is not None else (None, None)
     told = sum(sample.told > 0 for sample in group)
-    return Marginal(name, role, statistics.fmean(means) if means else None, low, high, len(means), told)
-
-
-def _interval(means: Sequence[float]) -> tuple[float, float]:
-    """Percentile bootstrap (Efron 1979) of the mean, always with the same seed."""
-    numbers = np.array(means)
-    drawn = np.random.default_rng(SEED).integers(0, len(numbers), (RESAMPLES, len(numbers)))
-    low, high = np.quantile(numbers[drawn].mean(axis=1), (0.025, 0.975))
-    return float(low), float(high)
+    return Marginal(
+        name,
+        role,
+        mean=statistics.fmean(means) if means else None,
+        typical=found.value if found is not None else None,
+        low=low,
+        high=min(1.0, high) if high is not None else None,
+        pairs=len(means),
+        told=told,
+    )
 
 
 # ---- congestion control ---------------------------------------------------------------------

@@ -5,11 +5,13 @@ The question of section IV-B of arXiv 2202.08228: does the server decide, the cl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from interop.statistics.intervals import additive
 from interop.statistics.samples import Sample
 from interop.traces.columns import Floats
 
@@ -17,7 +19,7 @@ SEED = 20220808
 DRAWS = 20_000
 ROUNDING = 1e-15
 """Of the sum of squares: variance below it is none."""
-SOURCES = ("server", "client", "interaction", "repetition")
+SOURCES = ("server", "client", "interaction", "seed", "repetition")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Share:
     """Part of the variance, 0..1."""
 
     source: str
-    """server, client, interaction, or repetition: what differs between the repetitions of a pair."""
+    """server, client, interaction; seed: what all pairs of a repetition have in common, such as their loss pattern;
+    repetition: what the repetitions of a pair differ by beyond that."""
     share: float
     low: float
     high: float
@@ -49,20 +52,24 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class _Squares:
-    """Sums of squares over cell means, and of the repetitions about them, with their degrees of freedom."""
+    """Sums of squares over cell means, of the repetitions' effects, and what is left, with their degrees of freedom."""
 
     sums: Floats
-    """server, client, interaction, repetition; shape (4,)."""
+    """As ``SOURCES``; shape (5,)."""
     degrees: Floats
     size: float
     """Repetitions per pair, harmonic mean."""
     per_server: float
     per_client: float
     """Pairs that a server and a client have, on average."""
+    per_seed: float
+    """Pairs that a repetition has, harmonic mean."""
 
 
 def decompose(many: Sequence[Sample]) -> Decomposition | None:
-    """Variance components of the values, client, server and interaction taken as random; None if they have none.
+    """Variance components of the logarithms of the values, all sources taken as random; None if they have none.
+
+    Of the values themselves if one is not positive.
 
     It takes two servers, two clients, and more pairs than an additive model has parameters. Unweighted means (Searle,
     Casella and McCulloch 1992, section 4.6); a server's share is what it explains beyond the clients, and the reverse,
@@ -75,7 +82,7 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
     if min(len(servers), len(clients)) < 2 or len(cells) <= len(servers) + len(clients) - 1:
         return None
     squares = _sums_of_squares(cells, servers, clients)
-    if squares.sums.sum() <= ROUNDING * sum(value**2 for sample in cells for value in sample.values):
+    if squares.sums.sum() <= ROUNDING * sum(value**2 for value in _scaled(cells)):
         return None
     point = _components(squares, squares.sums / np.maximum(squares.degrees, 1))
     rng = np.random.default_rng(SEED)
@@ -94,23 +101,30 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
 
 
 def _sums_of_squares(cells: Sequence[Sample], servers: Sequence[str], clients: Sequence[str]) -> _Squares:
-    means = np.array([np.mean(sample.values) for sample in cells])
+    values = np.array(_scaled(cells))
+    rows = [number for number, sample in enumerate(cells) for _ in sample.values]
+    names = sorted({repetition for sample in cells for repetition in sample.by_repetition})
+    columns = [names.index(repetition) for sample in cells for repetition in sample.by_repetition]
+    seeds, means, left = additive(rows, columns, values)
     by_server = _indicators([sample.server for sample in cells], servers)
     by_client = _indicators([sample.client for sample in cells], clients)
     one = np.ones((len(cells), 1))
     both = _residual(np.hstack([one, by_server, by_client]), means)
+    per_seed = len(names) / float((1 / np.bincount(columns)).sum())
     sums = [
         _residual(np.hstack([one, by_client]), means) - both,
         _residual(np.hstack([one, by_server]), means) - both,
         both,
-        sum(float(np.var(sample.values)) * len(sample.values) for sample in cells),
+        per_seed * float((seeds**2).sum()),
+        float((left**2).sum()),
     ]
     counts = [len(sample.values) for sample in cells]
     degrees = [
         len(servers) - 1,
         len(clients) - 1,
         len(cells) - len(servers) - len(clients) + 1,
-        sum(counts) - len(cells),
+        len(names) - 1,
+        max(0, sum(counts) - len(cells) - len(names) + 1),
     ]
     return _Squares(
         np.maximum(np.array(sums), 0.0),
@@ -118,7 +132,13 @@ def _sums_of_squares(cells: Sequence[Sample], servers: Sequence[str], clients: S
         size=len(cells) / sum(1 / count for count in counts),
         per_server=len(cells) / len(servers),
         per_client=len(cells) / len(clients),
+        per_seed=per_seed,
     )
+
+
+def _scaled(cells: Sequence[Sample]) -> list[float]:
+    values = [value for sample in cells for value in sample.values]
+    return [math.log(value) for value in values] if min(values) > 0 else values
 
 
 def _indicators(names: Sequence[str], levels: Sequence[str]) -> Floats:
@@ -133,14 +153,17 @@ def _residual(design: Floats, values: Floats) -> float:
 
 def _components(squares: _Squares, mean_squares: Floats) -> Floats:
     """Variance components, none below 0, from mean squares; first axis as ``SOURCES``."""
-    server, client, interaction, repetition = mean_squares
-    if not squares.degrees[3]:
+    server, client, interaction, seed, repetition = mean_squares
+    if not squares.degrees[4]:
         repetition = np.zeros_like(interaction)
+    if not squares.degrees[3]:
+        seed = np.zeros_like(interaction)
     return np.stack(
         [
             np.maximum(0.0, (server - interaction) / squares.per_server),
             np.maximum(0.0, (client - interaction) / squares.per_client),
             np.maximum(0.0, interaction - repetition / squares.size),
+            np.maximum(0.0, (seed - repetition) / squares.per_seed),
             repetition,
         ]
     )

@@ -9,7 +9,7 @@ import pytest
 
 from interop import reports
 from interop.model import ImageFacts, ResultSet
-from interop.statistics.history import Class, classify, ordered, pair_courses, server_courses, steps
+from interop.statistics.history import Class, classify, ordered, pair_courses, server_courses, steps, together
 from interop.statistics.samples import GOODPUT, Fate
 from tests.results_builder import SAT, result_set, runs
 
@@ -57,6 +57,38 @@ def test_no_step_where_there_is_none(values: list[float | None]) -> None:
 def test_noise_has_few_steps() -> None:
     rng = np.random.default_rng(4)
     assert sum(bool(steps(list(rng.normal(10, 1, 20)))) for _ in range(100)) <= 4
+
+
+def autocorrelated(coefficient: float, length: int, seed: int) -> list[float]:
+    rng = np.random.default_rng((seed, int(100 * coefficient)))
+    values = rng.normal(size=length)
+    for place in range(1, length):
+        values[place] = coefficient * values[place - 1] + np.sqrt(1 - coefficient**2) * values[place]
+    return list(map(float, 20 + values))
+
+
+@pytest.mark.parametrize("length", [20, 40])
+@pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.5, 0.7])
+def test_nights_that_resemble_the_night_before_have_few_steps(coefficient: float, length: int) -> None:
+    """5 % and three standard errors of 300 series."""
+    assert sum(bool(steps(autocorrelated(coefficient, length, seed))) for seed in range(300)) <= 26
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.7])
+def test_a_table_of_many_series_has_few_steps(coefficient: float) -> None:
+    """5 % and three standard errors of 60 tables of 25 series."""
+    tables = [[autocorrelated(coefficient, 20, 25 * table + row) for row in range(25)] for table in range(60)]
+    assert sum(any(together(table)) for table in tables) <= 8
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.5, 0.7])
+def test_steps_of_six_deviations_are_found_all_the_same(coefficient: float) -> None:
+    found = 0
+    for seed in range(100):
+        values = np.array(autocorrelated(coefficient, 20, seed))
+        values[10:] += 6
+        found += bool(steps(list(values)))
+    assert found >= 90
 
 
 def campaigns() -> tuple[ResultSet, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def made(
             f"s{s}",
             f"c{c}",
             "sat",
-            tuple(10 + by_server[s] + by_client[c] + both[s, c] + rng.normal(0, spread[3], repetitions)),
+            tuple(100 + by_server[s] + by_client[c] + both[s, c] + rng.normal(0, spread[3], repetitions)),
             (Outcome.SUCCEEDED,) * repetitions,
         )
         for s in range(servers)
@@ -37,7 +39,7 @@ def shares(found: Decomposition | None) -> dict[str, float]:
 
 def test_a_server_that_decides_all_has_all() -> None:
     found = shares(decompose(made(1, (1, 0, 0, 0))))
-    assert found == pytest.approx({"server": 1, "client": 0, "interaction": 0, "repetition": 0}, abs=1e-9)
+    assert found == pytest.approx({"server": 1, "client": 0, "interaction": 0, "seed": 0, "repetition": 0}, abs=1e-9)
 
 
 def test_repetitions_that_differ_are_nobodys() -> None:
@@ -55,7 +57,7 @@ def test_shares_add_up_and_are_about_what_was_put_in() -> None:
     assert all(sum(each.values()) == pytest.approx(1) for each in found)
     mean = {source: np.mean([each[source] for each in found]) for source in found[0]}
     assert mean == pytest.approx(
-        {"server": 4 / 7, "client": 1 / 7, "interaction": 1 / 7, "repetition": 1 / 7}, abs=0.06
+        {"server": 4 / 7, "client": 1 / 7, "interaction": 1 / 7, "seed": 0, "repetition": 1 / 7}, abs=0.06
     )
 
 
@@ -89,3 +91,12 @@ def test_equal_numbers_have_no_variance() -> None:
 
 def test_it_is_the_same_every_time() -> None:
     assert decompose(made(1, (2, 1, 1, 1))) == decompose(made(1, (2, 1, 1, 1)))
+
+
+def test_what_all_pairs_of_a_repetition_share_is_the_seeds() -> None:
+    rng = np.random.default_rng(7)
+    seeds = rng.normal(0, 2, 5)
+    many = [replace(each, values=tuple(np.array(each.values) + seeds)) for each in made(1, (0.1, 0.1, 0.1, 0.5))]
+    found = shares(decompose(many))
+    assert found["seed"] > 0.7
+    assert found["repetition"] < 0.3

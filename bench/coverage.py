@@ -1,0 +1,144 @@
+"""How often the 95 % intervals that are printed hold the truth, and how often steps are told where there are none.
+
+make bench-coverage; docs/statistics.md holds what it prints. All numbers are simulated, with fixed seeds.
+"""
+
+# ruff: noqa: T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from interop.model import Outcome
+from interop.statistics.history import together
+from interop.statistics.intervals import of_repetitions, over_partners
+from interop.statistics.samples import Sample
+from interop.statistics.variance import decompose
+
+PARTNERS = (2, 3, 5, 14)
+REPETITIONS = (3, 10)
+SEEDS = (0.0, 0.3)
+"""Standard deviations of the logarithm: what the seed of a repetition does to all pairs."""
+SPREADS = (0.05, 1.0)
+"""Of partners: small, and by orders of magnitude."""
+REST = 0.1
+"""Of single runs."""
+LOWEST = 0.93
+CORRELATIONS = (0.0, 0.3, 0.5, 0.7)
+
+
+def marginal(partners: int, repetitions: int, seed: float, spread: float, trials: int, missing: float = 0.0) -> float:
+    """Share of the intervals over partners that hold the truth; ``missing``: share of runs without a number."""
+    rng = np.random.default_rng((partners, repetitions, int(100 * seed), int(100 * spread)))
+    held = told = 0
+    for _ in range(trials):
+        logs = rng.normal(0, spread, (partners, 1)) + rng.normal(0, seed, (1, repetitions))
+        logs = logs + rng.normal(0, REST, logs.shape)
+        there = rng.uniform(size=logs.shape) >= missing
+        rows = [{r: math.exp(logs[p, r]) for r in range(repetitions) if there[p, r]} for p in range(partners)]
+        found = over_partners(rows)
+        if found is not None and found.low is not None and found.high is not None:
+            told += 1
+            held += found.low <= 1 <= found.high
+    return held / told
+
+
+def repeated(repetitions: int, spread: float, trials: int) -> float:
+    """Share of the intervals of a pair's repetitions that hold the truth."""
+    rng = np.random.default_rng((repetitions, int(100 * spread)))
+    held = 0
+    for _ in range(trials):
+        found = of_repetitions([float(x) for x in np.exp(rng.normal(0, spread, repetitions))])
+        held += found is not None and found.low is not None and found.high is not None and found.low <= 1 <= found.high
+    return held / trials
+
+
+def shares(size: int, repetitions: int, seed: float, spread: float, trials: int) -> Mapping[str, float]:
+    """Share of the intervals of each source of variance that hold the truth; servers spread by ``spread``."""
+    rng = np.random.default_rng((size, repetitions, int(100 * seed), int(100 * spread), 1))
+    parts = {"server": spread, "client": spread / 2, "interaction": spread / 2, "seed": seed, "repetition": REST}
+    total = sum(each**2 for each in parts.values())
+    held = dict.fromkeys(parts, 0)
+    for _ in range(trials):
+        logs = rng.normal(0, parts["server"], (size, 1, 1)) + rng.normal(0, parts["client"], (1, size, 1))
+        logs = logs + rng.normal(0, parts["interaction"], (size, size, 1)) + rng.normal(0, seed, repetitions)
+        logs = logs + rng.normal(0, REST, logs.shape)
+        found = decompose(
+            [
+                Sample(f"s{s}", f"c{c}", "t", tuple(np.exp(logs[s, c])), (Outcome.SUCCEEDED,) * repetitions)
+                for s, c in product(range(size), repeat=2)
+            ]
+        )
+        for part in found.shares if found is not None else ():
+            held[part.source] += part.low - 1e-9 <= parts[part.source] ** 2 / total <= part.high + 1e-9
+    return {source: count / trials for source, count in held.items()}
+
+
+def courses(correlation: float, length: int, series: int, trials: int, step: float = 0.0) -> float:
+    """Share of reports of ``series`` series with any step; with ``step``, of those in which the first series has one.
+
+    AR(1) with a standard deviation of 1 about 20; ``step``: what is added to the second half of the first series.
+    """
+    rng = np.random.default_rng((int(10 * correlation), length, series, int(step)))
+    hits = 0
+    for _ in range(trials):
+        values = rng.normal(size=(series, length))
+        for place in range(1, length):
+            values[:, place] = correlation * values[:, place - 1] + math.sqrt(1 - correlation**2) * values[:, place]
+        values[0, length // 2 :] += step
+        found = together([list(map(float, 20 + row)) for row in values])
+        hits += bool(found[0]) if step else any(found)
+    return hits / trials
+
+
+def main() -> int:
+    """Print tables; 1 if an interval covers less, or steps are told more often, than chance explains."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=1000)
+    trials = parser.parse_args().trials
+    begin, missed = time.monotonic(), False
+    margin = 3 * math.sqrt(0.05 * 0.95 / trials)
+    print(f"{trials} trials per number\n\nover partners: coverage [%]; 10 % of the runs are missing in the last column")
+    for row in product(PARTNERS, REPETITIONS, SEEDS, SPREADS):
+        found = marginal(*row, trials)
+        holes = marginal(*row, trials, missing=0.1)
+        print("{:2} partners {:2} repetitions  seed {:.1f}  partner {:.2f}".format(*row), end="")
+        print(f"  {100 * found:5.1f} {100 * holes:5.1f}", flush=True)
+        missed |= min(found, holes) < LOWEST - margin
+    print("\nover the repetitions of a pair: coverage [%]")
+    for repetitions, spread in product((2, *REPETITIONS), (0.1, 1.0)):
+        found = repeated(repetitions, spread, trials)
+        print(f"{repetitions:2} repetitions  spread {spread:.1f}  {100 * found:5.1f}", flush=True)
+        missed |= found < LOWEST - margin
+    few = trials // 4
+    print(f"\nshares of variance: coverage [%], {few} trials")
+    for row in product(PARTNERS, REPETITIONS, SEEDS, (0.2, 1.0)):
+        parts = shares(*row, few)
+        words = "  ".join(f"{source} {100 * share:5.1f}" for source, share in parts.items())
+        print("{0:2} × {0:2} {1:2} repetitions  seed {2:.1f}  server {3:.1f}  {4}".format(*row, words), flush=True)
+        missed |= min(parts.values()) < LOWEST - 2 * margin
+    print(
+        f"\nsteps: reports with any where there is none [%]; found where one of 4 or 6 deviations is [%], {few} trials"
+    )
+    for correlation, length, series in product(CORRELATIONS, (20, 40), (1, 25)):
+        alarms = courses(correlation, length, series, few)
+        hits = [100 * courses(correlation, length, series, few // 2, step) for step in (4, 6)]
+        print(f"AR {correlation:.1f} {length} campaigns {series:2} series  {100 * alarms:4.1f}", end="")
+        print(f"  {hits[0]:5.1f} {hits[1]:5.1f}", flush=True)
+        missed |= alarms > 0.05 + 2 * margin
+    print(f"\n{time.monotonic() - begin:.0f} s")
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

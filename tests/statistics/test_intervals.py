@@ -1,0 +1,77 @@
+"""Confidence intervals: known values, when there is none, and how often they hold the truth."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from bench.coverage import marginal, repeated, shares
+from interop.analysis.metrics import METRICS
+from interop.site.pages import ends
+from interop.statistics.intervals import Mean, of_repetitions, over_partners, quantile
+
+GOODPUT = next(each for each in METRICS if each.name == "goodput")
+
+
+def test_interval_of_known_numbers() -> None:
+    # by hand: 2.8 ± 2.7764 · 1.923538 / √5, and exp(0.957498 ± 2.7764 · 0.635514 / √5)
+    found = of_repetitions([0, 2, 3, 4, 5])
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0.411572, 5.188428), abs=1e-3)
+    assert not found.geometric
+    found = of_repetitions([1, 2, 3, 4, 5])
+    assert found is not None
+    assert (found.value, found.low, found.high) == pytest.approx((2.605171, 1.183432, 5.735088), abs=1e-3)
+
+
+@pytest.mark.parametrize("numbers", [[1.6], [1.6, 1.6, 1.6], [0.1 + 0.2, 0.3]])
+def test_without_spread_there_is_no_interval(numbers: list[float]) -> None:
+    one = of_repetitions(numbers)
+    assert one is not None
+    assert (one.low, one.high) == (None, None)
+    many = over_partners([{1: number} for number in numbers])
+    assert many is not None
+    assert (many.low, many.high) == (None, None)
+    assert ends(GOODPUT, one) == f"no interval: {'n = 1' if len(numbers) == 1 else 'no spread'}"
+
+
+def test_without_numbers_there_is_no_mean() -> None:
+    assert of_repetitions([]) is None
+    assert over_partners([{}, {}]) is None
+
+
+def test_ends_of_an_interval_never_look_the_same() -> None:
+    low, high = ends(GOODPUT, Mean(1.6e6, 1_600_001.0, 1_600_002.0, geometric=True, count=3)).split(" to ")
+    assert low != high
+
+
+def test_quantiles_go_on_beyond_the_table() -> None:
+    assert quantile(31) == pytest.approx(2.0395, abs=1e-3)
+    assert quantile(1000) == pytest.approx(1.9623, abs=1e-3)
+
+
+def test_one_repetition_is_t_over_the_partners() -> None:
+    found = over_partners([{1: 1.0}, {1: math.e}])
+    assert found is not None
+    assert found.low == pytest.approx(math.exp(0.5 - 12.7062 / 2))
+
+
+@pytest.mark.parametrize("partners", [2, 3, 5, 14])
+@pytest.mark.parametrize("repetitions", [3, 10])
+@pytest.mark.parametrize(("seed", "spread"), [(0.0, 0.05), (0.0, 1.0), (0.3, 0.05), (0.3, 0.35)])
+def test_intervals_over_partners_hold_the_truth(partners: int, repetitions: int, seed: float, spread: float) -> None:
+    """95 % less three standard errors of 300 trials; few partners may cover more."""
+    assert marginal(partners, repetitions, seed, spread, 300) >= 0.912
+
+
+@pytest.mark.parametrize("repetitions", [2, 3, 10])
+@pytest.mark.parametrize("spread", [0.1, 1.0])
+def test_intervals_of_repetitions_hold_the_truth(repetitions: int, spread: float) -> None:
+    assert 0.93 <= repeated(repetitions, spread, 1500) <= 0.97
+
+
+@pytest.mark.parametrize(("size", "repetitions", "seed"), [(2, 3, 0.3), (3, 3, 0.0), (5, 3, 0.3), (5, 10, 0.3)])
+def test_intervals_of_shares_hold_the_truth(size: int, repetitions: int, seed: float) -> None:
+    """95 % less three standard errors of 100 trials."""
+    assert min(shares(size, repetitions, seed, 0.5, 100).values()) >= 0.885
