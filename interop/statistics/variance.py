@@ -74,7 +74,8 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
     It takes two servers, two clients, and more pairs than an additive model has parameters. Unweighted means (Searle,
     Casella and McCulloch 1992, section 4.6); a server's share is what it explains beyond the clients, and the reverse,
     so that pairs may be missing. Intervals are generalized confidence intervals (Weerahandi 1993) from 20,000 draws of
-    a fixed seed. With one repetition per pair, interaction holds what repetitions would differ by.
+    a fixed seed; their ends err on the wide side where a component is drawn below 0. With one repetition per pair,
+    interaction holds what repetitions would differ by.
     """
     cells = [sample for sample in many if sample.values]
     servers = sorted({sample.server for sample in cells})
@@ -88,7 +89,8 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
     rng = np.random.default_rng(SEED)
     chi = np.stack([rng.chisquare(max(1.0, degree), DRAWS) for degree in squares.degrees])
     drawn = _components(squares, squares.sums[:, None] / chi)
-    low, high = np.quantile(_shares(drawn), (0.025, 0.975), axis=1)
+    low = np.quantile(_shares(drawn), 0.025, axis=1)
+    high = np.quantile(_most(drawn), 0.975, axis=1)
     shares = zip(SOURCES, _shares(point), low, high, strict=True)
     return Decomposition(
         tuple(Share(source, *(float(number) for number in numbers)) for source, *numbers in shares),
@@ -152,7 +154,7 @@ def _residual(design: Floats, values: Floats) -> float:
 
 
 def _components(squares: _Squares, mean_squares: Floats) -> Floats:
-    """Variance components, none below 0, from mean squares; first axis as ``SOURCES``."""
+    """Variance components from mean squares, some below 0 by chance; first axis as ``SOURCES``."""
     server, client, interaction, seed, repetition = mean_squares
     if not squares.degrees[4]:
         repetition = np.zeros_like(interaction)
@@ -160,16 +162,26 @@ def _components(squares: _Squares, mean_squares: Floats) -> Floats:
         seed = np.zeros_like(interaction)
     return np.stack(
         [
-            np.maximum(0.0, (server - interaction) / squares.per_server),
-            np.maximum(0.0, (client - interaction) / squares.per_client),
-            np.maximum(0.0, interaction - repetition / squares.size),
-            np.maximum(0.0, (seed - repetition) / squares.per_seed),
+            (server - interaction) / squares.per_server,
+            (client - interaction) / squares.per_client,
+            interaction - repetition / squares.size,
+            (seed - repetition) / squares.per_seed,
             repetition,
         ]
     )
 
 
 def _shares(components: Floats) -> Floats:
-    total = components.sum(axis=0)
-    shares: Floats = components / np.where(total > 0, total, 1.0)
+    """Of the sum, each component at least 0."""
+    known = np.maximum(components, 0.0)
+    total = known.sum(axis=0)
+    shares: Floats = known / np.where(total > 0, total, 1.0)
+    return shares
+
+
+def _most(components: Floats) -> Floats:
+    """Shares of the sum to which components below 0 count as they are: it is not too large where they are chance."""
+    known = np.maximum(components, 0.0)
+    total = np.maximum(components.sum(axis=0), known)
+    shares: Floats = known / np.where(total > 0, total, 1.0)
     return shares
