@@ -140,7 +140,7 @@ def of_steps(trials: int) -> bool:
     """Print a table; whether steps are told more often than in 5 % of the reports without one."""
     missed = False
     print(
-        f"\nsteps: reports with any where there is none [%]; with one of 4 and of 6 deviations, found [%]; {trials} trials"
+        f"\nsteps: reports with any where there is none [%]; with one of 4 or 6 deviations: found [%]; {trials} trials"
     )
     for correlation, length, series in product(CORRELATIONS, (20, 40), (1, 25)):
         alarms = courses(correlation, length, series, trials)

@@ -78,11 +78,14 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
         yield [server, client, case, metric, shown(one, unit), shown(other, unit), change, f"{p:.3f}"]
 
 
-def over_all(alone: Distributions, beside: Distributions) -> Iterator[str]:
-    """Three sentences per metric over all pairs, for few repetitions of one pair tell little."""
+def over_all(alone: Distributions, beside: Distributions, *, same_seeds: bool) -> Iterator[str]:
+    """Three sentences per metric over all pairs, for few repetitions of one pair tell little.
+
+    Whole repetitions are arranged anew where the seeds of both differ: all pairs of a repetition share its losses.
+    """
     for metric in METRICS:
         first, second = ([each[pair].get(metric, []) for pair in alone] for each in (alone, beside))
-        change, p = stratified(first, second)
+        change, p = stratified(first, second, whole=not same_seeds)
         yield f"{metric}, over all pairs: {100 * change:+.1f} % beside others, p = {p:.3f}"
         change, p = spread(first, second)
         yield f"  distance from the median of a pair: {100 * change:+.0f} % beside others, p = {p:.3f}"
@@ -106,7 +109,9 @@ def tell(alone: Sequence[Record], beside: Sequence[Record]) -> None:
     fewest = (min((len(each["goodput"]) for each in found.values()), default=0) for found in (before, after))
     print("goodput in Mbit/s, losses in per cent: mean ± standard deviation (n); p after Holm's correction,")
     print(f"before which the repetitions of the pair with the fewest cannot reach less than {smallest_p(*fewest):.4f}")
-    print(*over_all(before, after), sep="\n")
+    one, other = ({each.evidence.seed for record in found for each in record.result_set.results}
+                  for found in (alone, beside))  # fmt: skip
+    print(*over_all(before, after, same_seeds=one == other), sep="\n")
 
 
 def main() -> None:

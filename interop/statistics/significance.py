@@ -62,22 +62,30 @@ def _sums_by_count(numbers: Floats) -> list[Floats]:
     return [np.sort(sums[counts == count]) for count in range(len(numbers) + 1)]
 
 
-def stratified(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:
+def stratified(
+    first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, whole: bool = False
+) -> tuple[float, float]:
     """Mean relative change over strata (0.01: the second is one per cent more), and its two-sided p-value.
 
     The numbers of a stratum are taken as multiples of its mean and are arranged anew within it alone, which has power
-    where each stratum by itself has few; 20,000 random arrangements of a fixed seed. Strata without a number in either
-    group, or with a mean of 0, say nothing; without any other the answer is (0, 1).
+    where each stratum by itself has few; 20,000 random arrangements of a fixed seed. This holds where both groups have
+    the same seeds, or none matter. Where their seeds differ, ``whole`` arranges whole repetitions: the numbers of each
+    stratum must be in their order, and strata that lack some are left out. Strata without a number in either group, or
+    with a mean of 0, say nothing; without any other the answer is (0, 1).
     """
     rng, observed, sums, said = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
+    most = max((len(one) for one in first), default=0), max((len(other) for other in second), default=0)
+    places = rng.permuted(np.tile(np.arange(sum(most)), (ARRANGEMENTS, 1)), axis=1) if whole else None
     for one, other in zip(first, second, strict=True):
         pooled = np.array([*one, *other], dtype=np.float64)
-        if not one or not other or not pooled.mean():
+        if not one or not other or not pooled.mean() or (whole and (len(one), len(other)) != most):
             continue
         weights = np.array([-1 / len(one)] * len(one) + [1 / len(other)] * len(other))
         pooled /= pooled.mean()
         observed += float(weights @ pooled)
-        sums += rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) @ weights
+        sums += (
+            rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) if places is None else pooled[places]
+        ) @ weights
         said += 1
     if not said:
         return 0.0, 1.0

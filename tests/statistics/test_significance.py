@@ -171,3 +171,21 @@ def test_smallest_p_of_shares_keeps_the_successes() -> None:
     assert smallest_of_proportions(10, 10, 0, 10) == proportions(10, 10, 0, 10)
     assert smallest_of_proportions(1, 1, 0, 1) == 1.0
     assert smallest_of_proportions(5, 10, 5, 10) == proportions(10, 10, 0, 10)
+
+
+def test_seeds_that_all_strata_share_are_arranged_as_a_whole() -> None:
+    rng = np.random.default_rng(3)
+    alarms = {False: 0, True: 0}
+    for _ in range(30):
+        seeds = rng.normal(1, 0.2, (2, 6))
+        one, other = ((rng.normal(1, 0.02, (16, 6)) * seeds[group]).tolist() for group in (0, 1))
+        for whole in alarms:
+            alarms[whole] += stratified(one, other, whole=whole)[1] <= 0.05
+    assert alarms[True] <= 4
+    assert alarms[False] >= 10  # what it would be if strata were independent
+
+
+def test_a_shift_of_whole_repetitions_is_found() -> None:
+    rng = np.random.default_rng(3)
+    one, other = ((level * rng.normal(1, 0.02, (16, 6))).tolist() for level in (1.0, 1.05))
+    assert stratified(one, other, whole=True)[1] < 0.01
