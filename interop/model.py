@@ -346,8 +346,8 @@ class Manifest:
     """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
     schedule: Schedule = Schedule()
     parameters: dict[str, str] | None = None
-    """CLIENT_PARAMS, SERVER_PARAMS, CRON and the like with which the campaign began, for whoever continues it; None if a version
-    began it that did not store them."""
+    """CLIENT_PARAMS, SERVER_PARAMS, CRON and the like with which the campaign began; ``resume`` uses them. None in
+    campaigns of versions that did not store them."""
 
 
 @dataclass(frozen=True)
