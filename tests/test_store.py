@@ -560,6 +560,26 @@ def reseal(body: bytes) -> bytes:
     return body + b', "sum": "' + document._checksum(body) + b'"}'
 
 
+def test_results_of_before_lateness_was_recorded(tmp_path: Path) -> None:
+    """Journals of older versions have neither lateness nor the times of containers."""
+    counters = LinkCounters(1, 1, 0, 0)
+    report = SimulatorReport(0.0, True, 0.0, 0.02, 0, counters, counters)
+    [result] = runs(5e6)
+    result = replace(result, evidence=replace(result.evidence, simulator=report, client=Exit(0)))
+    path = written(tmp_path, [result])
+    manifest, line = path.read_bytes().splitlines()
+    body = line[: line.rindex(b', "sum"')]
+    old = body.replace(b', "lateness": null', b"").replace(b', "life": null', b"")
+    assert b"lateness" in body
+    assert b'"life"' in body
+    assert b"lateness" not in old
+    assert b'"life"' not in old
+    path.write_bytes(manifest + b"\n" + reseal(old) + b"\n")
+    record = load(tmp_path)
+    assert record.warnings == ()
+    assert record.result_set.results == (result,)
+
+
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "", "a" * 65, "x\x1b[31m", "..", "<b>"])
 def test_names_that_no_path_may_have_are_refused(name: str, tmp_path: Path) -> None:
     results = result_set([run_result(server=name)], servers=(name,))

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from interop.errors import InputError
-from interop.model import Check, ErrorCode, Outcome, Verdict
+from interop.model import (
+    Check,
+    DirectionLateness,
+    ErrorCode,
+    Lateness,
+    LinkCounters,
+    Outcome,
+    SimulatorReport,
+    Verdict,
+)
 from interop.site import cell_pages, publish
 from tests.site import builder
 
@@ -87,6 +96,28 @@ def test_a_failed_cell_tells_why_and_proves_it(site: Path) -> None:
     text = page.read_text()
     assert builder.REASON in text
     assert '<a href="log-1-output-txt.html#L1">1</a> client | hello' in text
+
+
+def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None:
+    """Of old reports, which do not tell it, the largest lag alone."""
+    way = DirectionLateness(1000, 5, 0.025, 0.0001, 0.001, 0.02)
+    counters = LinkCounters(1000, 1000, 0, 0)
+    old = SimulatorReport(0.0, True, 0.0, 0.007, 0, counters, counters)
+    new = replace(old, lateness=Lateness(0.01, 10.0, 0.025, 1, 0.025, way, replace(way, frames=0, late=0)))
+    small = builder.small()
+    told = [
+        replace(each, evidence=replace(each.evidence, simulator=new if each.repetition == 1 else old))
+        for each in small.results
+    ]
+    builder.build(builder.on_disk(tmp_path / "results", replace(small, results=tuple(told))), tmp_path / "site")
+    [page] = tmp_path.glob("site/runs/*/p/picoquic/quiche/sat/index.html")
+    rows = {
+        name: re.findall(r"<td[^>]*>([^<]*)</td>", row)
+        for name, row in re.findall(r'<th scope="row">([^<]*)</th>(.*)</tr>', page.read_text())
+    }
+    assert rows["Frames that left the simulator late"] == ["0.50 %", "–", "–"]
+    assert rows["Time in which late frames waited"] == ["0.25 %", "–", "–"]
+    assert rows["The simulator's largest lag"] == ["25.0 ms", "7.0 ms", "7.0 ms"]
 
 
 def test_a_large_campaign_says_where_the_logs_are_that_it_does_not_show(
