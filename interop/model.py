@@ -171,6 +171,10 @@ class Exit:
     """From its start to its end by the clock of its daemon's host; None if the daemon does not tell."""
 
 
+CROWDED = 0.9
+"""Share of the CPU time in use over two seconds above which the endpoints of a run may have waited for a CPU."""
+
+
 @dataclass(frozen=True)
 class HostFacts:
     """The machine on which a run took place."""
@@ -186,6 +190,9 @@ class HostFacts:
     """Share of the run in which a task waited for a CPU (/proc/pressure/cpu); None if not told."""
     cpu_busy: float | None = None
     """Largest share of all CPU time in use over two seconds of the run, 0..1; None if not told."""
+    cpu_crowded: float | None = None
+    """Share of the windows of two seconds in which more than CROWDED of the CPU time was in use, 0..1; None if not
+    told, and in results of versions that did not record it."""
     neighbours: int = 0
     """Most runs of the same campaign that were under way beside this one at the same time."""
     processor: str = ""

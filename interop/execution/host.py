@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interop.execution.load import Meter
-from interop.model import HostFacts
+from interop.model import CROWDED, HostFacts
 
 LOWEST = 19
 """Nice value of work that can wait (setpriority(2))."""
@@ -41,6 +41,7 @@ def watch(info: Mapping[str, Any], meter: Meter) -> Callable[[], HostFacts]:
             load_before=load,
             cpu_pressure=pressure,
             cpu_busy=meter.since(begin),
+            cpu_crowded=meter.crowded(begin, CROWDED),
             processor=processor(),
         )
 

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +60,16 @@ class Meter:
 
     def since(self, moment: float) -> float | None:
         """Largest share of the CPU time in use over two seconds since ``moment`` of the monotonic clock, 0..1."""
-        return busiest(tuple(each for each in tuple(self._looks) if each.at >= moment))
+        return busiest(self._after(moment))
+
+    def crowded(self, moment: float, above: float) -> float | None:
+        """Share of the two-second windows since ``moment`` of the monotonic clock in which more than the share
+        ``above`` of the CPU time was in use, 0..1; None if the machine does not tell."""
+        shares = _shares(self._after(moment))
+        return sum(share > above for share in shares) / len(shares) if shares else None
+
+    def _after(self, moment: float) -> tuple[Look, ...]:
+        return tuple(each for each in tuple(self._looks) if each.at >= moment)
 
 
 def look() -> Look | None:
@@ -77,7 +85,11 @@ def look() -> Look | None:
 
 def busiest(looks: tuple[Look, ...]) -> float | None:
     """Largest share in use over two seconds; over all of them if they span less. None if there are not two looks."""
+    return max(_shares(looks), default=None)
+
+
+def _shares(looks: tuple[Look, ...]) -> list[float]:
+    """Share of the CPU time in use in each window of two seconds; in one window if ``looks`` span less."""
     step = max(1, min(round(WINDOW / PERIOD), len(looks) - 1))
-    windows = list(zip(looks, looks[step:], strict=False)) or list(pairwise(looks))
-    shares = [(b.busy - a.busy) / (b.total - a.total) for a, b in windows if b.total > a.total]
-    return max(shares, default=None)
+    windows = zip(looks, looks[step:], strict=False)
+    return [(b.busy - a.busy) / (b.total - a.total) for a, b in windows if b.total > a.total]

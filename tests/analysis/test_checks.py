@@ -158,6 +158,16 @@ def test_a_busy_machine_is_no_fault_of_the_server() -> None:
     assert is_fault(checks.endpoint_ends(calm, CASE), Outcome.FAILED, ErrorCode.SERVER_NOT_READY, "not ready")
 
 
+def test_a_short_peak_beside_others_excludes_no_run_but_a_crowded_run_is_excluded() -> None:
+    host = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, cpu_crowded=0.05, neighbours=3)
+    assert checks.starved(replace(DONE, host=host)) is None
+    crowded = checks.starved(replace(DONE, host=replace(host, cpu_crowded=0.11)))
+    assert is_fault(crowded, Outcome.ERROR, ErrorCode.HOST_STARVED, "during 11 % of the run; 10 % are allowed")
+    assert checks.starved(replace(DONE, host=replace(host, cpu_crowded=1.0, neighbours=0))) is None
+    old = checks.starved(replace(DONE, host=replace(host, cpu_crowded=None)))
+    assert is_fault(old, Outcome.ERROR, ErrorCode.HOST_STARVED, "99 % of the CPU time was in use.")
+
+
 # ---- files ----------------------------------------------------------------------------------
 
 A, B = File("a", 10, "x"), File("b", 20, "y")

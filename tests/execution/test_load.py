@@ -30,6 +30,25 @@ def test_the_busiest_two_seconds_count() -> None:
     assert busiest(tuple(peak[:1])) is None
 
 
+def test_the_share_of_crowded_windows_does_not_grow_with_the_duration() -> None:
+    """Peaks of four seconds, one a minute: the largest share is 1 in all runs, the share of windows falls."""
+
+    def run(duration: int) -> Meter:
+        meter, used = Meter(), 0.0
+        for step in range(2 * duration + 1):
+            meter._looks.append(Look(step / 2, used, step / 2))
+            used += 0.5 if (step / 2) % 60 < 4 else 0.0
+        return meter
+
+    shares = [run(duration).crowded(0, 0.9) or 0.0 for duration in (12, 60, 240, 360)]
+    assert [run(duration).since(0) for duration in (12, 240)] == [1.0, 1.0]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == pytest.approx(5 / 21)
+    assert shares[-1] == pytest.approx(5 / 120, rel=0.05)
+    assert run(12).crowded(5, 0.9) == 0.0
+    assert Meter().crowded(0, 0.9) is None
+
+
 def test_a_machine_that_does_not_tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(load, "STAT", tmp_path / "missing")
     with Meter().watching() as meter:

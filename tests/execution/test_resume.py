@@ -249,6 +249,8 @@ def test_parameters_of_endpoints_are_those_of_the_beginning(
         "CLIENT_PARAMS": "--cc bbr",
         "SERVER_PARAMS": "",
         "CRON": "true",
+        "PROTOCOLS_CLIENT": "",
+        "PROTOCOLS_SERVER": "",
     }
     monkeypatch.delenv("CRON")
     monkeypatch.setenv("CLIENT_PARAMS", "--cc cubic")
