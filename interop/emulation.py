@@ -296,3 +296,8 @@ class SimulatorReport:
     cross_traffic: CrossTrafficReport | None = None
     lateness: Lateness | None = None
     """None in reports of simulators that did not record it (before version 2 of the simulator's image)."""
+
+    @property
+    def largest_lag(self) -> float:
+        """Largest lateness of a frame in the client's life, seconds; of old reports the largest lag of the simulation."""
+        return self.lateness.maximum if self.lateness else self.lag_max

@@ -295,7 +295,7 @@ def attempts_as_csv(attempts: Iterable[RunResult]) -> bytes:
                 *("no" if verdict.excluded else "yes", verdict.outcome.value, verdict.code.value),
                 _harmless(verdict.reason),
                 *((otherwise.outcome.value, otherwise.code.value) if otherwise else ("", "")),
-                *(link.lag_max if link else "", _harmless(each.evidence.started)),
+                *(link.largest_lag if link else "", _harmless(each.evidence.started)),
             ]
         )
     return text.getvalue().encode("utf-8", "replace")
