@@ -299,5 +299,5 @@ class SimulatorReport:
 
     @property
     def largest_lag(self) -> float:
-        """Largest lateness of a frame in the client's life, seconds; of old reports the largest lag of the simulation."""
+        """Largest lateness of a frame in the client's life, seconds; in old reports the simulation's largest lag."""
         return self.lateness.maximum if self.lateness else self.lag_max
