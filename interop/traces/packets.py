@@ -120,8 +120,9 @@ class Dissector:
             connection = self._by_path.get(segment.path)
             if connection is None and form is Form.ONE_RTT and self._connections:
                 connection = self._connections[-1]
-        if connection is None:
-            connection = self._begin(packet) if form is Form.INITIAL and not from_server else None
+        if connection is None and form is Form.INITIAL and not from_server:
+            # To an unknown id: a new connection, or an id of a NEW_CONNECTION_ID frame that could not be read yet.
+            connection = self._begin(packet) or self._by_path.get(segment.path)
         if connection is None:
             return
         self._by_path[segment.path] = connection

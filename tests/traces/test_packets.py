@@ -10,6 +10,7 @@ import pytest
 
 from interop.traces import trace
 from interop.traces.columns import Form, Frame, Message, Trace
+from interop.traces.connections import handshakes
 from interop.traces.network import UDP, Segment
 from interop.traces.packets import Dissector
 from tests.quic_builder import ACK, PING, Connection, stream_frame, varint
@@ -160,6 +161,16 @@ def test_numbers_of_deferred_packets_follow_those_before_them_not_the_last_of_th
     assert found.frames.packet.tolist() == [1]
     found = dissected([first, *early, second, later[0]], made.key_log)  # each counts for the next
     assert found.number.tolist() == [0, 3, 120, 230, 1, 100]
+
+
+def test_an_initial_to_an_id_that_is_not_known_yet_belongs_to_the_connection_of_its_path() -> None:
+    """The id comes from a NEW_CONNECTION_ID frame that cannot be read before the ServerHello, which was lost at first."""
+    made = Connection(client_id=b"")
+    hello, answer = greeting(made)
+    again = (False, made.initial(1, PING, from_server=False, target=b"new-id-1"))
+    found = dissected([hello, again, answer], made.key_log)
+    assert found.number.tolist() == [0, 1, 0]
+    assert handshakes(found) == 1
 
 
 @pytest.mark.parametrize("bits", [0x00, 0x08, 0x10, 0x18])
