@@ -164,7 +164,7 @@ def test_numbers_of_deferred_packets_follow_those_before_them_not_the_last_of_th
 
 
 def test_an_initial_to_an_id_that_is_not_known_yet_belongs_to_the_connection_of_its_path() -> None:
-    """The id comes from a NEW_CONNECTION_ID frame that cannot be read before the ServerHello, which was lost at first."""
+    """The id comes from a NEW_CONNECTION_ID frame that cannot be read yet: the ServerHello was lost at first."""
     made = Connection(client_id=b"")
     hello, answer = greeting(made)
     again = (False, made.initial(1, PING, from_server=False, target=b"new-id-1"))
