@@ -9,8 +9,12 @@ from interop.traces.columns import Form
 from interop.traces.protection import VERSION_1, VERSION_2, Keys, ciphers_for, initial_keys
 from interop.traces.tls import Assembly, Handshake, messages
 
-Secrets = Mapping[str, bytes]
-"""Secrets of a connection by their labels in a key log (draft-ietf-tls-keylogfile)."""
+Secrets = Mapping[str, tuple[bytes, ...]]
+"""Secrets of a connection by their labels in a key log (draft-ietf-tls-keylogfile).
+
+There are several of a label if a server made two connections of one ClientHello: a Retry, say, and a ServerHello, in
+reply to two Initials that it did not know to belong together.
+"""
 INITIAL, HANDSHAKE, ONE_RTT = range(3)
 """Packet number spaces (RFC 9000, section 12.3)."""
 LABELS = {
@@ -20,6 +24,8 @@ LABELS = {
     (Form.ONE_RTT, False): "CLIENT_TRAFFIC_SECRET_0",
     (Form.ONE_RTT, True): "SERVER_TRAFFIC_SECRET_0",
 }
+MOST_SECRETS = 8
+"""Secrets of one label and client random that are tried."""
 RANDOM = slice(6, 38)
 """Where the random of a ClientHello stands in its message."""
 PREFERRED_ID = 24
@@ -38,9 +44,10 @@ class Connection:
         self._handshake = Handshake()
         self._destinations = [destination]
         self._initial: dict[tuple[int, bytes], tuple[Keys, Keys] | None] = {}
-        self._found: dict[tuple[Form, bool], Keys] = {}
+        self._found: dict[tuple[Form, bool], list[Keys]] = {}
+        """The latest keys of each secret that has opened a packet, the last one used first."""
         self._guessed: dict[tuple[bytes, int, int], Keys] = {}
-        self._previous: dict[bool, Keys] = {}
+        self._previous: dict[Keys, Keys] = {}
         self._assemblies: dict[tuple[int, bool], Assembly] = {}
         self._read: dict[tuple[int, bool], int] = {}
 
@@ -60,30 +67,33 @@ class Connection:
         if form is Form.INITIAL:
             yield from self.initial(version, from_server=from_server)
             return
-        known = self._found.get((form, from_server))
-        if known is None:
-            yield from self._guesses(form, version, secrets.get(self._handshake.random, {}), from_server)
-            return
-        yield known
-        if form is Form.ONE_RTT:
-            yield known.following
-            if from_server in self._previous:
-                yield self._previous[from_server]
+        mine = secrets.get(self._handshake.random, {})
+        known = self._found.get((form, from_server), [])
+        for keys in known:
+            yield keys
+            if form is Form.ONE_RTT:
+                yield keys.following
+                if keys in self._previous:
+                    yield self._previous[keys]
+        if not known or len(mine.get(LABELS[form, from_server], ())) > len(known):
+            opened = {id(keys.mask) for keys in known}  # a key update keeps the mask
+            yield from (keys for keys in self._guesses(form, version, mine, from_server) if id(keys.mask) not in opened)
 
     def _guesses(self, form: Form, version: int, secrets: Secrets, from_server: bool) -> Iterator[Keys]:
         """Cipher suite and version may not be known yet, but there are few of them."""
-        secret = secrets.get(LABELS.get((form, from_server), ""))
-        if secret is None:
-            return
-        ciphers = ciphers_for(secret)
-        if form is not Form.ZERO_RTT and self._handshake.cipher in ciphers:
-            ciphers = (self._handshake.cipher,)
         versions = dict.fromkeys((self.version, VERSION_1, VERSION_2)) if form is Form.ONE_RTT else (version,)
-        for number in versions:
-            for cipher in ciphers:
-                if (secret, cipher, number) not in self._guessed:
-                    self._guessed[secret, cipher, number] = Keys(secret, cipher, number)
-                yield self._guessed[secret, cipher, number]
+        for secret in secrets.get(LABELS.get((form, from_server), ""), ())[:MOST_SECRETS]:
+            ciphers = ciphers_for(secret)
+            if form is not Form.ZERO_RTT and self._handshake.cipher in ciphers:
+                ciphers = (self._handshake.cipher,)
+            for number in versions:
+                for cipher in ciphers:
+                    yield self._made(secret, cipher, number)
+
+    def _made(self, secret: bytes, cipher: int, version: int) -> Keys:
+        if (secret, cipher, version) not in self._guessed:
+            self._guessed[secret, cipher, version] = Keys(secret, cipher, version)
+        return self._guessed[secret, cipher, version]
 
     def opened(self, form: Form, version: int, keys: Keys, number: int, *, from_server: bool) -> None:
         """A packet was decrypted with these keys."""
@@ -93,11 +103,13 @@ class Connection:
             self.version = version
         if form is Form.INITIAL:
             return
-        current = self._found.get((form, from_server))
-        if current is None:
-            self._found[form, from_server] = keys
-        elif keys.generation > current.generation:
-            self._previous[from_server], self._found[form, from_server] = current, keys
+        known = self._found.setdefault((form, from_server), [])
+        current = next((each for each in known if each.mask is keys.mask), None)
+        if current is not None:
+            known.remove(current)
+        if current is not None and keys.generation > current.generation:
+            self._previous[keys] = current
+        known.insert(0, keys if current is None or keys.generation > current.generation else current)
 
     def retry(self, destination: bytes) -> None:
         """The client will begin again, with this destination, and perhaps with another ClientHello."""

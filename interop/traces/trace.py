@@ -57,10 +57,10 @@ def read(path: Path, keys: Iterable[str] = ()) -> Trace:
     return dissector.trace()
 
 
-def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, bytes]]:
+def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, tuple[bytes, ...]]]:
     """The secrets in the lines of ``key_lines``, by client random and label."""
-    found: defaultdict[bytes, dict[str, bytes]] = defaultdict(dict)
+    found: defaultdict[bytes, defaultdict[str, dict[bytes, None]]] = defaultdict(lambda: defaultdict(dict))
     for line in keys:
         label, random, secret = line.split()
-        found[bytes.fromhex(random)][label] = bytes.fromhex(secret)
-    return dict(found)
+        found[bytes.fromhex(random)][label][bytes.fromhex(secret)] = None
+    return {random: {label: tuple(each) for label, each in labels.items()} for random, labels in found.items()}

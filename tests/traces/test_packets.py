@@ -13,6 +13,7 @@ from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.connections import handshakes
 from interop.traces.network import UDP, Segment
 from interop.traces.packets import Dissector
+from tests import quic_builder
 from tests.quic_builder import ACK, PING, Connection, stream_frame, varint
 from tests.simulated import Link, Simulated, transfer
 
@@ -171,6 +172,20 @@ def test_an_initial_to_an_id_that_is_not_known_yet_belongs_to_the_connection_of_
     found = dissected([hello, again, answer], made.key_log)
     assert found.number.tolist() == [0, 1, 0]
     assert handshakes(found) == 1
+
+
+def test_two_connections_that_a_server_made_of_one_client_hello(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ngtcp2's server replies with a Retry to one half of a ClientHello, and with a ServerHello to the other half."""
+    made = Connection()
+    packets = greeting(made)
+    logs, ones = [], []
+    for first, secrets in ((0, (b"C" * 32, b"S" * 32)), (1, (b"D" * 32, b"T" * 32))):
+        monkeypatch.setattr(quic_builder, "_ONE_RTT", secrets)
+        logs.append(made.key_log)
+        ones.append([(True, made.one_rtt(number, PING, from_server=True)) for number in range(first, 6, 2)])
+    packets += [packet for pair in zip(*ones, strict=True) for packet in pair]
+    for log in ("".join(logs), "".join(reversed(logs))):
+        assert dissected(packets, log).number.tolist()[2:] == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("bits", [0x00, 0x08, 0x10, 0x18])
