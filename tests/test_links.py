@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -391,6 +392,28 @@ def test_report_of_what_a_scenario_did() -> None:
 def test_a_report_with_something_missing_is_none(missing: str) -> None:
     with pytest.raises((KeyError, TypeError)):
         read_report({name: value for name, value in REPORT.items() if name != missing})
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"started": math.nan},
+        {"stopped": 1e308},
+        {"lag": {"mean": 0.0, "max": HUGE}},
+        {"forward": REPORT["forward"] | {"received": math.inf}},
+        {"lateness": LATENESS | {"interval": 0}},
+        {"lateness": LATENESS | {"bound": math.nan}},
+        {"lateness": LATENESS | {"stalls": [[1.0, math.inf, 1, 1, 1.0]]}},
+        {"lateness": LATENESS | {"return": way([1], [math.nan])}},
+        {"lateness": LATENESS | {"return": way([HUGE], [0.0])}},
+    ],
+)
+def test_numbers_of_a_report_are_finite(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        read_report(REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS} | wrong)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", json.dumps(REPORT).encode()[:-9]])

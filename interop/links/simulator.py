@@ -31,6 +31,8 @@ CROSS_PORT = 5001
 """TCP port of cross traffic at the client, as in the QUIC Interop Runner."""
 ASYMMETRIC = "asymmetric-p2p"
 DROP_RATE = "drop-rate"
+LARGEST = 1e18
+"""Numbers of a report are smaller."""
 TIMERS = {TimersFrom.FIRST_PACKET: "first-packet", TimersFrom.START: "start"}
 
 
@@ -137,32 +139,34 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
     ``client``: the client's life, to which lateness is restricted; None for the whole run of the simulator.
     """
     cross, lateness = document["cross_traffic"], document.get("lateness")
-    started = float(document["started"])
+    started = _number(document["started"])
     return SimulatorReport(
         started=started,
         realtime_priority=bool(document["realtime_priority"]),
-        lag_mean=float(document["lag"]["mean"]),
-        lag_max=float(document["lag"]["max"]),
-        receive_overflows=int(document["receive_overflows"]),
+        lag_mean=_number(document["lag"]["mean"]),
+        lag_max=_number(document["lag"]["max"]),
+        receive_overflows=_count(document["receive_overflows"]),
         forward=_counters(document["forward"]),
         back=_counters(document["return"]),
-        blackholes=tuple(Interval(float(begin), float(end)) for begin, end in document["blackholes"]),
+        blackholes=tuple(Interval(_number(begin), _number(end)) for begin, end in document["blackholes"]),
         rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
         cross_traffic=None if cross is None else _cross_traffic(cross),
-        lateness=None if lateness is None else _lateness(lateness, started, client, float(document["stopped"])),
+        lateness=None if lateness is None else _lateness(lateness, started, client, _number(document["stopped"])),
     )
 
 
 def _lateness(document: dict[str, Any], started: float, client: Interval | None, stopped: float) -> Lateness:
     """``document`` restricted to the client's life; ``started``, ``stopped``: of the simulator, seconds since 1970."""
     life = client or Interval(started, stopped)
-    stalls = [Stall(*map(float, stall)) for stall in document["stalls"]]
+    stalls = [Stall(*map(_number, stall)) for stall in document["stalls"]]
     touched = [overlap for stall in stalls if (overlap := min(stall.end, life.end) - max(stall.begin, life.begin)) > 0]
     begun = [stall for stall in stalls if life.begin <= stall.begin <= life.end]
-    interval = float(document["interval"])
+    interval = _number(document["interval"])
+    if interval <= 0:
+        raise ValueError(f"an interval of {interval:g} s")
     rows = slice(max(0, int((life.begin - started) / interval)), max(0, int((life.end - started) / interval) + 1))
     return Lateness(
-        bound=float(document["bound"]),
+        bound=_number(document["bound"]),
         life=life.end - life.begin,
         stalled=sum(touched),
         stalls=len(touched),
@@ -174,31 +178,46 @@ def _lateness(document: dict[str, Any], started: float, client: Interval | None,
 
 def _direction_lateness(document: dict[str, Any], rows: slice, late: int) -> DirectionLateness:
     return DirectionLateness(
-        frames=sum(int(count) for count in document["frames_per_interval"][rows]),
+        frames=sum(_count(count) for count in document["frames_per_interval"][rows]),
         late=late,
-        maximum=max((float(value) for value in document["max_per_interval"][rows]), default=0.0),
-        p50=float(document["p50"]),
-        p99=float(document["p99"]),
-        p999=float(document["p999"]),
+        maximum=max((_number(value) for value in document["max_per_interval"][rows]), default=0.0),
+        p50=_number(document["p50"]),
+        p99=_number(document["p99"]),
+        p999=_number(document["p999"]),
     )
 
 
+def _number(value: Any) -> float:
+    """``value``, which must be finite: comparisons with NaN are false, and sums with an infinity mean nothing."""
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError("a number that is too large") from error
+    if not abs(number) < LARGEST:
+        raise ValueError(f"{number} is no number of a report")
+    return number
+
+
+def _count(value: Any) -> int:
+    return int(_number(value))
+
+
 def _counters(document: dict[str, Any]) -> LinkCounters:
-    return LinkCounters(**{name: int(document[name]) for name in LinkCounters.__dataclass_fields__})
+    return LinkCounters(**{name: _count(document[name]) for name in LinkCounters.__dataclass_fields__})
 
 
 def _rebinding(document: dict[str, Any]) -> Rebinding:
     mappings = tuple(Mapping(str(one["inside"]), str(one["outside"])) for one in document["mappings"])
-    return Rebinding(float(document["time"]), mappings)
+    return Rebinding(_number(document["time"]), mappings)
 
 
 def _cross_traffic(document: dict[str, Any]) -> CrossTrafficReport:
     return CrossTrafficReport(
-        begin=float(document["begin"]),
-        end=float(document["end"]),
-        acknowledged=int(document["acknowledged"]),
-        goodput=float(document["goodput"]),
-        per_second=tuple(int(count) for count in document["per_second"]),
-        delivered=int(document["delivered"]),
-        queue_drops=int(document["queue_drops"]),
+        begin=_number(document["begin"]),
+        end=_number(document["end"]),
+        acknowledged=_count(document["acknowledged"]),
+        goodput=_number(document["goodput"]),
+        per_second=tuple(_count(count) for count in document["per_second"]),
+        delivered=_count(document["delivered"]),
+        queue_drops=_count(document["queue_drops"]),
     )
