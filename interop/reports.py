@@ -107,7 +107,8 @@ def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     ]  # fmt: skip
     note = (
         "Means over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
-        "interval of the geometric mean over further partners and repetitions. There is none with one partner (n = 1)."
+        "interval of the geometric mean over further partners and repetitions; with one repetition, over further "
+        "partners for the seed of this repetition alone. There is none with one partner (n = 1)."
     )
     return Sheet("implementations", "Efficiency per implementation and role", columns, tuple(rows), (note,))
 
@@ -137,8 +138,8 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
         ]
         if found.repetitions == found.pairs:
             notes.append(f"{case.abbreviation}: one repetition per pair; interaction holds what they would differ by.")
-        if found.empty:
-            notes.append(f"{case.abbreviation}: {found.empty} pairs have no successful repetition and are left out.")
+        if empty := sum(not sample.values for sample in many):
+            notes.append(f"{case.abbreviation}: {empty} pairs have no successful repetition and are left out.")
     notes.append(
         "Variance components of logarithms, all sources random; low and high are the 95 % confidence interval. Seed is "
         "what all pairs of a repetition have in common, repetition what those of a pair differ by beyond that."

@@ -63,6 +63,24 @@ def test_every_table_can_be_had(table: str, places: list[str], capsys: pytest.Ca
     assert capsys.readouterr().out
 
 
+def test_pairs_without_a_number_are_counted_even_if_their_server_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("a", "b", "c")
+    rates = {"a": 1e6, "b": 2e6, "c": None}
+    results = [
+        run
+        for server, rate in rates.items()
+        for number, client in enumerate(names)
+        for run in runs(rate and rate + number**2 * 1e5, server=server, client=client)
+    ]
+    write_result_json(tmp_path, result_set(results, servers=names, clients=names))
+    assert main(ROOT, ["tables", str(tmp_path), "--table", "variance", "implementations"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "SAT: 3 pairs have no successful repetition" in told
+    assert "with one repetition, over further partners for the seed of this repetition alone" in told
+
+
 def test_compare_finds_what_got_worse(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(ROOT, ["compare", *places]) == 1
     out = capsys.readouterr().out

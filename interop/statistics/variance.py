@@ -44,8 +44,6 @@ class Decomposition:
     clients: int
     pairs: int
     """That have a number."""
-    empty: int
-    """Pairs of these servers and clients without one."""
     repetitions: int
     """Numbers in all."""
 
@@ -97,7 +95,6 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
         servers=len(servers),
         clients=len(clients),
         pairs=len(cells),
-        empty=len(servers) * len(clients) - len(cells),
         repetitions=sum(len(sample.values) for sample in cells),
     )
 
