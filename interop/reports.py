@@ -108,7 +108,8 @@ def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Sheet:
     note = (
         "Means over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
         "interval of the geometric mean over further partners and repetitions; with one repetition, over further "
-        "partners for the seed of this repetition alone. There is none with one partner (n = 1)."
+        "partners for the seed of this repetition alone. There is none with one partner (n = 1), or where so many runs "
+        "are missing that seeds cannot be told from single runs."
     )
     return Sheet("implementations", "Efficiency per implementation and role", columns, tuple(rows), (note,))
 

@@ -68,7 +68,9 @@ def over_partners(rows: Sequence[Mapping[int, float]]) -> Mean | None:
     ``rows``: repetition -> number, per partner. Partners, repetitions (whose seed all partners share) and what is left
     are random in an additive model; each partner counts once. A generalized confidence interval (Weerahandi 1993): the
     variance of the mean from mean squares that are divided by drawn chi-squares, 20,000 draws of a fixed seed. With
-    one repetition, Student's t over the partners: the interval then holds for this repetition's seed alone.
+    one repetition, Student's t over the partners: the interval then holds for this repetition's seed alone. So it is
+    with two partners, or partners without a repetition in common, where so many numbers are missing that nothing is
+    left to tell seeds from runs by; there is no interval with more partners then, for t would cover 82 % only.
     Geometric if all numbers are positive.
     """
     known = [row for row in rows if row]
@@ -110,6 +112,8 @@ def _half_width(table: Sequence[Mapping[int, float]], means: Sequence[float]) ->
     rows = [n for n, row in enumerate(table) for _ in row]
     columns = [numbers[repetition] for row in table for repetition in row]
     freedom = len(rows) - len(table) - len(numbers) + 1
+    if freedom < 1 and 1 < len(numbers) < len(columns) and len(table) > 2:
+        return None
     if len(numbers) < 2 or freedom < 1:
         half = quantile(len(means) - 1) * statistics.stdev(means) / math.sqrt(len(means))
         return half or None

@@ -51,6 +51,17 @@ def test_quantiles_go_on_beyond_the_table() -> None:
     assert quantile(1000) == pytest.approx(1.9623, abs=1e-3)
 
 
+def test_seeds_that_cannot_be_told_from_runs_leave_no_interval() -> None:
+    """With t over these partners 82 % of the intervals would hold the truth, if seeds have an effect."""
+    shared = over_partners([{1: 1.0}, {1: 2.0}, {2: 3.0}, {3: 4.0}, {2: 5.0}])
+    assert shared is not None
+    assert (shared.low, shared.high, shared.count) == (None, None, 5)
+    for rows in ([{1: 1.0}, {2: 2.0}, {3: 3.0}], [{1: 1.0, 2: 2.0}, {1: 3.0}]):
+        found = over_partners(rows)
+        assert found is not None
+        assert found.low is not None
+
+
 def test_one_repetition_is_t_over_the_partners() -> None:
     found = over_partners([{1: 1.0}, {1: math.e}])
     assert found is not None
