@@ -54,8 +54,8 @@ class Change(StrEnum):
     PERHAPS_FIXED = "fixed, not significant"
     NONE = "no change shown"
     FAILING = "fails in both"
-    ABSENT = "only in one"
-    """One of the two says nothing about the pair."""
+    ABSENT = "not in both"
+    """At least one of the two has no valid attempt of the pair."""
 
 
 WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER})
