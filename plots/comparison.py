@@ -85,7 +85,7 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
         caption = sentences(
             f"n = {len(numbers)} pairs with numbers in both: change of the geometric mean {metric} in per cent; "
             f"colours end at ±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are significant. "
-            "× new failure, ✓ fixed, – fails in both, empty: only in one",
+            "× new failure, ✓ fixed, – fails in both, empty: not in both",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}
         size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))
