@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from interop.model import Interval
@@ -58,15 +58,20 @@ class ContainerSpec:
     """CPU time beside others who want it, in shares of which a session or service of the machine has 1024."""
 
 
+DISORDER = timedelta(seconds=1)
+"""By how much the end of a container may be noted before its start."""
+
+
 def life(state: Mapping[str, Any]) -> Interval | None:
     """From the start to the end of a container by its ``State`` in ``inspect``; None if one of them is not told.
 
-    The engine writes the year 1 for what has not happened.
+    The engine writes the year 1 for what has not happened. Of a program that ends at once it may note the end a few
+    milliseconds before the start.
     """
     try:
         begin, end = (datetime.fromisoformat(str(state[name])) for name in ("StartedAt", "FinishedAt"))
     except (KeyError, ValueError):
         return None
-    if begin.tzinfo is None or end.tzinfo is None or not 1970 < begin.year <= end.year or end < begin:
+    if begin.tzinfo is None or end.tzinfo is None or begin.year <= 1970 or begin - end > DISORDER:
         return None
-    return Interval(begin.timestamp(), end.timestamp())
+    return Interval(min(begin, end).timestamp(), max(begin, end).timestamp())

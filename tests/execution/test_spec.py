@@ -22,6 +22,11 @@ def test_times_in_another_zone() -> None:
     )
 
 
+def test_a_container_that_ends_at_once_may_have_its_end_noted_first() -> None:
+    state = {"StartedAt": "2026-11-22T19:00:01.254Z", "FinishedAt": BEGIN}
+    assert life(state) == Interval(1795374001.25, 1795374001.254)
+
+
 @pytest.mark.parametrize(
     "state",
     [
