@@ -132,24 +132,24 @@ def once(design: Design, rng: np.random.Generator) -> Comparison:
 
 
 def any_alarm(found: Comparison) -> bool:
-    """Whether anything at all is told to have changed."""
+    """Whether the comparison reports any significant change."""
     return found.alarms > 0
 
 
 def slower_found(found: Comparison) -> bool:
-    """Whether the one pair that lost 30 % is told to be slower."""
+    """Whether the comparison reports the one pair that lost 30 % as slower."""
     return any((pair.first.server, pair.first.client, pair.first.test_case) == ("s0", "c0", "t0")
                and pair.change is Change.SLOWER for pair in found.pairs)  # fmt: skip
 
 
 def pair_found(found: Comparison) -> bool:
-    """Whether the pair that always fails is told to, with significance."""
+    """Whether the comparison reports the pair that always fails as significant."""
     return any((pair.first.server, pair.first.client, pair.first.test_case) == ("s0", "c0", "t0")
                and pair.change in WORSE for pair in found.pairs)  # fmt: skip
 
 
 def server_found(found: Comparison) -> bool:
-    """Whether the server that always fails is told to, in a line of its own."""
+    """Whether the comparison reports the server that always fails in a line of its own."""
     return any(each.change in WORSE and each.first.server == "s0" for each in found.groups)
 
 
@@ -193,7 +193,7 @@ def null_designs() -> list[tuple[str, Design]]:
 
 
 def changed_designs() -> list[tuple[str, Design, Callable[[Comparison], bool], bool]]:
-    """What is changed, and how it is told; the last: whether the bar holds for it."""
+    """A change, whether the comparison reports it, and whether the bar applies to it."""
     found: list[tuple[str, Design, Callable[[Comparison], bool], bool]] = [
         (f"pair 30 % slower, 144 pairs, {shape}", Design(shape=shape, slower_pair=True), slower_found, True)
         for shape in SHAPES
@@ -230,7 +230,7 @@ def main() -> int:
         words = f"{name:36} {design.repetitions:3} repetitions {design.rate:5.0%}"
         print(f"{words}  {shown(hits, trials)} of {trials}", flush=True)
         missed |= wilson(hits, trials)[0] > ALARMS_ALLOWED
-    print("\nsomething has changed: share in which it is told")
+    print("\na real change: share of comparisons that report it")
     for number, (name, design, told, barred) in enumerate(changed_designs()):
         hits = count(design, told, campaigns // 2, 1000 + number)
         star = "*" if barred else " "

@@ -1,4 +1,4 @@
-"""How often the 95 % intervals that are printed hold the truth, and how often steps are told where there are none.
+"""Measures how often 95 % intervals cover the true value, and how often step detection raises a false alarm.
 
 make bench-coverage; docs/statistics.md holds what it prints. All numbers are simulated, with fixed seeds.
 """
@@ -137,7 +137,7 @@ def of_shares(trials: int) -> bool:
 
 
 def of_steps(trials: int) -> bool:
-    """Print a table; whether steps are told more often than in 5 % of the reports without one."""
+    """Print a table; True if more than 5 % of the reports without a step contain one."""
     missed = False
     print(
         f"\nsteps: reports with any where there is none [%]; with one of 4 or 6 deviations: found [%]; {trials} trials"
@@ -161,7 +161,7 @@ PARTS = {"partners": (of_partners, 1), "cells": (of_cells, 1), "shares": (of_sha
 
 
 def main() -> int:
-    """Print tables; 1 if an interval covers less, or steps are told more often, than chance explains."""
+    """Print tables; 1 if chance does not explain how little an interval covers, or how many false steps there are."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="tables to print")

@@ -81,7 +81,7 @@ def rows(alone: Distributions, beside: Distributions) -> Iterator[list[str]]:
 def over_all(alone: Distributions, beside: Distributions, *, same_seeds: bool) -> Iterator[str]:
     """Three sentences per metric over all pairs, for few repetitions of one pair tell little.
 
-    Whole repetitions are arranged anew where the seeds of both differ: all pairs of a repetition share its losses.
+    If the seeds differ, the test permutes whole repetitions: all pairs of a repetition share its losses.
     """
     for metric in METRICS:
         first, second = ([each[pair].get(metric, []) for pair in alone] for each in (alone, beside))
