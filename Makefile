@@ -1,14 +1,20 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
-# Campaigns that `make soak` kills.
+PYTEST = $(PYTHON) -m pytest --durations=15
+# Campaigns that `make bench-soak` kills.
 KILLS = 50
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link variants lint bench-link bench-parallel bench-cluster bench-site bench-trace mutate soak clean bench-plots bench-compare bench-faults bench-starts bench-agreement bench-ssh-cuts bench-daemon gallery
+SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* scripts/* ns3-scenarios/bin/* link-tools/bin/* endpoints/*/*)
+BIOME = build/vendor/biomejs/biome
+# Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
+PARALLEL = -n logical --dist worksteal
+
+.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills gallery docs
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup:  ## make this machine ready: packages, Python environment, Docker engine (root)
 	@scripts/setup
@@ -24,79 +30,89 @@ images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
 test: setup-dev images lint  ## all tests, those against the real engine too
-	$(PYTHON) -m pytest -m "not engine"
-	$(PYTHON) -m pytest -m "engine and not endpoints and not laboratory"
-	$(PYTHON) -m pytest -m endpoints -k "$(IN_CI)"
+	$(PYTEST) $(PARALLEL) -m "not engine"
+	$(PYTEST) -m "engine and not endpoints and not laboratory"
+	$(PYTEST) -m endpoints -k "$(IN_CI)"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser
-	$(PYTHON) -m pytest -m "not engine and not browser"
+	$(PYTEST) $(PARALLEL) -m "not engine and not browser"
 
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
-	$(PYTHON) -m pytest -m endpoints
+	$(PYTEST) -m endpoints
 
 test-real-link: setup-dev images  ## real links, between two Docker daemons on this machine (needs openssh-server)
-	$(PYTHON) -m pytest -m laboratory
+	$(PYTEST) -m laboratory
 
-variants: images  ## show that every variant takes effect: which congestion control does what after a loss (half an hour)
+bench-variants: images  ## check that every variant takes effect after a loss (half an hour)
 	$(PYTHON) bench/variants.py
 
-lint: setup-dev  ## style, format and types
+lint: setup-dev  ## style, format, types and spelling; shell scripts, C++, scripts and style sheets of the website
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/codespell
+	.venv/bin/shellcheck $(SHELL_SCRIPTS)
+	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h)
+	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
+
+coverage: setup-dev  ## which lines of interop/ and plots/ the tests without engine and browser reach; build/coverage
+	$(PYTEST) $(PARALLEL) -m "not engine and not browser" --cov --cov-report=term:skip-covered --cov-report=html
 
 gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery and docs/gallery.md
 	$(PYTHON) scripts/gallery.py $(RESULTS)
 
-bench-plots: setup  ## how long figures take
-	$(PYTHON) bench/drawing.py
+docs: setup-dev  ## build the documentation site into build/docs
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
-bench-compare: setup  ## how often compare raises false alarms and overlooks drops
+bench-plots: setup  ## measure how long figures take
+	$(PYTHON) bench/plot_speed.py
+
+bench-compare: setup  ## measure how often compare raises false alarms and overlooks drops
 	$(PYTHON) bench/compare.py
 
-bench-coverage: setup  ## how often the intervals hold the truth, and what the search for steps finds (ten minutes)
+bench-coverage: setup  ## measure how often intervals cover the true value, and false alarms of step detection (ten minutes)
 	$(PYTHON) bench/coverage.py
 
 bench-link: images  ## measure the emulated link itself: rate, delay, loss
 	$(PYTHON) bench/link.py
 
-bench-parallel: images  ## the same pairs alone and side by side: time saved, and whether neighbours disturb
+bench-parallel: images  ## compare the same pairs alone and side by side: time saved, effect on goodput
 	$(PYTHON) run.py images build quinn ngtcp2
 	$(PYTHON) bench/parallel.py -o build/bench-parallel/$$(date +%FT%H-%M-%S)
 
-bench-agreement: setup-dev images  ## real links against emulated ones: the same goodputs? (half an hour, needs openssh-server)
+bench-real-vs-emulated: setup-dev images  ## compare goodput over real and emulated links (half an hour, needs openssh-server)
 	$(PYTHON) run.py images build quinn
-	$(PYTHON) bench/agreement.py -o build/bench-agreement/$$(date +%FT%H-%M-%S)
+	$(PYTHON) bench/real_vs_emulated.py -o build/bench-real-vs-emulated/$$(date +%FT%H-%M-%S)
 
-bench-ssh-cuts: setup-dev images  ## 30 cuts of ssh during campaigns over a real link: counts what is lost, left or blamed
+bench-ssh-cuts: setup-dev images  ## cut ssh 30 times during campaigns over a real link; count lost runs and wrong verdicts
 	$(PYTHON) bench/ssh_cuts.py
 
-bench-cluster: setup-dev images  ## one worker of a Dask cluster and two, a Docker daemon each; ten kills of workers (half an hour)
+bench-cluster: setup-dev images  ## measure one and two workers of a Dask cluster; kill workers ten times (half an hour)
 	$(PYTHON) run.py images build quinn ngtcp2
 	$(PYTHON) bench/cluster.py --kills 10 -o build/bench-cluster/$$(date +%FT%H-%M-%S)
 
 bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
 	$(PYTHON) bench/site.py
 
-bench-trace: setup-dev  ## how long two traces of 10 MiB take, beside pyshark with one pass per query
+bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB takes, and pyshark's time
 	$(PYTHON) bench/trace.py
 
-mutate: setup-dev  ## 1,000 damaged traces: none may end in an exception, in a hang or in a number
-	$(PYTHON) bench/mutate.py
+bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no hang, no false success
+	$(PYTHON) bench/trace_fuzz.py
 
-bench-faults: setup-dev  ## faults without an engine: 1,000 faulty ones, 2,000 hostile archives, 50 full disks, 2,000 runs (half an hour)
+bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,000 hostile archives, 50 full disks, 2,000 runs (half an hour)
 	$(PYTHON) bench/faults.py
 	$(PYTHON) bench/archives.py
 	$(PYTHON) bench/full_disk.py
 	$(PYTHON) bench/endurance.py
 
-bench-starts: images  ## 20 campaigns started at the same moment: one runs, 19 are told who does
-	$(PYTHON) bench/starts.py
+bench-concurrent-start: images  ## start 20 campaigns at the same moment: one runs, 19 fail and name it
+	$(PYTHON) bench/concurrent_start.py
 
-soak: images  ## KILLS=50 campaigns killed with kill -9 at random moments: counts what is lost or left
+bench-soak: images  ## kill KILLS=50 campaigns with kill -9 at random moments; count lost runs and left-over containers
 	$(PYTHON) bench/soak.py --kills $(KILLS)
 
-bench-daemon: images  ## a Docker daemon of its own is killed 20 times and frozen 10 times in a campaign: what is lost, who is blamed
+bench-daemon-kills: images  ## kill a Docker daemon 20 times and freeze it 10 times in a campaign; count lost runs and wrong verdicts
 	$(PYTHON) bench/daemon_kills.py
 
 clean:  ## remove what an interrupted campaign left at the engine

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""2,000 hostile archives and a dozen bombs are unpacked: what gets out of the target, and how long a bomb burns."""
+"""Measures what 2,000 hostile archives and a dozen bombs write outside the target, and their CPU time.
+
+Run it with `bench/archives.py`, or with `make bench-faults`.
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.errors import HarnessFault
-from interop.execution.archive import Limits, unpack
-from interop.units import MIB, byte_size
+from interop.docker.archive import ArchiveLimits, unpack
+from interop.model.errors import HarnessFault
+from interop.model.units import MIB, byte_size
 from tests import hostile_archives
 
-LIMITS = Limits(total=1024 * MIB)
+LIMITS = ArchiveLimits(total=1024 * MIB)
 """Of the logs of an endpoint whose files are small."""
 LONGEST = 30.0
 """Seconds in which a bomb has to be cut."""
@@ -53,7 +56,7 @@ def archives(folder: Path, count: int) -> Counter[str]:
         before = outside(place, target)
         content, regular = hostile_archives.hostile(seed)
         try:
-            unpack(iter([content]), target, Limits(total=10**6))
+            unpack(iter([content]), target, ArchiveLimits(total=10**6))
         except HarnessFault as fault:
             found[f"refused: {fault.code}"] += 1
         except Exception as error:  # noqa: BLE001 - this is what is looked for

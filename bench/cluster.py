@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A campaign over one worker of a Dask cluster and over two, each with a Docker daemon of its own; and workers killed.
+"""Measures a campaign over one and two workers of a Dask cluster, and counts lost runs while workers are killed.
 
-All on this machine: the scheduler and whoever begins the campaign in one network namespace, each daemon in one of its
-own, its worker beside it. With one testbed per worker the link is the limit, and not the CPU.
+Run it with `make bench-cluster`. All parts run on this machine: the scheduler and the campaign in one network
+namespace, each Docker daemon with its worker in another. With one testbed per worker, the link limits the rate, not
+the CPU.
 """
 # ruff: noqa: E402, T201 - a script
 
@@ -26,11 +27,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop import recipes
-from interop.execution.daemon import Daemon
-from interop.model import Outcome
-from interop.schema.document import Record
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.images import build_recipes
+from interop.model.outcomes import Outcome
+from interop.results.document import StoredResults
+from interop.results.store import load
 from tests.dockerds import LaboratoryError, bring, call, dockerd, group_at, inside, running, wait_for
 
 PORT = 8786
@@ -55,7 +57,7 @@ class Machine:
 
     def begin(self) -> None:
         """Start the worker, as its user would."""
-        words = [sys.executable, str(ROOT / "run.py"), "worker", self.scheduler, "--testbeds", str(self.testbeds)]
+        words = [sys.executable, str(ROOT / "run.py"), "worker", self.scheduler, "--parallel", str(self.testbeds)]
         command = [*inside(self.namespace), *words, "--name", self.name]
         environment = {**os.environ, "DOCKER_HOST": self.url}
         self.process = self.stack.enter_context(running(command, self.log, env=environment, cwd=ROOT))
@@ -69,14 +71,14 @@ class Machine:
 
     def left(self) -> int:
         """Containers of ours at its daemon."""
-        return len(Daemon(self.url, "bench").leftovers())
+        return len(list_containers(Daemon(self.url, "bench")))
 
 
 @dataclass(frozen=True)
 class Campaign:
     """What came of one."""
 
-    record: Record
+    record: StoredResults
     duration: float
     """Seconds, images and compliance check included."""
 
@@ -118,7 +120,7 @@ def machines(options: argparse.Namespace, source: Daemon) -> Iterator[tuple[list
         process = stack.enter_context(running(command, folder / "scheduler.log"))
         log = folder / "scheduler.log"
         wait_for(lambda: b"Scheduler at" in log.read_bytes(), "the scheduler", process, log)
-        made, expected = [], recipes.expected(ROOT)
+        made, expected = [], build_recipes.expected(ROOT)
         names = ["simulator", *dict.fromkeys([*options.server, *options.client])]
         group = group_at(source, expected["simulator"])
         for number, other in enumerate(others):
@@ -180,7 +182,7 @@ def with_kills(options: argparse.Namespace, middle: list[str], workers: list[Mac
     results, history = made.record.result_set.results, made.record.history
     lost = made.record.result_set.manifest.planned_runs - len(results)
     errors = sum(result.verdict.outcome is Outcome.ERROR for result in results)
-    attempts = Counter((each.server, each.client, each.test_case, each.repetition, each.attempt) for each in history)
+    attempts = Counter((each.key, each.attempt) for each in history)
     twice = sum(count > 1 for count in attempts.values())
     time.sleep(LEFT_AFTER)
     left = sum(worker.left() for worker in workers)

@@ -1,6 +1,6 @@
-"""How often `compare` is wrong: false alarms between campaigns of the same thing, and changes that it overlooks.
+"""Measures how often `compare` raises false alarms between equal campaigns, and how often it overlooks changes.
 
-make bench-compare; docs/statistics.md holds what it prints. Intervals are Wilson's, of 95 %.
+Run it with `make bench-compare`; docs/measurements/statistics.md holds its output. Intervals are Wilson's, 95 %.
 """
 
 # ruff: noqa: T201 - a script
@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.model import Outcome
+from interop.model.outcomes import Outcome
 from interop.statistics.comparison import WORSE, Change, Comparison, compare
 from interop.statistics.samples import Sample
 

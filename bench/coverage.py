@@ -1,6 +1,7 @@
 """Measures how often 95 % intervals cover the true value, and how often step detection raises a false alarm.
 
-make bench-coverage; docs/statistics.md holds what it prints. All numbers are simulated, with fixed seeds.
+Run it with `make bench-coverage`; docs/measurements/statistics.md holds its output.
+All numbers are simulated, with fixed seeds.
 """
 
 # ruff: noqa: T201 - a script
@@ -19,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from interop.model import Outcome
-from interop.statistics.history import together
+from interop.model.outcomes import Outcome
+from interop.statistics.history import joint_steps
 from interop.statistics.intervals import of_repetitions, over_partners
 from interop.statistics.samples import Sample
 from interop.statistics.variance import decompose
@@ -84,7 +85,7 @@ def shares(size: int, repetitions: int, seed: float, spread: float, trials: int)
     return {source: count / trials for source, count in held.items()}
 
 
-def courses(correlation: float, length: int, series: int, trials: int, step: float = 0.0) -> float:
+def step_alarms(correlation: float, length: int, series: int, trials: int, step: float = 0.0) -> float:
     """Share of reports of ``series`` series with any step; with ``step``, of those in which the first series has one.
 
     AR(1) with a standard deviation of 1 about 20; ``step``: what is added to the second half of the first series.
@@ -96,7 +97,7 @@ def courses(correlation: float, length: int, series: int, trials: int, step: flo
         for place in range(1, length):
             values[:, place] = correlation * values[:, place - 1] + math.sqrt(1 - correlation**2) * values[:, place]
         values[0, length // 2 :] += step
-        found = together([list(map(float, 20 + row)) for row in values])
+        found = joint_steps([list(map(float, 20 + row)) for row in values])
         hits += bool(found[0]) if step else any(found)
     return hits / trials
 
@@ -143,8 +144,8 @@ def of_steps(trials: int) -> bool:
         f"\nsteps: reports with any where there is none [%]; with one of 4 or 6 deviations: found [%]; {trials} trials"
     )
     for correlation, length, series in product(CORRELATIONS, (20, 40), (1, 25)):
-        alarms = courses(correlation, length, series, trials)
-        hits = [100 * courses(correlation, length, series, trials // 2, step) for step in (4, 6)]
+        alarms = step_alarms(correlation, length, series, trials)
+        hits = [100 * step_alarms(correlation, length, series, trials // 2, step) for step in (4, 6)]
         print(f"AR {correlation:.1f} {length} campaigns {series:2} series  {100 * alarms:4.1f}", end="")
         print(f"  {hits[0]:5.1f} {hits[1]:5.1f}", flush=True)
         missed |= alarms > 0.05 + margin(trials)

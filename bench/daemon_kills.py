@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""A campaign at a Docker daemon of its own that is killed with kill -9 and frozen: what is lost, and who is blamed."""
+"""Counts lost runs and wrong verdicts while a campaign's Docker daemon is killed with kill -9 and frozen.
+
+Run it with `make bench-daemon-kills`.
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -22,10 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.soak import GRACE, TEST_CASE, journalled, readable
-from interop.errors import MachineError
-from interop.execution.daemon import Daemon
-from interop.model import Outcome
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.model.errors import MachineError
+from interop.model.outcomes import Outcome
+from interop.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 
@@ -168,7 +172,7 @@ def report(
         "runs in which a pair is blamed": len(blamed),
         "images that are called not compliant": len(offenders),
         "runs without a result in the end": planned - sum(r.verdict.outcome is Outcome.SUCCEEDED for r in results),
-        "containers left": len(Daemon(engine.url, "look").leftovers()),
+        "containers left": len(list_containers(Daemon(engine.url, "look"))),
         "processes of containers left": len([name for name in engine.processes().values() if name not in ENGINES_OWN]),
         "network namespaces left": len(engine.networks()),
         "campaigns that did not end": int(status is None),

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""2,000 runs at an engine of threads: how much memory, descriptors and threads a long campaign keeps."""
+"""Measures memory, descriptors and threads that 2,000 runs at a simulated engine leave behind.
+
+Run it with `bench/endurance.py`, or with `make bench-faults`.
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -20,15 +23,19 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.execution.campaign import Campaign
-from interop.execution.crew import Crew
-from interop.execution.load import Meter
-from interop.execution.place import Conditions, DaemonStation
-from interop.links.ns3 import Ns3Backend
-from interop.model import Evidence, Measurement, Run, RunResult, Verdict
-from interop.progress import Progress
-from interop.store import Journal
-from interop.units import MIB
+from interop.cli.progress import Progress
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.dispatcher import Dispatcher
+from interop.execution.local_worker import LocalWorker, WorkerConfig
+from interop.execution.remaining_work import RemainingWork
+from interop.execution.worker_pool import WorkerPool
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.evidence import Evidence
+from interop.model.outcomes import Verdict
+from interop.model.results import Measurement, RunResult
+from interop.model.run import Run
+from interop.model.units import MIB
+from interop.results.store import Journal
 from tests import faults
 from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation, judge
 
@@ -76,7 +83,7 @@ def carry_out(directory: Path, count: int) -> list[Look]:
     runs = tuple(Run(good, good, case, number, 1) for number in range(1, count + 1))
     engine = Forgetful(good=endpoint)
     engine.server_patience = 30.0
-    daemon, meter, progress, looks = connect(engine), Meter(), Progress(runs), list[Look]()
+    daemon, meter, progress, looks = connect(engine), CpuMonitor(), Progress(runs), list[Look]()
     said: deque[str] = deque(maxlen=1)
     finished = 0
 
@@ -87,16 +94,16 @@ def carry_out(directory: Path, count: int) -> list[Look]:
         if finished % SETTLED == 0:
             looks.append(look(finished))
 
-    conditions = Conditions(
+    conditions = WorkerConfig(
         daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(),
-        {}, meter,
+        meter,
     )  # fmt: skip
     directory.mkdir()
     with Journal.create(directory, faults.manifest(runs)) as journal, meter.watching():
-        station = DaemonStation(conditions, numbers, lambda _: None, testbeds=2)
-        way = Campaign(Crew(conditions.stop, station), journal, conditions.stop, lambda _: None, done)
+        station = LocalWorker(conditions, numbers, lambda _: None, testbeds=2)
+        way = Dispatcher(WorkerPool(conditions.stop, station), journal, conditions.stop, lambda _: None, done)
         with way.open() as campaign:
-            campaign.carry_out(runs, set())
+            campaign.run_all(RemainingWork(tuple(runs), {}), set())
     return looks
 
 

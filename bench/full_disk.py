@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""The disk fills at 50 random bytes of a campaign: nothing is unreadable, and resume makes the rest; needs root."""
+"""Counts unreadable files and failed resumes when the disk is full at 50 random bytes of a campaign; needs root.
+
+Run it with `bench/full_disk.py`, or with `make bench-faults`.
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -26,16 +29,17 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.analysis.analyse import analyse
-from interop.errors import HarnessFault, MachineError, UserError
-from interop.execution import runner
-from interop.execution.campaign import Campaign
-from interop.execution.crew import Crew
-from interop.execution.load import Meter
-from interop.execution.place import Conditions, DaemonStation
-from interop.execution.resume import rest_of
-from interop.links.ns3 import Ns3Backend
-from interop.model import Outcome, Run
-from interop.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
+from interop.execution import retries
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.dispatcher import Dispatcher
+from interop.execution.local_worker import LocalWorker, WorkerConfig
+from interop.execution.remaining_work import remaining_work
+from interop.execution.worker_pool import WorkerPool
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.errors import HarnessFault, MachineError, UserError
+from interop.model.outcomes import Outcome
+from interop.model.run import Run
+from interop.results.store import DOCUMENT, JOURNAL, Journal, load, write_result_json
 from tests import faults
 from tests.fakes import CASE, SIMULATOR, FakeEngine, connect, endpoint, implementation
 
@@ -68,7 +72,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     faults.quick(setattr)
-    runner.FREE_SPACE = 0  # else the guard would hardly ever let a disk become full
+    retries.FREE_SPACE = 0  # else the guard would hardly ever let a disk become full
     dice = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="quicsat-disk-") as folder:
         try:
@@ -131,8 +135,8 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
     engine = FakeEngine(good=endpoint)
     engine.server_patience = 10.0
     daemon = connect(engine)
-    conditions = Conditions(
-        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(), {}, Meter()
+    conditions = WorkerConfig(
+        daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs}, threading.Event(), CpuMonitor()
     )
     try:
         directory.mkdir(exist_ok=True)
@@ -141,15 +145,15 @@ def carry_out(directory: Path, heard: set[tuple[str, int]] | None = None) -> str
             (directory / JOURNAL).unlink(missing_ok=True)
         manifest = replace(faults.manifest(runs), seed=1)
         with Journal.open(directory) if begun else Journal.create(directory, manifest) as journal:
-            rest = rest_of(journal.record(), ())
+            rest = remaining_work(journal.record(), ())
             done = (heard if heard is not None else set()).add
-            crew = Crew(conditions.stop, DaemonStation(conditions, analyse, lambda _: None))
-            way = Campaign(
+            crew = WorkerPool(conditions.stop, LocalWorker(conditions, analyse, lambda _: None))
+            way = Dispatcher(
                 crew, journal, conditions.stop, lambda _: None,
                 lambda result: done((result.test_case, result.repetition)),
             )  # fmt: skip
             with way.open() as campaign:
-                campaign.carry_out(rest.runs, set(), rest.tried)
+                campaign.run_all(rest, set())
             journal.finish()
             write_result_json(directory, journal.record().result_set)
     except (UserError, HarnessFault, OSError) as error:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves the emulated link: measures rate, delay, loss and queue of a real testbed against what was asked for."""
+"""Measures rate, delay, loss and queue of a real testbed against the configured values; `make bench-link`."""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.figures import LAG_BAR, Figure, figure, lag, show
+from bench.result_rows import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
 from bench.stalls import stalls
-from bench.traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
-from interop.errors import HarnessFault, UserError
-from interop.execution.daemon import Daemon
+from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
 from interop.execution.lock import exclusive
-from interop.execution.reaper import watched_over
-from interop.images import Images, Policy
-from interop.links.ns3 import Abilities, Ns3Backend, probe
-from interop.model import EmulatedLink, Host, QueueMode, UniformLoss
-from interop.units import MBPS, MS, PERCENT
+from interop.execution.reaper import start_reaper
+from interop.images.pull_or_build import Images, Policy
+from interop.links.ns3_testbed import Abilities, Ns3Backend, probe
+from interop.model.emulated_link import EmulatedLink, QueueMode, UniformLoss
+from interop.model.errors import HarnessFault, UserError
+from interop.model.real_link import Host
+from interop.model.units import MBPS, MS, PERCENT
 
 TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
 SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
@@ -244,12 +246,16 @@ def main() -> int:
     parser.add_argument("--cases", nargs="*", choices=list(CASES), default=list(CASES), help="(default: all)")
     options = parser.parse_args()
     daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"bench-{os.getpid()}")
-    image = Images(daemon, ROOT, Policy.AUTO, lambda text: print(text, flush=True)).ensure_simulator().reference
+    image = (
+        Images(DaemonImages(daemon), ROOT, Policy.AUTO, lambda text: print(text, flush=True))
+        .ensure_simulator()
+        .reference
+    )
     figures: list[Figure] = []
     begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()
     with ExitStack() as stack:
         stack.enter_context(exclusive(daemon.id, "bench/link.py"))
-        stack.enter_context(watched_over([Host("", daemon.url)], daemon.campaign))
+        stack.enter_context(start_reaper([Host("", daemon.url)], daemon.campaign))
         abilities = probe(daemon, image)
         numbers = count(1)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do neighbours disturb each other? The same pairs alone and side by side: wall time, both distributions, a test."""
+"""Compares the same pairs alone and side by side: wall time, distributions, a test; `make bench-parallel`."""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.schema.document import Record
+from interop.results.document import StoredResults
+from interop.results.store import load
 from interop.statistics.significance import alike, difference, holm, smallest_p, spread, stratified
-from interop.store import load
 
 METRICS = {"goodput": 1e6, "queue_loss": 0.01, "loss_forward": 0.01}
 """What must be alike -> what one Mbit/s or per cent is."""
@@ -35,7 +35,7 @@ Distributions = dict[tuple[str, str, str], dict[str, list[float]]]
 class Campaign:
     """One way to carry the plan out."""
 
-    record: Record
+    record: StoredResults
     duration: float
     """Seconds, images and compliance check included."""
 
@@ -45,7 +45,7 @@ class Campaign:
         return len(self.record.history) - len(self.record.result_set.results)
 
 
-def distributions(records: Sequence[Record]) -> Distributions:
+def distributions(records: Sequence[StoredResults]) -> Distributions:
     """What was measured in these campaigns together."""
     found: Distributions = defaultdict(lambda: defaultdict(list))
     for result in (result for record in records for result in record.result_set.results):
@@ -100,7 +100,7 @@ def shown(values: list[float], unit: float) -> str:
     return f"{statistics.fmean(values) / unit:.3f} ± {spread / unit:.3f} ({len(values)})"
 
 
-def tell(alone: Sequence[Record], beside: Sequence[Record]) -> None:
+def tell(alone: Sequence[StoredResults], beside: Sequence[StoredResults]) -> None:
     """The distributions of campaigns alone and of those side by side, and what their tests say."""
     before, after = distributions(alone), distributions(beside)
     table = PrettyTable(["server", "client", "test case", "metric", "alone", "side by side", "change", "p"])

@@ -1,4 +1,4 @@
-"""Proves what each scenario alone does: rates, lists, times, addresses and flows, from traces, receivers and report."""
+"""Measures what each ns-3 scenario does (losses, drops, times, addresses, flows); part of `make bench-link`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 
-from bench.figures import Figure, figure, lag
-from bench.traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
-from interop.links.ns3 import CLIENT, SERVER
-from interop.links.simulator import CROSS_PORT
-from interop.model import (
+from bench.result_rows import Figure, figure, lag
+from bench.testbed_traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
+from interop.links.ns3_testbed import CLIENT, SERVER
+from interop.links.simulator_arguments import CROSS_PORT
+from interop.model.emulated_link import (
     Blackhole,
     Corruption,
     CorruptionMode,
     CrossTraffic,
     EmulatedLink,
-    Protocol,
+    LinkDirection,
     Rebind,
-    Towards,
     UniformLoss,
 )
+from interop.model.implementation import Protocol
+from interop.model.units import MBPS, MS, PERCENT
 from interop.traces.records import NANOSECONDS, records
-from interop.units import MBPS, MS, PERCENT
 
 TEN = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 10 * MBPS, 10 * MBPS, 25, 25)
 """The link of the QUIC Interop Runner's test cases."""
@@ -209,8 +209,8 @@ def blackhole(bench: Bench, hole: Blackhole) -> list[Figure]:
     told = [(interval.begin, interval.end) for interval in seen.report.blackholes]
     figures = []
     for way, counters, lit in (
-        ("forward", seen.report.forward, Towards.SERVER),
-        ("return", seen.report.back, Towards.CLIENT),
+        ("forward", seen.report.forward, LinkDirection.SERVER),
+        ("return", seen.report.back, LinkDirection.CLIENT),
     ):
         arrivals = list(_arrivals(seen, link, way))
         dropped = sum(not came for _, came in arrivals)
@@ -328,7 +328,7 @@ def scenarios(bench: Bench) -> Iterator[list[Figure]]:
     yield corrupt_rate(bench, 2 * PERCENT, CorruptionMode.LOSS)
     yield droplist(bench)
     yield tcp_losses(bench)
-    for direction in Towards:
+    for direction in LinkDirection:
         yield blackhole(bench, Blackhole(0.5, 0.3, 2, direction))
     for version in (4, 6):
         for address in (False, True):

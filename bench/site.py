@@ -21,11 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from playwright.sync_api import Browser, sync_playwright
 
-from interop.model import Outcome, ResultSet, RunResult, TestCase
-from interop.rules import Check
+from interop.model.functional_checks import Check
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.results.store import write_result_json
 from interop.site import packets, publish
 from interop.site.serve import server
-from interop.store import write_result_json
 from interop.traces import series
 from tests.browser import chromium
 from tests.results_builder import SAT, result_set, run_result
@@ -87,10 +89,10 @@ def _run(rng: np.random.Generator, server_name: str, client: str, case: TestCase
 
 
 @contextmanager
-def built(results: ResultSet, place: Path) -> Iterator[tuple[publish.Built, float, str]]:
+def built(results: ResultSet, place: Path) -> Iterator[tuple[publish.BuiltSite, float, str]]:
     """The site of a campaign: what was built, in how many seconds, and where it is served."""
     begin = time.monotonic()
-    made = publish.build(publish.Request([place / "results"], place / "site", ROOT), print)
+    made = publish.build(publish.SiteRequest([place / "results"], place / "site", ROOT), print)
     took = time.monotonic() - begin
     with server(place / "site") as address:
         yield made, took, address
@@ -164,7 +166,7 @@ def large(place: Path) -> bool:
     made: list[Path] = []
     rng = np.random.default_rng(3)
     for each in results.results:
-        run = place / "results" / f"{each.server}_{each.client}" / each.test_case / str(each.repetition)
+        run = place / "results" / each.key.path
         run.mkdir(parents=True)
         (run / "output.txt").write_text(
             "".join(f"client | {step}: a line as endpoints print them\n" for step in range(100))

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Soak: campaigns at a Docker daemon of its own, most of them killed with kill -9, and a count of all lost or left."""
+"""Counts lost runs and left-over containers of campaigns that are killed with kill -9 at random moments.
+
+Run it with `make bench-soak`; it starts a Docker daemon of its own.
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.errors import UserError
-from interop.execution.daemon import Daemon
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.model.errors import UserError
+from interop.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.own_engine import OwnEngine, own_engine
 
@@ -155,7 +159,7 @@ class Bench:
     def _left(self) -> Left:
         networks = len(self._daemon.subnets()) - self._networks + len(self._engine.networks())
         running = len(self._engine.processes()) + len(processes(self._engine.url))
-        return Left(len(self._daemon.leftovers()), networks, running)
+        return Left(len(list_containers(self._daemon)), networks, running)
 
 
 def start(url: str, directory: Path, test_case: Path) -> subprocess.Popen[bytes]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""ssh is cut at random moments of campaigns over a real link: what is lost, what is left, and who is blamed.
+"""Counts lost runs, left-over containers and wrong verdicts when ssh is cut during campaigns over a real link.
 
+Run it with `make bench-ssh-cuts`.
 The link is the laboratory's (tests/laboratory.py). Most cuts reset the connection; some let nothing through for a time,
 which ssh has to notice by itself. A cut counts if a connection that was there before it is gone after it.
 """
@@ -27,11 +28,13 @@ from prettytable import PrettyTable
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop.errors import MachineError
-from interop.execution.daemon import Daemon
-from interop.model import Outcome, RunResult
-from interop.schema.document import Record
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.model.errors import MachineError
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
+from interop.results.document import StoredResults
+from interop.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.laboratory import Laboratory, images_of, lab_case, laboratory, prepare
 
@@ -78,7 +81,7 @@ class Case:
         return path.read_bytes() if path.exists() else b""
 
     @property
-    def record(self) -> Record:
+    def record(self) -> StoredResults:
         """The same, as the program reads it."""
         return load(self.directory)
 
@@ -144,7 +147,7 @@ def campaign(lab: Laboratory, words: list[str], case: Case, wanted: int, chance:
                 process.wait()
         said.seek(0)
         case.said = said.read().decode(errors="replace")
-    case.left = sum(len(Daemon(url, "cuts").leftovers()) for url in lab.sockets.values())
+    case.left = sum(len(list_containers(Daemon(url, "cuts"))) for url in lab.sockets.values())
 
 
 def ended_not(process: subprocess.Popen[bytes], patience: float) -> bool:

@@ -1,4 +1,4 @@
-"""How long it takes to understand the traces of a 10 MiB run: our way, and the QUIC Interop Runner's.
+"""Measures how long the analysis of the traces of a 10 MiB run takes, here and in the QUIC Interop Runner.
 
     make bench-trace                  # a transfer that is made for it in memory
     .venv/bin/python bench/trace.py results/latest/quic-go_picoquic/terrestrial/1
@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pyshark
 
-from interop.analysis.facts import facts
-from interop.emulation import EmulatedLink
-from interop.model import Protocol
-from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
+from interop.analysis.series_metrics import series_metrics
+from interop.model.emulated_link import EmulatedLink
+from interop.model.implementation import Protocol
+from interop.model.units import MBPS, MIB, MS
+from interop.traces.key_log import key_lines
+from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
 from interop.traces.series import save
-from interop.traces.trace import key_lines
-from interop.units import MBPS, MIB, MS
 
 LINK = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
 FROM_SERVER = "(quic && !icmp) && (ip.src==193.167.100.100 || ipv6.src==fd00:cafe:cafe:100::100)"
@@ -47,10 +47,10 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 def ours(directory: Path) -> int:
     """All facts and series of a run; how many facts there are."""
-    found = states(directory, Protocol.HQ)
+    found = check_traces(directory, Protocol.HQ)
     series = read_run(directory, Protocol.HQ, LINK, found).series()
     save(series, directory)
-    return len(facts(series, LINK.forward_rate))
+    return len(series_metrics(series, LINK.forward_rate))
 
 
 def theirs(directory: Path) -> int:

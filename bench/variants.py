@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Shows that variants take effect: each server against its siblings and against itself, over a link that loses once.
+"""Checks that variants take effect: compares each server with its siblings and itself, over a link that loses once.
 
+Run it with `make bench-variants`.
 All runs lose the same packet. Two variants are told apart by what a server has sent by when, if that differs by more
 than chance does, that is by more than two runs of one variant differ; or by its qlog: by the share of the congestion
 window that it keeps after a loss, or by words for its congestion control that one of the two uses in all of its runs,
@@ -26,12 +27,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop import inventory
-from interop.model import Implementation, Outcome, Protocol
-from interop.store import load
-from interop.tables import draw
+from interop.config import loader
+from interop.model.arrays import Floats
+from interop.model.implementation import Implementation, Protocol
+from interop.model.outcomes import Outcome
+from interop.report.terminal_tables import draw
+from interop.results.store import load
 from interop.traces import qlog
-from interop.traces.columns import Floats
 from interop.traces.network import TCP, UDP
 from interop.traces.pcap import check
 
@@ -174,7 +176,7 @@ def _reductions(windows: Sequence[float]) -> Iterator[float]:
             yield after / before
 
 
-def _words(events: Sequence[qlog.Event]) -> Iterator[str]:
+def _words(events: Sequence[qlog.QlogEvent]) -> Iterator[str]:
     for event in events:
         for key in ("congestion_control", "congestion_algorithm", "cc_algorithm", "cc_algo", "algorithm"):
             if isinstance(event.data.get(key), str):
@@ -208,9 +210,8 @@ def runs_of(folder: Path) -> dict[str, list[Sent]]:
     for campaign in CAMPAIGNS if folder.exists() else ():
         for result in load(folder / campaign).result_set.results:
             if result.verdict.outcome is Outcome.SUCCEEDED:
-                pair = f"{result.server}_{result.client}".replace(":", "+")
                 protocol = TCP if result.protocol is Protocol.TCP else UDP
-                found.setdefault(result.server, []).append(sent(folder / campaign / pair / CASE / "1", protocol))
+                found.setdefault(result.server, []).append(sent(folder / campaign / result.key.path, protocol))
     return {name: runs for name, runs in found.items() if len(runs) == len(CAMPAIGNS)}
 
 
@@ -263,7 +264,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "variants", help="where campaigns are kept")
     parser.add_argument("--again", action="store_true", help="only look at the campaigns that are there")
     options = parser.parse_args()
-    known = inventory.load_implementations(ROOT / "implementations.json")
+    known = loader.load_implementations(ROOT / "implementations.json")
     chosen = [each for each in known.values() if names_of(each) and (not options.names or each.name in options.names)]
     found: dict[str, list[Sent]] = {}
     for implementation in chosen:

@@ -1,4 +1,4 @@
-"""What a plot is: a name, numbers picked from results or runs, and how they are drawn on axes."""
+"""The types of a plot: its name, the function that selects its numbers, and the function that draws them on axes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FAR = 0.6
-"""Share of the highest value that the lowest one must have for an axis not to begin at 0."""
+"""An axis starts above 0 if the lowest value is at least this share of the highest."""
 WIDTH = 6.3
 """Inches: the text width of an A4 page."""
 
 
 class NothingToDrawError(Exception):
-    """The numbers for a plot are not there; the message is one sentence about why."""
+    """The numbers for a plot are missing; the message is one sentence that says why."""
 
 
 @dataclass(frozen=True)
@@ -29,41 +29,41 @@ class Panel:
     columns: Mapping[str, Sequence[Any]]
     """Name -> values; columns of one panel are equally long."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What holds for all rows: scales, limits, labels."""
+    """Values for all rows: scales, limits, labels."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One picture: rows of panels, of which some may be left empty."""
+    """One picture: rows of panels; None leaves a place empty."""
 
     stem: str
-    """Last part of the file's name, empty if the plot has one picture only."""
+    """Last part of the file name; empty if the plot has a single picture."""
     title: str
     caption: str
-    """One or more sentences: n, and what was left out."""
+    """One or more sentences: n, and what is left out."""
     panels: tuple[tuple[Panel | None, ...], ...]
     size: tuple[float, float] = (WIDTH, 4.0)
     """Width and height, inches."""
     share_y: bool = False
     widths: tuple[float, ...] = ()
-    """Of the columns of panels, to each other; all alike if empty."""
+    """Relative widths of the columns of panels; equal if empty."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A kind of figure; ``plots/<name>.py`` has it as ``PLOT``."""
+    """A kind of figure; ``plots/<name>.py`` defines it as ``PLOT``."""
 
     name: str
     title: str
     of: str
-    """``results``: one campaign; ``campaigns``: several; ``runs``: the series of runs."""
-    table: Callable[[Wish], Sequence[Drawing]]
-    """Picks the numbers; raises NothingToDrawError."""
+    """What it shows: ``results`` of one campaign, several ``campaigns``, or the series of ``runs``."""
+    table: Callable[[PlotRequest], Sequence[Drawing]]
+    """Selects the numbers, without matplotlib; raises NothingToDrawError."""
     draw: Callable[[Axes, Panel], None]
-    """Draws them and decides nothing."""
+    """Draws a panel on axes; makes no decision about the numbers."""
 
 
-def one(panel: Panel) -> tuple[tuple[Panel, ...], ...]:
+def single_panel(panel: Panel) -> tuple[tuple[Panel, ...], ...]:
     """A picture of one panel."""
     return ((panel,),)
 
@@ -73,34 +73,34 @@ def sentences(*parts: str) -> str:
     return " ".join(part if part.endswith(".") else f"{part}." for part in parts if part)
 
 
-def each_case(wish: Wish) -> Iterator[tuple[Campaign, TestCase]]:
-    """Every wanted test case of every campaign that measures something."""
-    for campaign in wish.campaigns:
-        for case in wish.measured(campaign.results):
+def each_case(request: PlotRequest) -> Iterator[tuple[CampaignResults, TestCase]]:
+    """Every requested measurement of every campaign, as (campaign, test case)."""
+    for campaign in request.campaigns:
+        for case in request.measured(campaign.results):
             yield campaign, case
 
 
-def stem(wish: Wish, campaign: Campaign, *parts: str) -> str:
-    """Last part of a file's name; names the campaign if there are several."""
-    named = [campaign.label] if len(wish.campaigns) > 1 else []
+def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
+    """Last part of a file name; includes the campaign's label if there are several campaigns."""
+    named = [campaign.label] if len(request.campaigns) > 1 else []
     return "-".join(part for part in (*named, *parts) if part)
 
 
-def found(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
-    """The drawings; NothingToDrawError if there is none."""
+def nonempty(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
+    """The drawings; raises NothingToDrawError with ``otherwise`` if there are none."""
     if not drawings:
         raise NothingToDrawError(otherwise)
     return drawings
 
 
-def beginning(values: Sequence[float]) -> float:
-    """Where an axis of a distribution begins: at 0, or just below values that are all far from it."""
+def axis_start(values: Sequence[float]) -> float:
+    """Start of the axis of a distribution: 0, or just below the values if all of them are far from 0."""
     lowest, highest = min(values), max(values)
     return 0.0 if lowest < FAR * highest else max(0.0, lowest - 0.3 * (highest - lowest) - 0.01 * highest)
 
 
-def told_of_failures(count: int, *, without: bool) -> str:
-    """What became of repetitions that failed, for captions."""
+def failures_in_words(count: int, *, without: bool) -> str:
+    """The part of a caption that says whether failed repetitions count as 0 or are left out."""
     if not count:
         return "none failed or timed out"
     if count == 1:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.pictures import Campaign, Wish
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, sentences, stem, told_of_failures
-from plots.quantity import quantity
+from plots.base import WIDTH, Drawing, Panel, Plot, failures_in_words, nonempty, sentences, stem
+from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,42 +17,42 @@ if TYPE_CHECKING:
 USUAL = (GOODPUT, EFFICIENCY)
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per campaign, one panel per metric."""
-    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no repetition has such a number.")
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, "no repetition has such a number.")
 
 
-def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     panels, notes, counts = [], list[str](), list[int]()
-    main_one = quantity(wish, GOODPUT)
-    for usual in USUAL[:1] if wish.metric else USUAL:
-        shown = quantity(wish, usual)
+    main_one = metric_axis(request, GOODPUT)
+    for usual in USUAL[:1] if request.metric else USUAL:
+        shown = metric_axis(request, usual)
         columns: dict[str, list[object]] = {"case": [], "values": [], "rate": []}
-        for case in wish.measured(campaign.results):
+        for case in request.measured(campaign.results):
             many = samples(campaign.results, case.name, shown.name)
             if not any(sample.values for sample in many):
                 continue
-            values = [v for sample in many for v in shown.values(wish, sample)]
+            values = [v for sample in many for v in shown.values(request, sample)]
             columns["case"].append(f"{case.abbreviation}\nn = {len(values)}")
             columns["values"].append(values)
             columns["rate"].append(case.link.forward_rate if shown.name == GOODPUT else None)
             if usual == GOODPUT:
-                counts.append(sum(sample.told - sample.succeeded for sample in many))
+                counts.append(sum(sample.conclusive - sample.succeeded for sample in many))
                 notes += [f"Left out in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
         if columns["case"]:
             panels.append(Panel(columns, {"label": shown.label, "unit": shown.size}))
     if not panels:
         return None
     caption = sentences(
-        f"All repetitions of all pairs; {told_of_failures(sum(counts), without=not main_one.zeros(wish))}",
+        f"All repetitions of all pairs; {failures_in_words(sum(counts), without=not main_one.zeros(request))}",
         "Box: quartiles; line: median; diamond: mean; whiskers: 5th and 95th percentile"
-        f"{'' if wish.metric else '; dashed: rate of the link'}",
+        f"{'' if request.metric else '; dashed: rate of the link'}",
         *notes,
     )
-    title = f"{main_one.words.capitalize()} per test case" if wish.metric else PLOT.title
+    title = f"{main_one.words.capitalize()} per test case" if request.metric else PLOT.title
     return Drawing(
-        stem(wish, campaign, wish.metric), title, caption, (tuple(panels),), (max(WIDTH, 1.6 * len(counts)), 3.6)
+        stem(request, campaign, request.metric), title, caption, (tuple(panels),), (max(WIDTH, 1.6 * len(counts)), 3.6)
     )
 
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.pictures import Campaign, Wish
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, left_out, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences, stem, told_of_failures
-from plots.quantity import quantity
+from plots.base import Drawing, Panel, Plot, failures_in_words, nonempty, sentences, single_panel, stem
+from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per campaign."""
-    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no repetition has such a number.")
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, "no repetition has such a number.")
 
 
-def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
-    shown = quantity(wish, EFFICIENCY)
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
+    shown = metric_axis(request, EFFICIENCY)
     columns: dict[str, list[object]] = {"case": [], "value": [], "n": [], "failed": []}
     notes = []
-    for case in wish.measured(campaign.results):
+    for case in request.measured(campaign.results):
         many = samples(campaign.results, case.name, shown.name)
-        values = [v for sample in many for v in shown.values(wish, sample)]
-        failed = sum(sample.told - sample.succeeded for sample in many)
+        values = [v for sample in many for v in shown.values(request, sample)]
+        failed = sum(sample.conclusive - sample.succeeded for sample in many)
         if not any(sample.values for sample in many):
             continue
         columns["case"].append(case.abbreviation)
@@ -40,25 +40,25 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
         return None
     total = sum(int(str(count)) for count in columns["failed"])
     caption = sentences(
-        f"All repetitions of all pairs; {told_of_failures(total, without=not shown.zeros(wish))}",
+        f"All repetitions of all pairs; {failures_in_words(total, without=not shown.zeros(request))}",
         *notes,
     )
-    facts = {"without_failed": not shown.zeros(wish), "label": shown.label, "size": shown.size,
+    facts = {"without_failed": not shown.zeros(request), "label": shown.label, "size": shown.size,
              "whole": shown.name == EFFICIENCY}  # fmt: skip
-    title = f"Distribution: {shown.words}" if wish.metric else PLOT.title
-    return Drawing(stem(wish, campaign, wish.metric), title, caption, one(Panel(columns, facts)))
+    title = f"Distribution: {shown.words}" if request.metric else PLOT.title
+    return Drawing(stem(request, campaign, request.metric), title, caption, single_panel(Panel(columns, facts)))
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """A step line per test case, told apart by colour and dash."""
+    """A step line per test case, distinguished by colour and dash."""
     columns = panel.columns
     failed, size = panel.facts["without_failed"], panel.facts["size"]
     end = 100.0 if panel.facts["whole"] else 1.02 * max(each[-1] for each in columns["value"]) / size
     for number, case in enumerate(columns["case"]):
         style = theme.of_position(number)
         values = [value / size for value in columns["value"][number]]
-        told = "" if failed else f", {columns['failed'][number]} failed"
-        label = f"{case} (n = {columns['n'][number]}{told})"
+        suffix = "" if failed else f", {columns['failed'][number]} failed"
+        label = f"{case} (n = {columns['n'][number]}{suffix})"
         shares = [100 * (rank + 1) / len(values) for rank in range(len(values))]
         ax.step([0, *values, end], [0, *shares, 100], where="post", color=style.colour, linestyle=style.dash,
                 label=label)  # fmt: skip

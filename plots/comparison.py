@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.pictures import Wish
+from interop.model.units import PERCENT
+from interop.report.plot_request import PlotRequest
 from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
-from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,24 +27,26 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing of two campaigns, or of one and two test cases."""
-    if len(wish.campaigns) == 2:
-        first, second = wish.campaigns
-        changes = comparison.campaigns(first.results, second.results, wish.measured(first.results))
-        return found(_drawings(changes, f"{first.label} → {second.label}", "goodput"), "no pair has numbers in both.")
-    cases = wish.measured(wish.campaigns[0].results) if len(wish.campaigns) == 1 else ()
+    if len(request.campaigns) == 2:
+        first, second = request.campaigns
+        changes = comparison.campaigns(first.results, second.results, request.measured(first.results))
+        return nonempty(
+            _drawings(changes, f"{first.label} → {second.label}", "goodput"), "no pair has numbers in both."
+        )
+    cases = request.measured(request.campaigns[0].results) if len(request.campaigns) == 1 else ()
     if len(cases) != 2:
-        return found([], "it takes two campaigns, or two test cases of one.")
-    changes = comparison.links(wish.campaigns[0].results, *cases)
+        return nonempty([], "it takes two campaigns, or two test cases of one.")
+    changes = comparison.links(request.campaigns[0].results, *cases)
     title = f"{cases[0].abbreviation} → {cases[1].abbreviation}"
-    return found(_drawings(changes, title, "efficiency"), "no pair has numbers in both.")
+    return nonempty(_drawings(changes, title, "efficiency"), "no pair has numbers in both.")
 
 
 def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     both = sorted((pair for pair in changes.pairs if pair.ratio is not None), key=_ratio)
-    told = [pair for pair in changes.pairs if pair.change in WORSE | BETTER | UNSURE and pair.ratio is None]
-    if not both and not told:
+    only_one = [pair for pair in changes.pairs if pair.change in WORSE | BETTER | UNSURE and pair.ratio is None]
+    if not both and not only_one:
         return []
     significant = [pair for pair in both if _sure(pair)]
     columns: dict[str, list[object]] = {
@@ -53,13 +55,16 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
         "change": [pair.change.value if _sure(pair) else "" for pair in both],
         "name": [_name(pair) if _sure(pair) else "" for pair in both],
     }
-    facts = {"kind": "ranks", "metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in told]}
+    facts = {"kind": "ranks", "metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in only_one]}
     histogram = Panel({"ratio": columns["ratio"]}, {"kind": "histogram", "metric": metric})
     lost = len(changes.pairs) - len(both)
+    significance = "no change can be significant: too few repetitions for any test"
+    if changes.tests:
+        tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
+        significance = f"{len(significant)} changes are significant at {comparison.LEVEL:g}, corrected for {tests}"
     caption = sentences(
-        f"n = {len(both)} pairs with numbers in both, in the order of their change; {len(significant)} changes are "
-        f"significant at {comparison.LEVEL:g} after correction for {changes.tests} tests",
-        f"Left out: {lost} pairs without numbers in one of them, of which {len(told)} failed newly or were fixed"
+        f"n = {len(both)} pairs with numbers in both, in the order of their change; {significance}",
+        f"Left out: {lost} pairs without numbers in one of them; {len(only_one)} of these failed newly or were fixed"
         if lost else "",
         f"In {changes.blind} pairs no change could be significant: too few repetitions" if changes.blind else "",
     )  # fmt: skip
@@ -92,7 +97,7 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
         several = len({pair.first.test_case for pair in changes.pairs}) > 1
         name = re.sub(r"[^A-Za-z0-9]+", "-", case)
         heading = f"{title}, {case}" if several else title
-        yield Drawing(f"pairs-{name}", heading, caption, one(Panel(columns, facts)), size)
+        yield Drawing(f"pairs-{name}", heading, caption, single_panel(Panel(columns, facts)), size)
 
 
 def _ratio(pair: PairChange) -> float:

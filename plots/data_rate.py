@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair, Run
+from interop.model.units import MBPS, mbit_per_s
+from interop.report.pair_series import PairSeries, RunSeries
+from interop.report.plot_request import PlotRequest
 from interop.traces.series import Samples, Series, window_rate
-from interop.units import MBPS, mbit_per_s
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings
+from plots.time_series_base import Curve, Picked, draw, drawings
 
 WINDOW = 1.0
 """Seconds over which a rate is taken, every 0.1 s."""
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case; overlaid, the goodput."""
 
-    def pick(pair: Pair, alone: bool) -> Picked:
+    def pick(pair: PairSeries, alone: bool) -> Picked:
         series = pair.middle.series
         if not alone:
             return Picked([_curve(goodput(series), pair.server, pair.name)])
@@ -29,7 +29,7 @@ def table(wish: Wish) -> Sequence[Drawing]:
         received = goodput(series)
         curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
         rate = pair.case.link.forward_rate
-        if wish.ideal and rate and len(sent):
+        if request.ideal and rate and len(sent):
             span = np.array([0.0, float(sent.time[-1])])
             curves.append(Curve(span, np.full(2, rate / MBPS), "ideal", "rate of the link"))
         note = "Over the second before; the goodput is shown as much earlier as the fastest packet needed"
@@ -41,10 +41,10 @@ def table(wish: Wish) -> Sequence[Drawing]:
                             "steady rate"))  # fmt: skip
         return Picked(curves, f"{note}. {words}", [(moment, "a")])
 
-    return drawings(wish, pick, "Data rate over time", "rate [Mbit/s]")
+    return drawings(request, pick, "Data rate over time", "rate [Mbit/s]")
 
 
-def _start_up(run: Run) -> tuple[float, float, str] | None:
+def _start_up(run: RunSeries) -> tuple[float, float, str] | None:
     """When it ended (on the axis of the goodput), the steady rate (bit/s), and both in words; None if not known."""
     steady, startup = (run.values.get(name) for name in ("steady_rate", "startup_time"))
     if steady is None or startup is None or not len(run.series.arrived):

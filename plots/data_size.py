@@ -6,37 +6,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair
+from interop.model.arrays import Floats, Integers
+from interop.model.units import MIB
+from interop.report.pair_series import PairSeries
+from interop.report.plot_request import PlotRequest
 from interop.statistics.objectives import objectives, origin
-from interop.traces.columns import Floats, Integers
-from interop.units import MIB
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings
+from plots.time_series_base import Curve, Picked, draw, drawings
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case; overlaid, the data that arrived.
 
     Stars are the objectives, unless test cases with others are overlaid.
     """
-    cases = {case.name for campaign in wish.campaigns for case in wish.measured(campaign.results)}
-    starless = wish.overlaid and len(cases) > 1
+    cases = {case.name for campaign in request.campaigns for case in request.measured(campaign.results)}
+    starless = request.overlaid and len(cases) > 1
 
-    def pick(pair: Pair, alone: bool) -> Picked:
+    def pick(pair: PairSeries, alone: bool) -> Picked:
         picked = _pick(pair, alone)
-        wanted = objectives(pair.case, wish.objectives)
+        wanted = objectives(pair.case, request.objectives)
         if starless or not wanted:
             return picked
         places = np.array([each.limit for each in wanted]), np.array([each.size for each in wanted]) / MIB
         stars = Curve(*places, "target", "objective", points=True)
-        words = f"{', '.join(each.name for each in wanted)}: {origin(pair.case, wish.objectives)}"
+        words = f"{', '.join(each.name for each in wanted)}: {origin(pair.case, request.objectives)}"
         return Picked([*picked.curves, stars], f"{picked.note}. {words}" if picked.note else words)
 
-    return drawings(wish, pick, "Data over time", "data [MiB]")
+    return drawings(request, pick, "Data over time", "data [MiB]")
 
 
-def _pick(pair: Pair, alone: bool) -> Picked:
+def _pick(pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     arrived = (series.arrived.time, series.arrived.new)
     if not alone:

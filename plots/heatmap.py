@@ -6,71 +6,74 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from interop.model import ResultSet, TestCase
-from interop.pictures import Campaign, Wish
-from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT, MARKS, Fate, Sample, samples
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
-from plots.quantity import Quantity, quantity
+from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.metric_axis import MetricAxis, metric_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
-    """A drawing per test case; areas are scaled over all test cases of the campaign unless the wish is otherwise."""
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per test case; areas share one scale over all test cases unless the request sets ``own_scale``."""
     drawings = []
-    for campaign, case in each_case(wish):
-        many = samples(campaign.results, case.name, quantity(wish, GOODPUT).name)
-        if any(sample.fate in ABOUT_THE_PAIR for sample in many):
-            drawings.append(_drawing(wish, campaign, case, many))
-    return found(drawings, "no pair has a result.")
+    for campaign, case in each_case(request):
+        many = samples(campaign.results, case.name, metric_axis(request, GOODPUT).name)
+        if any(sample.pair_outcome in CONCLUSIVE for sample in many):
+            drawings.append(_drawing(request, campaign, case, many))
+    return nonempty(drawings, "no pair has a result.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, case: TestCase, many: Sequence[Sample]) -> Drawing:
-    number = quantity(wish, GOODPUT)
-    telling = [sample for sample in many if sample.fate in ABOUT_THE_PAIR]
-    servers = list(dict.fromkeys(sample.server for sample in many if sample.server in {s.server for s in telling}))
-    clients = list(dict.fromkeys(sample.client for sample in many if sample.client in {s.client for s in telling}))
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, many: Sequence[Sample]) -> Drawing:
+    number = metric_axis(request, GOODPUT)
+    conclusive = [sample for sample in many if sample.pair_outcome in CONCLUSIVE]
+    servers = list(dict.fromkeys(sample.server for sample in many if sample.server in {s.server for s in conclusive}))
+    clients = list(dict.fromkeys(sample.client for sample in many if sample.client in {s.client for s in conclusive}))
     shown = [sample for sample in many if sample.server in servers and sample.client in clients]
     own = max((sample.mean or 0.0 for sample in shown), default=0.0)
-    largest = own if wish.own_scale else _largest(wish, campaign.results)
+    largest = own if request.own_scale else _largest(request, campaign.results)
     columns: dict[str, list[object]] = {
         "server": [servers.index(sample.server) for sample in shown],
         "client": [len(clients) - 1 - clients.index(sample.client) for sample in shown],
         "value": [sample.mean for sample in shown],
         "diameter": [0.9 * sqrt((sample.mean or 0.0) / largest) if largest else 0.0 for sample in shown],
-        "mark": [MARKS.get(sample.fate, "" if sample.mean else "✓") for sample in shown],
+        "mark": [MARKS.get(sample.pair_outcome, "" if sample.mean else "✓") for sample in shown],
         "count": [_count(sample) for sample in shown],
     }
     facts = {"servers": servers, "clients": clients[::-1], "highest": own, "label": f"mean {number.label}",
              "size": number.size}  # fmt: skip
     size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
     return Drawing(
-        stem(wish, campaign, wish.metric, case.abbreviation),
+        stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} per pair",
-        _caption(many, shown, f"{largest / number.size:.3g} {number.unit}", wish, number),
-        one(Panel(columns, facts)),
+        _caption(many, shown, f"{largest / number.size:.3g} {number.unit}", request, number),
+        single_panel(Panel(columns, facts)),
         size,
     )
 
 
-def _largest(wish: Wish, results: ResultSet) -> float:
+def _largest(request: PlotRequest, results: ResultSet) -> float:
     """Highest mean of any pair in any wanted test case."""
-    name = quantity(wish, GOODPUT).name
-    means = (sample.mean for case in wish.measured(results) for sample in samples(results, case.name, name))
+    name = metric_axis(request, GOODPUT).name
+    means = (sample.mean for case in request.measured(results) for sample in samples(results, case.name, name))
     return max((mean for mean in means if mean is not None), default=0.0)
 
 
 def _count(sample: Sample) -> str:
     """``7/10`` where some repetitions succeeded and some did not."""
-    mixed = sample.fate in (Fate.TIMEOUT, Fate.FAILED) and sample.succeeded
-    return f"{sample.succeeded}/{sample.told}" if mixed else ""
+    mixed = sample.pair_outcome in (PairOutcome.TIMEOUT, PairOutcome.FAILED) and sample.succeeded
+    return f"{sample.succeeded}/{sample.conclusive}" if mixed else ""
 
 
-def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: str, wish: Wish, number: Quantity) -> str:
+def _caption(
+    many: Sequence[Sample], shown: Sequence[Sample], largest: str, request: PlotRequest, number: MetricAxis
+) -> str:
     values = sum(len(sample.values) for sample in shown)
-    scale = "in this test case" if wish.own_scale else "in any test case"
+    scale = "in this test case" if request.own_scale else "in any test case"
     names = {role: [getattr(sample, role) for sample in many] for role in ("server", "client")}
     lost = [
         f"{name} as {role}"
@@ -81,8 +84,8 @@ def _caption(many: Sequence[Sample], shown: Sequence[Sample], largest: str, wish
     return sentences(
         f"Mean {number.words} of the n = {values} repetitions that succeeded, of {len(shown)} pairs; the area of a "
         f"circle is its share of {largest}, the highest {scale}",
-        "T timed out, × failed, – unsupported, ! error of ours, · not run; 7/10: of ten repetitions seven succeeded",
-        f"Left out, for no result says anything of them: {', '.join(lost)}" if lost else "",
+        "T timed out, × failed, – unsupported, ! harness error, · not run; 7/10: of ten repetitions seven succeeded",
+        f"Left out, without a result: {', '.join(lost)}" if lost else "",
     )
 
 
@@ -104,7 +107,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     for x, y, mark, count, value in zip(
         columns["server"], columns["client"], columns["mark"], columns["count"], columns["value"], strict=True
     ):
-        colour = theme.FAILURE if mark in (MARKS[Fate.TIMEOUT], MARKS[Fate.FAILED]) else theme.GREY
+        colour = theme.FAILURE if mark in (MARKS[PairOutcome.TIMEOUT], MARKS[PairOutcome.FAILED]) else theme.GREY
         if mark and value is None:
             ax.text(x, y, mark, ha="center", va="center", color=colour, fontweight="bold", fontsize=8)
         elif mark:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
+from interop.model.test_case import TestCase
+from interop.model.units import seconds
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import samples, without_number
-from interop.units import seconds
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,14 +25,14 @@ LINES = {
 }  # fmt: skip
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case."""
-    drawings = [drawing for campaign, case in each_case(wish)
-                if (drawing := _drawing(wish, campaign, case)) is not None]  # fmt: skip
-    return found(drawings, "no repetition has a completion time.")
+    drawings = [drawing for campaign, case in each_case(request)
+                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
+    return nonempty(drawings, "no repetition has a completion time.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
     many = samples(campaign.results, case.name, COMPLETION)
     means = [sample.mean for sample in many if sample.mean is not None]
     if not means:
@@ -50,7 +50,9 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
         f"Left out: {lost}" if (lost := without_number(many)) else "",
     )
     title = f"{case.abbreviation}: completion times"
-    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), (6.3, 3.4))
+    return Drawing(
+        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), (6.3, 3.4)
+    )
 
 
 def draw(ax: Axes, panel: Panel) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from interop.pictures import Wish
-from interop.statistics.history import Class, Course, classes, ordered, pair_courses, server_courses
+from interop.model.units import MBPS
+from interop.report.plot_request import PlotRequest
+from interop.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
 from interop.statistics.samples import GOODPUT
-from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,47 +19,46 @@ if TYPE_CHECKING:
 DAY = 86400.0
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, if there are several campaigns."""
-    campaigns = ordered([campaign.results for campaign in wish.campaigns])
+    campaigns = ordered([campaign.results for campaign in request.campaigns])
     if len(campaigns) < 2:
-        return found([], "one campaign has no history.")
-    cases = {case.name: case for results in campaigns for case in wish.measured(results)}
+        return nonempty([], "one campaign has no history.")
+    cases = {case.name: case for results in campaigns for case in request.measured(results)}
     dates = [datetime.fromisoformat(results.manifest.started).astimezone(UTC).timestamp() for results in campaigns]
     drawings = []
     for case in cases.values():
-        courses = [each for each in server_courses(campaigns, case.name, GOODPUT) if any(each.means)]
-        if courses:
-            pairs = classes(pair_courses(campaigns, case.name, GOODPUT))
-            panel = _panel(courses, dates)
+        trends = [each for each in server_trends(campaigns, case.name, GOODPUT) if any(each.means)]
+        if trends:
+            pairs = count_classes(pair_trends(campaigns, case.name, GOODPUT))
+            panel = _panel(trends, dates)
             title = f"{case.abbreviation}: goodput of the servers over {len(campaigns)} campaigns"
-            size = (7.0, max(3.6, 1.4 + 0.16 * len(courses)))
-            drawings.append(Drawing(case.abbreviation, title, _caption(pairs), one(panel), size))
-    return found(drawings, "no server has a goodput.")
+            size = (7.0, max(3.6, 1.4 + 0.16 * len(trends)))
+            drawings.append(Drawing(case.abbreviation, title, _caption(pairs), single_panel(panel), size))
+    return nonempty(drawings, "no server has a goodput.")
 
 
-def _panel(courses: Sequence[Course], dates: Sequence[float]) -> Panel:
+def _panel(trends: Sequence[Trend], dates: Sequence[float]) -> Panel:
     columns: dict[str, list[object]] = {
-        "server": [course.name[1] for course in courses],
+        "server": [trend.name[1] for trend in trends],
         "points": [
-            [(date, mean) for date, mean in zip(dates, course.means, strict=True) if mean is not None]
-            for course in courses
+            [(date, mean) for date, mean in zip(dates, trend.means, strict=True) if mean is not None]
+            for trend in trends
         ],
         "marks": [
-            [(dates[mark], mean) for mark in course.marks if (mean := course.means[mark]) is not None]
-            for course in courses
+            [(dates[mark], mean) for mark in trend.marks if (mean := trend.means[mark]) is not None] for trend in trends
         ],
-        "steps": [[(dates[step.at], step.before, step.after) for step in course.steps] for course in courses],
+        "steps": [[(dates[step.at], step.before, step.after) for step in trend.steps] for trend in trends],
     }
     return Panel(columns)
 
 
-def _caption(pairs: Mapping[Class, int]) -> str:
-    told = ", ".join(f"{count} {kind.value}" for kind, count in pairs.items())
+def _caption(pairs: Mapping[TrendClass, int]) -> str:
+    counts = ", ".join(f"{count} {kind.value}" for kind, count in pairs.items())
     return sentences(
         "Mean over the clients with a success. Rings: the image has changed; arrows: a step, a lasting change of level "
         "(permutation test at 1 %)",
-        f"n = {sum(pairs.values())} pairs: {told}",
+        f"n = {sum(pairs.values())} pairs: {counts}",
     )
 
 

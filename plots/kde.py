@@ -1,17 +1,17 @@
-"""Who decides? Per test case, how the mean efficiencies of servers (left) and of clients (right) are spread."""
+"""Per test case, the distribution (KDE) of the mean efficiencies of servers (left) and of clients (right)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model import Role
-from interop.pictures import Campaign, Wish
+from interop.model.implementation import Role
+from interop.model.units import PERCENT
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.overview import marginals
 from interop.statistics.samples import EFFICIENCY, samples
-from interop.units import PERCENT
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,37 +21,37 @@ FEWEST = 3
 ROLES = (Role.SERVER, Role.CLIENT)
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per campaign, a violin per test case."""
-    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, f"there are no {FEWEST} implementations with an efficiency in both roles.")
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, f"there are no {FEWEST} implementations with an efficiency in both roles.")
 
 
-def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     columns: dict[str, list[object]] = {"case": [], "role": [], "name": [], "mean": []}
-    told, silent = [], []
-    for case in wish.measured(campaign.results):
+    counted, silent = [], []
+    for case in request.measured(campaign.results):
         many = [each for each in marginals(samples(campaign.results, case.name, EFFICIENCY)) if each.mean is not None]
         counts = [sum(each.role is role for each in many) for role in ROLES]
         if min(counts) < FEWEST:
             silent.append(case.abbreviation)
             continue
-        told.append(f"{counts[0]} servers and {counts[1]} clients in {case.abbreviation}")
+        counted.append(f"{counts[0]} servers and {counts[1]} clients in {case.abbreviation}")
         for each in many:
             columns["case"].append(case.abbreviation)
             columns["role"].append(each.role)
             columns["name"].append(each.implementation)
             columns["mean"].append(each.mean)
-    if not told:
+    if not counted:
         return None
     caption = sentences(
-        f"n = {', '.join(told)}; each mark is the mean of an implementation over all its partners with a success. The "
-        "half that is spread more is that of the role which decides more",
+        f"n = {', '.join(counted)}; each mark is the mean of an implementation over all its partners with a "
+        "success. The role whose half is wider affects the efficiency more",
         f"Left out: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
     )
-    size = (max(WIDTH, 1.5 * len(told) + 1.6), 4.0)
+    size = (max(WIDTH, 1.5 * len(counted) + 1.6), 4.0)
     title = "Mean efficiency of servers and of clients"
-    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns)), size)
+    return Drawing(stem(request, campaign), title, caption, single_panel(Panel(columns)), size)
 
 
 def draw(ax: Axes, panel: Panel) -> None:

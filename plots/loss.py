@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.emulation import loss_share
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
+from interop.model.emulated_link import loss_share
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, PERCENT
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.overview import sweeps
 from interop.statistics.samples import GOODPUT, samples
-from interop.units import MBPS, PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,18 +24,18 @@ FEW = 8
 """Pairs that have a colour and a line of the legend each; more of them are grey."""
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing for each group of test cases that differ in their loss alone."""
     drawings = []
-    for campaign in wish.campaigns:
-        for cases in sweeps(wish.measured(campaign.results)):
-            drawing = _drawing(wish, campaign, cases)
+    for campaign in request.campaigns:
+        for cases in sweeps(request.measured(campaign.results)):
+            drawing = _drawing(request, campaign, cases)
             if drawing is not None:
                 drawings.append(drawing)
-    return found(drawings, "there are no two test cases that differ in their loss alone.")
+    return nonempty(drawings, "there are no two test cases that differ in their loss alone.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, cases: Sequence[TestCase]) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase]) -> Drawing | None:
     lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
     everyone: list[tuple[float, float, float, float]] = []
     lost = 0
@@ -52,14 +52,14 @@ def _drawing(wish: Wish, campaign: Campaign, cases: Sequence[TestCase]) -> Drawi
     if len({rate for rate, *_ in everyone}) < 2:
         return None
     columns: dict[str, list[object]] = {"pair": [f"{s}, {c}" for s, c in lines], "points": list(lines.values())}
-    told = "" if len(lines) <= FEW else " The thick line is the mean of the pairs, the band from quartile to quartile."
+    thick = "" if len(lines) <= FEW else " The thick line is the mean of the pairs, the band from quartile to quartile."
     caption = sentences(
-        f"Mean goodput of the repetitions that succeeded, n = {len(lines)} pairs (server, client).{told}",
+        f"Mean goodput of the repetitions that succeeded, n = {len(lines)} pairs (server, client).{thick}",
         f"Left out: {lost} times a pair without a success" if lost else "",
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
     title = "Goodput and loss"
-    return Drawing(stem(wish, campaign, *names), title, caption, one(Panel(columns, {"all": everyone})))
+    return Drawing(stem(request, campaign, *names), title, caption, single_panel(Panel(columns, {"all": everyone})))
 
 
 def draw(ax: Axes, panel: Panel) -> None:

@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair, pairs
+from interop.model.units import MBPS
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
 from interop.statistics.objectives import Objective, objectives, origin
 from interop.statistics.samples import left_out, samples
-from interop.units import MBPS
 from plots import theme
-from plots.base import Drawing, NothingToDrawError, Panel, Plot, found, sentences, stem
+from plots.base import Drawing, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, a panel per objective."""
-    groups: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs(wish):
+    groups: dict[tuple[str, str], list[PairSeries]] = {}
+    for pair in load_pairs(request):
         groups.setdefault((pair.campaign.label, pair.case.name), []).append(pair)
     if not groups:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
-    return found(
-        [drawing for group in groups.values() if (drawing := _drawing(wish, group)) is not None],
+    return nonempty(
+        [drawing for group in groups.values() if (drawing := _drawing(request, group)) is not None],
         "the files are smaller than every objective.",
     )
 
 
-def _drawing(wish: Wish, group: Sequence[Pair]) -> Drawing | None:
+def _drawing(request: PlotRequest, group: Sequence[PairSeries]) -> Drawing | None:
     campaign, case = group[0].campaign, group[0].case
-    wanted = objectives(case, wish.objectives)
+    wanted = objectives(case, request.objectives)
     if not wanted:
         return None
     servers = list(dict.fromkeys(pair.server for pair in group))
@@ -45,16 +45,18 @@ def _drawing(wish: Wish, group: Sequence[Pair]) -> Drawing | None:
     lost = left_out(samples(campaign.results, case.name))
     caption = sentences(
         f"n = {runs} repetitions of {len(group)} pairs on {case.link.forward_rate / MBPS:g} Mbit/s; "
-        f"{origin(case, wish.objectives)}. In each tile: seconds until so much had arrived, median of the repetitions, "
-        "below it the time to spare. ✓ met, × missed, by the median; never: it did not arrive in most repetitions",
+        f"{origin(case, request.objectives)}. Each tile: median seconds until so much had arrived, and below it the "
+        "time to spare. ✓ met, × missed, by the median; never: it did not arrive in most repetitions",
         f"Left out: {lost}" if lost else "",
     )
     size = (max(5.0, 1.6 + len(panels) * (0.4 + 0.5 * len(servers))), 2.2 + 0.42 * len(clients))
     title = f"{case.abbreviation}: objectives met"
-    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, (panels,), size)
+    return Drawing(stem(request, campaign, case.abbreviation), title, caption, (panels,), size)
 
 
-def _panel(group: Sequence[Pair], servers: list[str], clients: list[str], objective: Objective, number: int) -> Panel:
+def _panel(
+    group: Sequence[PairSeries], servers: list[str], clients: list[str], objective: Objective, number: int
+) -> Panel:
     times = [median([run.reached(objective.size) for run in pair.runs]) for pair in group]
     columns: dict[str, Sequence[object]] = {
         "server": [servers.index(pair.server) for pair in group],

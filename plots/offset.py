@@ -6,30 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair, Run
-from interop.units import MIB, seconds
+from interop.model.units import MIB, seconds
+from interop.report.pair_series import PairSeries, RunSeries
+from interop.report.plot_request import PlotRequest
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings, stacked
+from plots.time_series_base import Curve, Picked, draw, drawings, stacked
 
 LETTERS = "abcde"
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case, with marks of the middle run, or one with all of them."""
 
-    def pick(pair: Pair, alone: bool) -> Picked:
-        return _alone(pair, ideal=wish.ideal) if alone else _overlaid(pair)
+    def pick(pair: PairSeries, alone: bool) -> Picked:
+        return _alone(pair, ideal=request.ideal) if alone else _overlaid(pair)
 
-    return drawings(wish, pick, "Offset over time", "offset [MiB]", whole=True)
+    return drawings(request, pick, "Offset over time", "offset [MiB]", whole=True)
 
 
-def _overlaid(pair: Pair) -> Picked:
+def _overlaid(pair: PairSeries) -> Picked:
     sent = pair.middle.series.sent
     return Picked([Curve(sent.time, stacked(sent) / MIB, pair.server, pair.name, points=True)])
 
 
-def _alone(pair: Pair, *, ideal: bool) -> Picked:
+def _alone(pair: PairSeries, *, ideal: bool) -> Picked:
     middle = pair.middle
     sent = middle.series.sent
     offsets, again = stacked(sent) / MIB, sent.retransmission
@@ -48,7 +48,7 @@ def _alone(pair: Pair, *, ideal: bool) -> Picked:
     return Picked(curves, ", ".join([*named, *_delays(times)]), marks)
 
 
-def _ideal(pair: Pair, run: Run) -> Curve:
+def _ideal(pair: PairSeries, run: RunSeries) -> Curve:
     """What the link would carry without headers: from the first transmission on at the forward rate."""
     sent = run.series.sent
     size = int((stacked(sent) + sent.length).max())
@@ -57,7 +57,7 @@ def _ideal(pair: Pair, run: Run) -> Curve:
     return Curve(np.array([start, end]), np.array([0.0, size / MIB]), "ideal", "rate of the link")
 
 
-def _times(run: Run) -> dict[str, float]:
+def _times(run: RunSeries) -> dict[str, float]:
     """Moments that are known, in seconds."""
     series = run.series
     moments = {

@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
-from interop.statistics.samples import EFFICIENCY, MARKS, Fate, Sample, samples
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, found, sentences, stem
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PER_ROW = 4
-SIGNS = {Fate.SUCCEEDED: "✓", **MARKS}
+SIGNS = {PairOutcome.SUCCEEDED: "✓", **MARKS}
 COLOURS = {
-    Fate.SUCCEEDED: theme.GREEN, Fate.FAILED: theme.VERMILION, Fate.TIMEOUT: theme.PURPLE,
-    Fate.UNSUPPORTED: theme.GREY, Fate.ERROR: theme.BLACK, Fate.NOT_RUN: theme.PALE,
+    PairOutcome.SUCCEEDED: theme.GREEN, PairOutcome.FAILED: theme.VERMILION, PairOutcome.TIMEOUT: theme.PURPLE,
+    PairOutcome.UNSUPPORTED: theme.GREY, PairOutcome.ERROR: theme.BLACK, PairOutcome.NOT_RUN: theme.PALE,
 }  # fmt: skip
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per campaign that has functional tests."""
-    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "there are no functional tests.")
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, "there are no functional tests.")
 
 
-def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     results = campaign.results
-    cases = {case: samples(results, case.name, EFFICIENCY) for case in wish.cases(results) if case.functional}
-    run = [case for case, many in cases.items() if any(sample.fate is not Fate.NOT_RUN for sample in many)]
+    cases = {case: samples(results, case.name, EFFICIENCY) for case in request.cases(results) if case.functional}
+    run = [
+        case for case, many in cases.items() if any(sample.pair_outcome is not PairOutcome.NOT_RUN for sample in many)
+    ]
     panels = [_panel(case, cases[case], number) for number, case in enumerate(run)]
     if not panels:
         return None
@@ -47,7 +49,7 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
         ", ".join(f"{case.abbreviation} {case.name}" for case in run),
         f"Left out, since not run: {left_out}" if left_out else "",
     )
-    return Drawing(stem(wish, campaign), "Functional tests", caption, rows, size)
+    return Drawing(stem(request, campaign), "Functional tests", caption, rows, size)
 
 
 def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
@@ -56,11 +58,11 @@ def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
     columns: dict[str, list[object]] = {
         "server": [servers.index(sample.server) for sample in many],
         "client": [clients.index(sample.client) for sample in many],
-        "fate": [sample.fate for sample in many],
+        "fate": [sample.pair_outcome for sample in many],
     }
-    fates = [sample.fate for sample in many]
-    telling = sum(map(fates.count, (Fate.SUCCEEDED, Fate.FAILED, Fate.TIMEOUT)))
-    title = f"{case.abbreviation}: {fates.count(Fate.SUCCEEDED)} of {telling}"
+    pair_outcomes = [sample.pair_outcome for sample in many]
+    conclusive = sum(map(pair_outcomes.count, (PairOutcome.SUCCEEDED, PairOutcome.FAILED, PairOutcome.TIMEOUT)))
+    title = f"{case.abbreviation}: {pair_outcomes.count(PairOutcome.SUCCEEDED)} of {conclusive}"
     return Panel(
         columns, {"servers": servers, "clients": clients, "title": title, "left": number % PER_ROW == 0}
     )  # fmt: skip
@@ -69,8 +71,17 @@ def _panel(case: TestCase, many: Sequence[Sample], number: int) -> Panel:
 def draw(ax: Axes, panel: Panel) -> None:
     """Marks in colours; names of clients at the left of each row only."""
     columns, facts = panel.columns, panel.facts
-    for x, y, fate in zip(columns["server"], columns["client"], columns["fate"], strict=True):
-        ax.text(x, y, SIGNS[fate], color=COLOURS[fate], ha="center", va="center", fontsize=8, fontweight="bold")
+    for x, y, pair_outcome in zip(columns["server"], columns["client"], columns["fate"], strict=True):
+        ax.text(
+            x,
+            y,
+            SIGNS[pair_outcome],
+            color=COLOURS[pair_outcome],
+            ha="center",
+            va="center",
+            fontsize=8,
+            fontweight="bold",
+        )
     ax.set_xticks(range(len(facts["servers"])), facts["servers"], rotation=90)
     ax.set_yticks(range(len(facts["clients"])), facts["clients"] if facts["left"] else [])
     ax.set(

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair
+from interop.report.pair_series import PairSeries
+from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings
+from plots.time_series_base import Curve, Picked, draw, drawings
 
-NOTE = "Numbers from the first response, and from the first request, on, which are 0 here: some begin at random ones"
+NOTE = "Packet numbers are relative to the first response and the first request, since some stacks start at random"
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case; packets without a readable number are left out and counted."""
-    return drawings(wish, _pick, "Packet number over time", "packet number")
+    return drawings(request, _pick, "Packet number over time", "packet number")
 
 
-def _pick(pair: Pair, alone: bool) -> Picked:
+def _pick(pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     if not alone:
         return Picked([_curve(series.forward, _since(series.sent), pair.server, pair.name)], NOTE)
@@ -28,8 +28,8 @@ def _pick(pair: Pair, alone: bool) -> Picked:
     forward = _curve(series.forward, _since(series.sent), "first", "from the server")
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
-    told = f"{lost} packets before them, or without a readable number, are left out" if lost else ""
-    return Picked([*others, forward, back], f"{NOTE}. {told}".rstrip(". "))
+    left_out = f"Left out, as sent before or without a readable number: {lost} packets" if lost else ""
+    return Picked([*others, forward, back], f"{NOTE}. {left_out}".rstrip(". "))
 
 
 def _since(what: StreamData | Requests) -> float:

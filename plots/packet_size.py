@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair
-from interop.traces.columns import Integers
+from interop.model.arrays import Integers
+from interop.report.pair_series import PairSeries
+from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Series
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings
+from plots.time_series_base import Curve, Picked, draw, drawings
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case."""
-    return drawings(wish, _pick, "Packet size over time", "size [bytes]")
+    return drawings(request, _pick, "Packet size over time", "size [bytes]")
 
 
-def _pick(pair: Pair, alone: bool) -> Picked:
+def _pick(pair: PairSeries, alone: bool) -> Picked:
     series = pair.middle.series
     packets = series.forward
     if not alone:
@@ -49,8 +49,8 @@ def payload(series: Series) -> Integers:
 
 def _note(whole: Integers, data: Integers, rest: Integers) -> str:
     parts = (("packet", whole), ("stream data", data), ("the rest", rest))
-    told = ", ".join(f"{name} {sizes.mean():.0f} ± {sizes.std():.0f}" for name, sizes in parts)
-    return f"Mean ± standard deviation in bytes: {told}; {rest.sum() / max(1, whole.sum()):.1%} is no stream data"
+    means = ", ".join(f"{name} {sizes.mean():.0f} ± {sizes.std():.0f}" for name, sizes in parts)
+    return f"Mean ± standard deviation in bytes: {means}; {rest.sum() / max(1, whole.sum()):.1%} is no stream data"
 
 
 PLOT = Plot("packet-size", "Packet size over time", "runs", table, draw)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from interop.model import RunResult
-from interop.pictures import Campaign, Wish
+from interop.model.results import RunResult
+from interop.model.units import byte_size
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import value_of
-from interop.units import byte_size
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, found, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,16 +21,16 @@ COMPLETION = "completion_time"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per campaign: the smallest files at the left, a box per test case and protocol."""
-    drawings = [drawing for campaign in wish.campaigns if (drawing := _drawing(wish, campaign)) is not None]
-    return found(drawings, "no repetition has a completion time.")
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, "no repetition has a completion time.")
 
 
-def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     columns: dict[str, list[object]] = {"label": [], "protocol": [], "percentiles": [], "n": []}
     lost, counts = 0, list[int]()
-    for case in sorted(wish.measured(campaign.results), key=lambda each: each.total_size):
+    for case in sorted(request.measured(campaign.results), key=lambda each: each.total_size):
         mine = [result for result in campaign.results.results if result.test_case == case.name]
         for protocol, group in _by_protocol(mine).items():
             times = [time for result in group if (time := value_of(result, COMPLETION)) is not None]
@@ -51,7 +51,7 @@ def _drawing(wish: Wish, campaign: Campaign) -> Drawing | None:
     )
     title = "Completion time per size of the files"
     size_in = (max(WIDTH, 1.0 * len(columns["label"]) + 1), 3.8)
-    return Drawing(stem(wish, campaign), title, caption, one(Panel(columns)), size_in)
+    return Drawing(stem(request, campaign), title, caption, single_panel(Panel(columns)), size_in)
 
 
 def _by_protocol(results: Sequence[RunResult]) -> dict[str, list[RunResult]]:

@@ -75,7 +75,7 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
     with mpl.rc_context(theme.SETTINGS), _pgf_without_latex():
         for form in formats:
             path = target / f"{name}.{form}"
-            told: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
-            made.savefig(path, format=form, dpi=theme.PNG_DPI, **told)
+            options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
+            made.savefig(path, format=form, dpi=theme.PNG_DPI, **options)
             paths.append(path)
     return paths

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interop.pictures import Wish
-from interop.repetitions import Pair
+from interop.report.pair_series import PairSeries
+from interop.report.plot_request import PlotRequest
 from interop.traces.series import Packets, window_rate
 from plots.base import Drawing, Plot
-from plots.runs import Curve, Picked, draw, drawings
+from plots.time_series_base import Curve, Picked, draw, drawings
 
 KBPS = 1e3
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case."""
-    return drawings(wish, _pick, "Return path over time", "rate of the return path [kbit/s]")
+    return drawings(request, _pick, "Return path over time", "rate of the return path [kbit/s]")
 
 
-def _pick(pair: Pair, alone: bool) -> Picked:
+def _pick(pair: PairSeries, alone: bool) -> Picked:
     back = pair.middle.series.back
     if not alone:
         return Picked([_curve(back, pair.server, pair.name)])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
+from interop.model.test_case import TestCase
+from interop.model.units import PERCENT
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
-from interop.units import PERCENT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, beginning, each_case, found, sentences, stem
+from plots.base import Drawing, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,14 +22,14 @@ NARROW = 0.5
 """Per cent: ridges that are narrower become a line, or they could not be seen."""
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case: servers at the left, clients at the right, the best at the top."""
-    drawings = [drawing for campaign, case in each_case(wish)
-                if (drawing := _drawing(wish, campaign, case)) is not None]  # fmt: skip
-    return found(drawings, "no repetition has an efficiency.")
+    drawings = [drawing for campaign, case in each_case(request)
+                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
+    return nonempty(drawings, "no repetition has an efficiency.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
     many = samples(campaign.results, case.name, EFFICIENCY)
     panels = [panel for role in ("server", "client") if (panel := _panel(many, role)) is not None]
     if not panels:
@@ -37,13 +37,15 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     rows = max(len(panel.columns["name"]) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
-        f"n = {n} repetitions that succeeded, in each panel; how many of each stands beside its name. Ordered by the "
+        f"n = {n} repetitions that succeeded, in each panel; the number per row is beside its name. Ordered by the "
         "mean, which is the white mark",
         "The axes do not begin at 0" if panels[0].facts["begin"] else "",
         f"Left out: {lost}" if (lost := left_out(many)) else "",
     )
     title = f"{case.abbreviation}: efficiency per server and per client"
-    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, (tuple(panels),), (6.8, 1.7 + 0.3 * rows))
+    return Drawing(
+        stem(request, campaign, case.abbreviation), title, caption, (tuple(panels),), (6.8, 1.7 + 0.3 * rows)
+    )
 
 
 def _panel(many: Sequence[Sample], role: str) -> Panel | None:
@@ -59,7 +61,7 @@ def _panel(many: Sequence[Sample], role: str) -> Panel | None:
         "values": [values for _, _, values in known],
     }
     everything = [value for _, _, values in known for value in values]
-    return Panel(columns, {"role": role, "begin": beginning(everything), "limit": 1.02 * max(everything)})
+    return Panel(columns, {"role": role, "begin": axis_start(everything), "limit": 1.02 * max(everything)})
 
 
 def draw(ax: Axes, panel: Panel) -> None:

@@ -6,28 +6,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.pictures import Wish
-from interop.repetitions import Pair, pairs
+from interop.model.units import KIB, MS
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
 from interop.traces.series import Samples
-from interop.units import KIB, MS
 from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
-from plots.runs import Curve, common, draw, overlaid, overlay, panel, told, told_of_all
+from plots.time_series_base import Curve, common_title, draw, overlay, overlay_stem, pair_caption, pairs_caption, panel
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case: round-trip time above, window and bytes in flight below; or all in one."""
-    found = list(pairs(wish))
+    found = list(load_pairs(request))
     if not found:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
-    if wish.overlaid:
-        title, caption = common("Round-trip time and bytes in flight", found), sentences(told_of_all(found))
-        return [_drawing(overlaid(found), title, caption, *_overlaid(found))]
+    if request.overlaid:
+        title, caption = common_title("Round-trip time and bytes in flight", found), sentences(pairs_caption(found))
+        return [_drawing(overlay_stem(found), title, caption, *_overlaid(found))]
     return [
         _drawing(
-            stem(wish, pair.campaign, pair.folder),
+            stem(request, pair.campaign, pair.folder),
             f"Round-trip time and window: server {pair.server}, client {pair.client}, {pair.case.abbreviation}",
             sentences(
-                told(pair), "" if len(pair.middle.series.cwnd) else "The server told no congestion window (qlog)"
+                pair_caption(pair),
+                "" if len(pair.middle.series.cwnd) else "The server's qlog holds no congestion window",
             ),
             *_alone(pair),
         )
@@ -44,7 +45,7 @@ def _drawing(name: str, title: str, caption: str, above: Sequence[Curve], below:
     return Drawing(name, title, caption, panels, (6.6, 5.6))
 
 
-def _overlaid(found: Sequence[Pair]) -> tuple[list[Curve], list[Curve]]:
+def _overlaid(found: Sequence[PairSeries]) -> tuple[list[Curve], list[Curve]]:
     series = [(pair, pair.middle.series) for pair in found]
     return (
         overlay(found, [[_curve(each.rtt, MS, pair.server, pair.name)] for pair, each in series]),
@@ -52,7 +53,7 @@ def _overlaid(found: Sequence[Pair]) -> tuple[list[Curve], list[Curve]]:
     )
 
 
-def _alone(pair: Pair) -> tuple[list[Curve], list[Curve]]:
+def _alone(pair: PairSeries) -> tuple[list[Curve], list[Curve]]:
     middle = pair.middle.series
     above = [
         *(_curve(run.series.rtt, MS, "other") for run in pair.others),
@@ -70,8 +71,8 @@ def _alone(pair: Pair) -> tuple[list[Curve], list[Curve]]:
     return above, below
 
 
-def _curve(quantity: Samples, unit: float, role: str, label: str = "") -> Curve:
-    return Curve(quantity.time, quantity.value / unit, role, label)
+def _curve(samples: Samples, unit: float, role: str, label: str = "") -> Curve:
+    return Curve(samples.time, samples.value / unit, role, label)
 
 
 PLOT = Plot("rtt", "Round-trip time and window", "runs", table, draw)

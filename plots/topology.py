@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.emulation import loss_share
-from interop.model import TestCase
-from interop.pictures import Campaign, Wish
-from interop.units import MBPS, MS, PERCENT, byte_size, seconds
+from interop.model.emulated_link import loss_share
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
+from interop.report.plot_request import CampaignResults, PlotRequest
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, found, one, sentences, stem
+from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +19,13 @@ CLIENT, LINK, SERVER = 0.13, 0.5, 0.87
 """Middles of the boxes, share of the width."""
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, from the plan of the campaign."""
-    emulated = [_drawing(wish, campaign, case) for campaign, case in each_case(wish) if not case.real]
-    return found(emulated, "no test case measures anything over an emulated link.")
+    emulated = [_drawing(request, campaign, case) for campaign, case in each_case(request) if not case.real]
+    return nonempty(emulated, "no test case measures anything over an emulated link.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing:
     link, manifest = case.emulated, campaign.results.manifest
     ways = (
         ("server to client", link.forward_rate, link.forward_delay, link.forward_queue, link.forward_loss),
@@ -46,7 +46,9 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing:
         "there, before queue and loss at the sender's end and behind them at the receiver's",
     )
     title = f"{case.abbreviation}: testbed"
-    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), (6.3, 2.4))
+    return Drawing(
+        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), (6.3, 2.4)
+    )
 
 
 def draw(ax: Axes, panel: Panel) -> None:

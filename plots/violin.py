@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interop.model import Role, TestCase
-from interop.pictures import Campaign, Wish
+from interop.model.implementation import Role
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, left_out, samples
-from interop.units import MBPS
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, beginning, each_case, found, one, sentences, stem
+from plots.base import WIDTH, Drawing, Panel, Plot, axis_start, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,14 +20,14 @@ FEWEST = 5
 """Values of which a density is drawn; fewer are drawn as points."""
 
 
-def table(wish: Wish) -> Sequence[Drawing]:
+def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case."""
-    drawings = [drawing for campaign, case in each_case(wish)
-                if (drawing := _drawing(wish, campaign, case)) is not None]  # fmt: skip
-    return found(drawings, "no repetition has a goodput.")
+    drawings = [drawing for campaign, case in each_case(request)
+                if (drawing := _drawing(request, campaign, case)) is not None]  # fmt: skip
+    return nonempty(drawings, "no repetition has a goodput.")
 
 
-def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
     many = samples(campaign.results, case.name, GOODPUT)
     groups: dict[tuple[str, Role], list[float]] = {}
     for sample in many:
@@ -43,10 +44,10 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
                 columns["role"].append(role)
                 columns["values"].append(values)
     n = sum(len(sample.values) for sample in many)
-    begin = beginning([value for sample in many for value in sample.values])
+    begin = axis_start([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
-        f"n = {n} repetitions that succeeded, each at its server and at its client. The width tells how many; lines "
+        f"n = {n} repetitions that succeeded, each at its server and at its client. The width shows the density; lines "
         f"are quartiles; fewer than {FEWEST} repetitions are points",
         f"Without any: {', '.join(silent)}" if silent else "",
         "The axis does not begin at 0" if begin else "",
@@ -55,11 +56,13 @@ def _drawing(wish: Wish, campaign: Campaign, case: TestCase) -> Drawing | None:
     facts = {"names": names, "rate": case.link.forward_rate, "begin": begin}
     size = (max(WIDTH, 1.2 + 0.55 * len(names)), 3.8)
     title = f"{case.abbreviation}: goodput per implementation"
-    return Drawing(stem(wish, campaign, case.abbreviation), title, caption, one(Panel(columns, facts)), size)
+    return Drawing(
+        stem(request, campaign, case.abbreviation), title, caption, single_panel(Panel(columns, facts)), size
+    )
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """Halves of violins with quartile lines, or points; the right axis tells the efficiency."""
+    """Halves of violins with quartile lines, or points; the right axis shows the efficiency."""
     from matplotlib.patches import Patch
 
     facts, columns = panel.facts, panel.columns

@@ -21,22 +21,23 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from interop import reports, run_reports
-from interop.foreign import open_results
-from interop.inventory import load_implementations
-from interop.model import TestCase
-from interop.pictures import Campaign, Gallery, Wish
-from interop.sheets import Sheet, render
+from interop.config.loader import load_implementations
+from interop.model.names import pair_folder
+from interop.model.test_case import TestCase
+from interop.report import campaign_tables, run_tables
+from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
+from interop.report.table import Table, render
+from interop.results.qir_import import open_results
 from interop.statistics.samples import GOODPUT, samples, value_of
 from interop.traces.series import FILE_NAME
-from plots.catalogue import draw, plots
+from plots.discovery import draw, plots
 
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5
 PAPERS = (
     ("arXiv 2202.08228", "Fig. 2", "topology"), ("arXiv 2202.08228", "Fig. 3", "cdf"),
     ("arXiv 2202.08228", "Fig. 4", "heatmap"), ("arXiv 2202.08228", "Fig. 5", "violin"),
-    ("arXiv 2202.08228", "Fig. 6", "relation"), ("arXiv 2202.08228", "Figs. 7 to 11", "offset"),
+    ("arXiv 2202.08228", "Fig. 6", "two-case-scatter"), ("arXiv 2202.08228", "Figs. 7 to 11", "offset"),
     ("SATCOM", "Fig. 2", "percentiles"), ("SATCOM", "Figs. 3, 7, 9, 10", "data-size"),
     ("SATCOM", "Figs. 6, 8, 11", "data-rate"), ("SATCOM", "Table 2", "loss"), ("SATCOM", "objectives", "objectives"),
     ("quicly over satellite", "packet numbers", "packet-number"), ("quicly over satellite", "RTT and window", "rtt"),
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     known = load_implementations(ROOT / "implementations.json")
     campaigns = [
-        Campaign(place.resolve().stem, open_results(place, known).result_set, place if place.is_dir() else None)
+        CampaignResults(place.resolve().stem, open_results(place, known).result_set, place if place.is_dir() else None)
         for place in options.results
     ]
     target = options.output / "gallery"
@@ -89,9 +90,9 @@ def lighten(file: Path) -> None:
         few.save(file, optimize=True)
 
 
-def joined(campaigns: Sequence[Campaign], place: Path) -> list[Campaign]:
+def joined(campaigns: Sequence[CampaignResults], place: Path) -> list[CampaignResults]:
     """Campaigns of the same implementations over other links become one; ``place`` gets links to their runs."""
-    found = list[Campaign]()
+    found = list[CampaignResults]()
     for campaign in campaigns:
         fitting = next((number for number, each in enumerate(found) if _are_parts(each, campaign)), None)
         if fitting is None:
@@ -101,14 +102,14 @@ def joined(campaigns: Sequence[Campaign], place: Path) -> list[Campaign]:
     return found
 
 
-def _are_parts(one: Campaign, other: Campaign) -> bool:
+def _are_parts(one: CampaignResults, other: CampaignResults) -> bool:
     manifests = one.results.manifest, other.results.manifest
     pairs = [(sorted(each.servers), sorted(each.clients)) for each in manifests]
     cases = [{case.name for case in each.test_cases} for each in manifests]
     return pairs[0] == pairs[1] and not cases[0] & cases[1] and not (functional(one) or functional(other))
 
 
-def _join(one: Campaign, other: Campaign, place: Path) -> Campaign:
+def _join(one: CampaignResults, other: CampaignResults, place: Path) -> CampaignResults:
     for part in (one, other):
         for case in part.results.manifest.test_cases:
             for directory in part.directory.glob(f"*/{case.name}") if part.directory else ():
@@ -123,72 +124,76 @@ def _join(one: Campaign, other: Campaign, place: Path) -> Campaign:
         planned_runs=first.planned_runs + second.planned_runs,
     )
     results = replace(one.results, manifest=manifest, results=(*one.results.results, *other.results.results))
-    return Campaign(one.label, results, place)
+    return CampaignResults(one.label, results, place)
 
 
 # ---- figures --------------------------------------------------------------------------------
 
 
-def pictures(campaigns: Sequence[Campaign], target: Path, form: str) -> Iterator[Section]:
+def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> Iterator[Section]:
     """All sections, in the order of the page."""
     main_one, others = campaigns[0], [each for each in campaigns[1:] if not functional(each)]
     of = {kind: tuple(name for name, plot in plots().items() if plot.of == kind) for kind in ("results", "runs")}
     forms = (form,)
     over_results = tuple(name for name in of["results"] if name != "outcomes")
-    yield Section("Over results", draw(Wish((main_one,), target, over_results, forms)))
+    yield Section("Goodput and efficiency", draw(PlotRequest((main_one,), target, over_results, forms)))
     if tested := tuple(filter(functional, campaigns)):
-        yield Section("Functional tests", draw(Wish(tested, target, ("outcomes",), forms)))
-    yield Section("Over time", draw(Wish((main_one, *others), target, ("dates",), forms)))
+        yield Section("Functional tests", draw(PlotRequest(tested, target, ("outcomes",), forms)))
+    yield Section("Over time", draw(PlotRequest((main_one, *others), target, ("by-date",), forms)))
     if others:
-        yield Section("Over campaigns", draw(Wish((others[0], main_one), target, ("comparison", "history"), forms)))
+        yield Section(
+            "Over campaigns", draw(PlotRequest((others[0], main_one), target, ("comparison", "history"), forms))
+        )
     else:
-        hardest = tuple(case.abbreviation for case in Wish((), target).measured(main_one.results))[-2:]
-        yield Section("Compared", draw(Wish((main_one,), target, ("comparison",), forms, hardest)))
+        hardest = tuple(case.abbreviation for case in PlotRequest((), target).measured(main_one.results))[-2:]
+        yield Section("Comparisons", draw(PlotRequest((main_one,), target, ("comparison",), forms, hardest)))
     yield from over_runs(main_one, target, form, tuple(name for name in of["runs"] if name != "objectives"))
 
 
-def functional(campaign: Campaign) -> bool:
+def functional(campaign: CampaignResults) -> bool:
     """Whether it has nothing but functional tests."""
     return all(case.functional for case in campaign.results.manifest.test_cases)
 
 
-def over_runs(campaign: Campaign, target: Path, form: str, names: tuple[str, ...]) -> Iterator[Section]:
+def over_runs(campaign: CampaignResults, target: Path, form: str, names: tuple[str, ...]) -> Iterator[Section]:
     """Per test case all figures of the fastest pair, and where the offsets of the slowest and the most wasteful lie;
 
     the fastest pair of each server overlaid, and the pair with the most goodput over all links.
     """
-    ranked = {case: pairs_with_series(campaign, case) for case in Wish((), target).measured(campaign.results)}
+    ranked = {case: pairs_with_series(campaign, case) for case in PlotRequest((), target).measured(campaign.results)}
     shown = {case: pairs for case, pairs in ranked.items() if pairs}
     for case, pairs in shown.items():
-        title = f"Over runs: {case.abbreviation}"
+        title = f"Packets over {case.abbreviation}"
         here = (case.abbreviation,)
-        yield Section(f"{title}, the fastest pair", draw(Wish((campaign,), target, names, (form,), here, (pairs[0],))))
+        yield Section(
+            f"{title}: the fastest pair", draw(PlotRequest((campaign,), target, names, (form,), here, (pairs[0],)))
+        )
         rest = tuple(
             dict.fromkeys(pair for pair in (pairs[-1], most_wasteful(campaign, case, pairs)) if pair != pairs[0])
         )
         if rest:
-            others = draw(Wish((campaign,), target, ("offset",), (form,), here, rest))
-            yield Section(f"{title}, the slowest pair and the one that sends the most in vain", others)
+            others = draw(PlotRequest((campaign,), target, ("offset",), (form,), here, rest))
+            yield Section(f"{title}: the slowest pair, and the one with the most redundant bytes", others)
         servers = {pair[0]: pair for pair in reversed(pairs)}
         best = tuple(pair for pair in pairs if pair in servers.values())[:MOST_OVERLAID]
         if len(best) > 1:
-            overlay = Wish((campaign,), target, OVERLAID, (form,), here, best, overlaid=True)
-            yield Section(f"{title}, servers overlaid", draw(overlay))
+            overlay = PlotRequest((campaign,), target, OVERLAID, (form,), here, best, overlaid=True)
+            yield Section(f"{title}: servers overlaid", draw(overlay))
     if len(shown) > 1:
         pair = list(shown.values())[-1][0]
-        overlay = Wish((campaign,), target, OVERLAID[:3], (form,), pairs=(pair,), overlaid=True)
-        yield Section("Over runs: links overlaid", draw(overlay))
+        overlay = PlotRequest((campaign,), target, OVERLAID[:3], (form,), pairs=(pair,), overlaid=True)
+        yield Section("Packets: links overlaid", draw(overlay))
     if shown:
-        yield Section("Objectives", draw(Wish((campaign,), target, ("objectives",), (form,))))
+        yield Section("Objectives", draw(PlotRequest((campaign,), target, ("objectives",), (form,))))
 
 
-def pairs_with_series(campaign: Campaign, case: TestCase) -> list[tuple[str, str]]:
+def pairs_with_series(campaign: CampaignResults, case: TestCase) -> list[tuple[str, str]]:
     """Pairs (server, client) with series in a test case, those with the most goodput first."""
     if campaign.directory is None:
         return []
     known = [sample for sample in samples(campaign.results, case.name, GOODPUT) if sample.mean is not None]
     ranked = sorted(known, key=lambda sample: (-(sample.mean or 0.0), sample.server, sample.client))
-    folders = {sample: f"{sample.server}_{sample.client}".replace(":", "+") for sample in ranked}
+    folders = {sample: pair_folder(sample.server, sample.client) for sample in ranked}
     return [
         (sample.server, sample.client)
         for sample in ranked
@@ -196,7 +201,7 @@ def pairs_with_series(campaign: Campaign, case: TestCase) -> list[tuple[str, str
     ]
 
 
-def most_wasteful(campaign: Campaign, case: TestCase, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+def most_wasteful(campaign: CampaignResults, case: TestCase, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The pair of which a run has sent the most per useful byte."""
     sent = {
         (result.server, result.client): value_of(result, "sent_per_useful_byte") or 0.0
@@ -209,15 +214,16 @@ def most_wasteful(campaign: Campaign, case: TestCase, pairs: Sequence[tuple[str,
 # ---- the page -------------------------------------------------------------------------------
 
 
-def page(campaigns: Sequence[Campaign], sections: Sequence[Section]) -> str:
+def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> str:
     """Markdown: what was measured, where the papers' figures are, the tables, and each figure with its caption."""
     manifest = campaigns[0].results.manifest
-    cases = Wish((), Path()).measured(campaigns[0].results)
+    cases = PlotRequest((), Path()).measured(campaigns[0].results)
     made = (
-        f"Made by `make gallery` from a campaign of {manifest.started[:10]}: {len(manifest.servers)} servers, "
-        f"{len(manifest.clients)} clients, {', '.join(case.name for case in cases)}, "
-        f"{max(case.repetitions for case in cases)} repetitions. Figures and tables of any other: "
-        "`./run.py plot DIR` and `./run.py tables DIR`."
+        f"`make gallery` drew these figures from a campaign of {manifest.started[:10]}: "
+        f"{len(manifest.servers)} servers, {len(manifest.clients)} clients, "
+        f"the test cases {', '.join(case.name for case in cases)}, and "
+        f"{max(case.repetitions for case in cases)} repetitions. `./run.py plot DIR` and "
+        "`./run.py tables DIR` do the same for your own campaigns."
     )
     lines = [
         "# Gallery",
@@ -228,8 +234,8 @@ def page(campaigns: Sequence[Campaign], sections: Sequence[Section]) -> str:
         "## Tables",
         "",
     ]
-    for sheet in sheets(campaigns[0], cases):
-        lines += [render(sheet, "markdown"), ""]
+    for table in tables(campaigns[0], cases):
+        lines += [render(table, "markdown"), ""]
     for section in sections:
         if section.gallery.files:
             lines += [f"## {section.heading}", ""]
@@ -249,18 +255,20 @@ def counterparts(sections: Sequence[Section]) -> Iterator[str]:
     yield ""
 
 
-def sheets(campaign: Campaign, cases: Sequence[TestCase]) -> Iterator[Sheet]:
+def tables(campaign: CampaignResults, cases: Sequence[TestCase]) -> Iterator[Table]:
     """The tables that are not longer than a page."""
     results, manifest = campaign.results, campaign.results.manifest
-    yield from (make(results, cases) for make in (run_reports.links, reports.summary, reports.implementations))
-    yield reports.variance(results, cases)
+    yield from (
+        make(results, cases) for make in (run_tables.links, campaign_tables.summary, campaign_tables.implementations)
+    )
+    yield campaign_tables.variance(results, cases)
     used = [each for each in manifest.implementations if each.name in {*manifest.servers, *manifest.clients}]
-    yield reports.congestion(used)
+    yield campaign_tables.congestion(used)
     if len(cases) > 1:
         names = [case.abbreviation for case in cases[-2:]]
-        yield run_reports.groups_of_pairs(results, names[0], names[1])[0]
-    yield from (run_reports.groups_of_runs(results, case)[0] for case in cases)
-    yield from (make(results, cases) for make in (run_reports.loss, run_reports.sweep, run_reports.senders))
+        yield run_tables.groups_of_pairs(results, names[0], names[1])[0]
+    yield from (run_tables.groups_of_runs(results, case)[0] for case in cases)
+    yield from (make(results, cases) for make in (run_tables.loss, run_tables.sweep, run_tables.senders))
 
 
 if __name__ == "__main__":

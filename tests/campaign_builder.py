@@ -8,17 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from interop.model import (
-    CongestionControl,
-    ImageFacts,
-    Measurement,
-    Outcome,
-    ResultSet,
-    RunResult,
-    TestCase,
-    UniformLoss,
-)
-from interop.units import MBPS
+from interop.model.emulated_link import UniformLoss
+from interop.model.implementation import CongestionControl
+from interop.model.outcomes import Outcome
+from interop.model.results import ImageFacts, Measurement, ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 TERRESTRIAL = replace(
@@ -109,13 +104,13 @@ def _pair(
     sources: tuple[np.random.Generator, np.random.Generator],
 ) -> Sequence[RunResult]:
     pairs, noise = sources
-    fate, share = float(pairs.uniform()), float(pairs.choice([1.0, 0.3]))
+    pair_outcome, share = float(pairs.uniform()), float(pairs.choice([1.0, 0.3]))
     bad = Outcome.TIMEOUT if float(pairs.uniform()) < 0.5 else Outcome.FAILED
     level *= (made.factors or {}).get((server, client), 1.0)
     found: list[RunResult] = []
     for repetition in range(1, made.repetitions + 1):
         factor, luck = float(noise.normal(1, made.spread)), float(noise.uniform())
-        failed = fate < made.failing and luck < share
+        failed = pair_outcome < made.failing and luck < share
         rate = None if failed else float(np.clip(level * factor, 0.001, 0.98)) * case.link.forward_rate
         result = run_result(
             rate, server=server, client=client, test_case=case.name, repetition=repetition,

@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from interop.execution.daemon import Daemon
+from interop.docker.client import Daemon
+from interop.docker.containers import remove_container
+from interop.docker.daemon_images import DaemonImages
 
 PATIENCE = 60.0
 DEFAULT_GROUP = "/docker"
@@ -72,7 +74,7 @@ def specimen(source: Daemon, image: str) -> Iterator[str]:
         source.slow.start(created)
         yield created
     finally:
-        source.remove(created)
+        remove_container(source, created)
 
 
 def group_of(source: Daemon, container: str) -> str:
@@ -94,7 +96,7 @@ def group_of(source: Daemon, container: str) -> str:
 
 def group_at(source: Daemon, reference: str) -> str:
     """The same of all containers of a daemon, found with one of an image that is there."""
-    image = source.find(reference)
+    image = DaemonImages(source).find(reference)
     if image is None:
         raise LaboratoryError(f"{reference} is not at {source.url}")
     with specimen(source, image.id) as container:
@@ -104,11 +106,11 @@ def group_at(source: Daemon, reference: str) -> str:
 def bring(source: Daemon, target: Daemon, references: Collection[str]) -> None:
     """Copy images from one daemon to another, streaming; raises :class:`LaboratoryError` if one is not there."""
     for reference in references:
-        image = source.find(reference)
+        image = DaemonImages(source).find(reference)
         if image is None:
             raise LaboratoryError(f"{reference} is not at {source.url}")
-        target.load(source.export(image.id), reference)
-        target.tag(image.id, reference)
+        DaemonImages(target).load(DaemonImages(source).export(image.id), reference)
+        DaemonImages(target).tag(image.id, reference)
 
 
 def dockerd_command(folder: Path, group: str, *options: str) -> list[str]:

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from interop.errors import LockedError
-from interop.execution.daemon import Daemon
+from interop.docker.client import Daemon
 from interop.execution.lock import exclusive
+from interop.model.errors import LockedError
 
 
 @contextmanager

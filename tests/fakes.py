@@ -26,24 +26,21 @@ import pytest
 import requests.exceptions
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from interop import crews, doctor
-from interop.analysis import checks
-from interop.execution.daemon import Daemon
-from interop.execution.transfer import Surroundings
-from interop.links import Testbed
-from interop.model import (
-    EmulatedLink,
-    Evidence,
-    Implementation,
-    LinkCounters,
-    Measurement,
-    Outcome,
-    Role,
-    Run,
-    TestCase,
-    Verdict,
-)
-from interop.units import MBPS, MS
+from interop.analysis import run_outcome
+from interop.cli import machine_check
+from interop.docker.client import Daemon
+from interop.execution import campaign_setup
+from interop.execution.run_config import RunConfig
+from interop.execution.transfer import RunContext
+from interop.links.backend import Testbed
+from interop.model.emulated_link import EmulatedLink, LinkCounters
+from interop.model.evidence import Evidence
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import Outcome, Verdict
+from interop.model.results import Measurement
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MS
 from tests.quic_builder import Connection, Packet, pcap, stream_frame
 
 DELAY = 0.015
@@ -599,10 +596,10 @@ def connect(engine: FakeEngine, campaign: str = "test") -> Daemon:
 def install(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let the whole command use ``engine``; its lock lies in ``folder``, and no process is started beside it."""
     monkeypatch.setattr(docker, "APIClient", engine.client)
-    monkeypatch.setattr(crews, "watched_over", lambda *_: nullcontext())
-    monkeypatch.setattr(crews, "background", nullcontext)
+    monkeypatch.setattr(campaign_setup, "start_reaper", lambda *_: nullcontext())
+    monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
-    monkeypatch.setattr(doctor, "LOCAL_SOCKET", "")
+    monkeypatch.setattr(machine_check, "LOCAL_SOCKET", "")
 
 
 def implementation(name: str) -> Implementation:
@@ -615,18 +612,19 @@ def run_of(server: str = "good", client: str = "good", case: TestCase = CASE, re
     return Run(implementation(server), implementation(client), case, repetition, 1)
 
 
-def surroundings(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options: Any) -> Surroundings:
-    """What a run finds when it begins at a fake engine."""
-    return Surroundings(daemon, testbed, {name: name for name in engine.programs}, threading.Event(), **options)
+def run_context(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options: Any) -> RunContext:
+    """The context of a run at a fake engine; ``options`` are those of ``RunConfig``."""
+    images = {name: name for name in engine.programs}
+    return RunContext(daemon, testbed, images, threading.Event(), RunConfig(**options))
 
 
 def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
     """The verdict over evidence and files alone: traces take half a second each."""
     verdict = (
-        checks.harness(evidence)
-        or checks.endpoint_ends(evidence, run.test_case)
-        or checks.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
-        or checks.transfer(evidence, run.test_case)
-        or checks.files(evidence.offered, evidence.downloaded)
+        run_outcome.harness(evidence)
+        or run_outcome.endpoint_ends(evidence, run.test_case)
+        or run_outcome.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
+        or run_outcome.transfer(evidence, run.test_case)
+        or run_outcome.files(evidence.offered, evidence.downloaded)
     )
     return (verdict, None) if verdict else (Verdict(Outcome.SUCCEEDED), Measurement({"goodput": 1e6}))

@@ -18,17 +18,22 @@ from typing import IO, Any
 import requests.exceptions
 from docker.errors import APIError
 
-from interop.errors import HarnessFault, MachineError
-from interop.execution import admission, compliance, crew, transfer
-from interop.execution import daemon as daemon_module
-from interop.execution.campaign import Campaign
-from interop.execution.crew import Crew
-from interop.execution.load import Meter
-from interop.execution.place import Conditions, DaemonStation
-from interop.links import ns3
-from interop.links.ns3 import Ns3Backend
-from interop.model import ErrorCode, Manifest, Outcome, Role, Run, RunResult
-from interop.store import Journal, load
+from interop.docker import client, containers
+from interop.docker.containers import remove_containers
+from interop.execution import admission, compliance, transfer, worker_pool
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.dispatcher import Dispatcher
+from interop.execution.local_worker import LocalWorker, WorkerConfig
+from interop.execution.remaining_work import RemainingWork
+from interop.execution.worker_pool import WorkerPool
+from interop.links import ns3_testbed
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.results import Manifest, RunResult
+from interop.model.run import Run
+from interop.results.store import Journal, load
 from tests.fakes import (
     CASE,
     SIMULATOR,
@@ -63,13 +68,14 @@ _connecting = threading.Lock()
 def quick(patch: Callable[[Any, str, Any], object]) -> None:
     """Let patience be a fifteenth of what it is, and testbeds overlap; ``patch`` sets an attribute of a module."""
     patch(admission, "SETTLED", 0.0)
-    patch(daemon_module, "QUICK", 1.0)
-    patch(crew, "DAEMON_PATIENCE", 20.0)
+    patch(client, "QUICK", 1.0)
+    patch(containers, "QUICK", 1.0)
+    patch(worker_pool, "OUTAGE_PATIENCE", 20.0)
     patch(compliance, "TIMEOUT", 3.0)
     patch(transfer, "HEARTBEAT", 0.15)
     patch(transfer, "READY_TIMEOUT", 3.0)
     patch(transfer, "START_PATIENCE", 0.4)
-    patch(ns3, "RESET_PATIENCE", 1.0)
+    patch(ns3_testbed, "RESET_PATIENCE", 1.0)
 
 
 class FaultyEngine(FakeEngine):
@@ -274,19 +280,19 @@ def carry_out(
             tried = {run: made[_of(run)].attempt for run in rest if _of(run) in made}
             if attempt:
                 engine.calm()
-            conditions = Conditions(
+            conditions = WorkerConfig(
                 daemon, Ns3Backend(daemon, SIMULATOR), {name: name for name in engine.programs},
-                threading.Event(), {}, Meter(),
+                threading.Event(), CpuMonitor(),
             )  # fmt: skip
             try:
-                station = DaemonStation(conditions, judge, lambda _: None, testbeds=testbeds)
+                station = LocalWorker(conditions, judge, lambda _: None, testbeds=testbeds)
                 stop = conditions.stop
-                campaign = Campaign(Crew(stop, station), journal, stop, lambda _: None, lambda _: None)
+                campaign = Dispatcher(WorkerPool(stop, station), journal, stop, lambda _: None, lambda _: None)
                 with campaign.open():
                     if not attempt:
                         wanted = {name: (implementation(name), them) for name, them in roles.items()}
                         false += [f"{who} is called not compliant" for who in campaign.check_compliance(wanted)]
-                    campaign.carry_out(rest, set(), tried)
+                    campaign.run_all(RemainingWork(tuple(rest), tried), set())
             except (MachineError, HarnessFault) as error:
                 early = str(error)
             except BaseException as error:  # noqa: BLE001 - this is what is looked for
@@ -296,7 +302,7 @@ def carry_out(
         if result.verdict.code is ErrorCode.HARNESS_FAULT:
             uncaught.append(result.verdict.reason)
     engine.calm()
-    daemon.sweep()
+    remove_containers(daemon)
     outcomes = [result.verdict.outcome.value for result in record.result_set.results]
     return Report(
         seed=seed,

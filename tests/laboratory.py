@@ -30,12 +30,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from interop import inventory, recipes
-from interop.execution.daemon import Daemon
-from interop.images import Images, Policy
-from interop.links.simulator import scenario
-from interop.model import EmulatedLink
-from interop.units import MBPS, MS
+from interop.config import loader
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.images import build_recipes
+from interop.images.pull_or_build import Images, Policy
+from interop.links.simulator_arguments import scenario
+from interop.model.emulated_link import EmulatedLink
+from interop.model.units import MBPS, MS
 from tests.dockerds import (
     PATIENCE,
     LaboratoryError,
@@ -191,7 +193,7 @@ def _unpack_simulator(source: Daemon, files: Path) -> str:
 
     Those of the laboratory are to have the same share of the CPUs.
     """
-    image = source.find(recipes.find_recipe(ROOT, "simulator", recipes.SIMULATOR).tag)
+    image = DaemonImages(source).find(build_recipes.find_recipe(ROOT, "simulator", build_recipes.SIMULATOR).tag)
     if image is None:
         raise LaboratoryError("the simulator's image is not here: ./run.py images build simulator")
     files.mkdir()
@@ -322,16 +324,18 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
 
 def images_of(root: Path, *names: str) -> list[str]:
     """References of images built here: ``link-tools`` and endpoints."""
-    expected = recipes.expected(root) | {"link-tools": recipes.find_recipe(root, "link-tools", recipes.LINK_TOOLS).tag}
+    expected = build_recipes.expected(root) | {
+        "link-tools": build_recipes.find_recipe(root, "link-tools", build_recipes.LINK_TOOLS).tag
+    }
     return [expected[name] for name in names]
 
 
 def prepare(url: str, names: Sequence[str]) -> None:
     """Have the images of the link and of implementations at an engine: inside the laboratory no registry is reached."""
-    source = Images(Daemon(url, "laboratory"), ROOT, Policy.AUTO, print)
+    source = Images(DaemonImages(Daemon(url, "laboratory")), ROOT, Policy.AUTO, print)
     source.ensure_simulator()
     source.ensure_link_tools()
-    known = inventory.load_implementations(ROOT / "implementations.json")
+    known = loader.load_implementations(ROOT / "implementations.json")
     for name in dict.fromkeys(names):
         source.ensure(known[name])
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interop.execution.daemon import Daemon
+from interop.docker.client import Daemon
 from tests.dockerds import PATIENCE, LaboratoryError, bring, dockerd_command, group_at, wait_for
 from tests.laboratory import images_of
 

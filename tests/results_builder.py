@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from interop.model import (
-    Compliance,
-    EmulatedLink,
-    ErrorCode,
-    Evidence,
-    Exit,
-    ImageFacts,
-    Implementation,
-    Manifest,
-    Measurement,
-    Outcome,
-    ResultSet,
-    Role,
-    RunResult,
-    TestCase,
-    UniformLoss,
-    Verdict,
-)
-from interop.units import MBPS, MIB
+from interop.model.emulated_link import EmulatedLink, UniformLoss
+from interop.model.evidence import Evidence, Exit
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Compliance, ImageFacts, Manifest, Measurement, ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MIB
 
 SAT = TestCase(
     name="sat",

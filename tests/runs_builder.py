@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.model import Measurement, ResultSet, TestCase
-from interop.pictures import Campaign
+from interop.model.results import Measurement, ResultSet
+from interop.model.run import RunKey
+from interop.model.test_case import TestCase
+from interop.model.units import MIB
+from interop.report.plot_request import CampaignResults
 from interop.traces.series import save
-from interop.units import MIB
 from tests.results_builder import SAT, result_set, runs
 from tests.series_builder import Transfer, series
 
@@ -36,12 +38,12 @@ def campaign(
     repetitions: int = 3,
     size: int = 100_000,
     values: Mapping[str, float] | None = None,
-) -> Campaign:
+) -> CampaignResults:
     """Results and series of these pairs (server, client) in ``sat``, all alike; ``values``: numbers of every run."""
     piece = 1000 if size < MIB else 1200
     for server, client in pairs:
         for number, transfer in enumerate(transfers(repetitions, size, piece), start=1):
-            directory = place / f"{server}_{client}".replace(":", "+") / "sat" / str(number)
+            directory = place / RunKey(server, client, "sat", number).path
             directory.mkdir(parents=True)
             save(series(transfer), directory)
     case = replace(SAT, file_sizes=(size,))
@@ -52,7 +54,7 @@ def campaign(
         )
         for each in made.results
     )
-    return Campaign("made", replace(made, results=told), place)
+    return CampaignResults("made", replace(made, results=told), place)
 
 
 def results(pairs: Sequence[tuple[str, str]], repetitions: int, case: TestCase = SHORT) -> ResultSet:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.model import Protocol
-from interop.traces.columns import Floats, Integers
+from interop.model.arrays import Floats, Integers
+from interop.model.implementation import Protocol
 from interop.traces.series import Clock, Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40

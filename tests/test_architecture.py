@@ -1,304 +1,212 @@
-"""The layers of the core, and what only one module may do, hold for every module that there is."""
+"""Boundaries between packages: the contracts of pyproject.toml hold, and each catches the import that breaks it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import copy
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import grimp
 import pytest
+from importlinter.api import read_configuration
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
+from importlinter.contracts.layers import LayersContract
 
-ROOT = Path(__file__).resolve().parent.parent
-
-# From the ground up: a module imports from the layers above its own line, and never from its own layer.
-LAYERS = (
-    "access emulation rules stack verdicts",
-    "errors model units",  # nouns
-    "attempts",
-    # nouns of one subject each
-    "traces.columns execution.load execution.spec names traces.records statistics.samples schema.summary",
-    "estimate hours order provenance statistics.exclusion statistics.intervals statistics.significance",
-    "limits statistics.reliability",
-    "statistics.clusters statistics.comparison statistics.history statistics.overview parser statistics.variance",
-    "traces.network traces.protection traces.series traces.tls",  # parts of a trace
-    "statistics.objectives",
-    "pictures",
-    "repetitions",
-    "traces.frames traces.keyring traces.passage",
-    "traces.rows",
-    # one concern each
-    "execution.shelf",
-    (
-        "execution.admission execution.archive traces.connections execution.daemon documents execution.host "
-        "execution.inputs execution.lock traces.packets traces.pcap"
-    ),
-    "execution.artefacts traces.qlog quantities recipes schema.document traces.streams variants",
-    (
-        "analysis.checks analysis.closes traces.congestion images implementations link_entries link_words links "
-        "links.simulator options plan real_entries execution.distribution execution.remote"
-    ),
-    "traces.tcp traces.trace traces.tshark execution.background execution.reaper hosts",  # verbs
-    (
-        "entries traces.events analysis.facts analysis.handshake_checks links.cross links.memlock analysis.metrics "
-        "analysis.session_checks"
-    ),
-    "analysis.path_checks links.tools",
-    "analysis.network_checks links.baseline",
-    "checkup analysis.functional inventory links.ns3 links.real analysis.scenes stock store traces.tcp_events",
-    "analysis.causes analysis.last_words export foreign foreign_logs traces.reading execution.transfer",
-    "execution.compliance",
-    "execution.agenda execution.place",
-    "execution.crew execution.resume execution.service",
-    "execution.cluster execution.runner",
-    "merge planning prune",
-    # phases
-    "analysis.analyse analysis.foreign_runs execution.campaign execution.remote_station doctor settings tables",
-    "crews",
-    "functional_table lists measure outlook progress analysis.reanalysis sheets",
-    "attempt_reports reports run_reports",
-    "site.address site.cells site.files site.logs site.packets site.serve",
-    "site.campaigns site.figures site.swap",
-    "site.detail site.failures site.overview site.pages",
-    "site.badges site.campaign_pages",
-    "site.cell_pages site.report_pages",
-    "site.publish",
-    "results_command",
-    "analyse_command images_command keeping_command packets_command site_command worker_command",
-    "cli",
-)
-# A library -> the only module of the core that imports it.
-ONLY_IMPORTER = {
-    "yaml": "documents",
-    "dask": "execution.cluster",
-    "distributed": "execution.cluster",
-    "docker": "execution.daemon",
-    "jinja2": "site.pages",
-    "prettytable": "tables",
-    "termcolor": "tables",
-    "pyarrow": "traces.series",
-    "pyshark": "traces.tshark",
+ROOT = Path(__file__).resolve().parents[1]
+Kind = type[ForbiddenContract] | type[IndependenceContract] | type[LayersContract]
+KINDS: dict[str, Kind] = {
+    "forbidden": ForbiddenContract,
+    "independence": IndependenceContract,
+    "layers": LayersContract,
 }
-TSHARK_CALLER = "traces.tshark"
-SPEAKER = "cli"  # the only module that prints and exits
-NEVER = ("plots", "testcases", "tests", "run", "matplotlib", "seaborn")  # what the core does not know
-PLOTTED = {
-    "model",
-    "units",
-    "errors",
-    "names",
-    "traces.columns",
-    "statistics.samples",
-    "statistics.overview",
-    "statistics.variance",
-    "statistics.significance",
-    "statistics.comparison",
-    "statistics.history",
-    "analysis.metrics",
-    "statistics.clusters",
-    "statistics.objectives",
-    "pictures",
-    "repetitions",
-    "emulation",
-    "traces.series",
-    "traces.streams",
-}
-# What the folders on top of the core may import of it.
-ON_TOP = {"testcases": {"model", "units", "analysis.checks"}, "plots": PLOTTED}
-MOST_LINES = 400
+CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
+CONTRACTS: dict[str, dict[str, Any]] = {each["id"]: each for each in CONFIGURATION["contracts_options"]}
 
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
-STARTERS = {"which", "run", "Popen", "call", "check_call", "check_output", "getoutput", "system", "execvp", "execv"}
-PACKAGES = {
-    "",
-    "analysis",
-    "execution",
-    "schema",
-    "site",
-    "statistics",
-    "traces",
-}  # __init__ files that hold nothing but a docstring
+PROBES = [
+    ("pipeline", "interop.model.units", "interop.plan.selection"),
+    ("pipeline", "interop.plan.selection", "interop.execution.dispatcher"),
+    ("pipeline", "interop.traces.trace", "interop.analysis.metrics"),
+    ("pipeline", "interop.site.pages", "interop.cli.main"),
+    ("pure-numbers", "interop.statistics.intervals", "interop.docker.client"),
+    ("pure-numbers", "interop.analysis.analyse", "interop.links.ns3_testbed"),
+    ("statistics-of-numbers", "interop.statistics.intervals", "interop.traces.columns"),
+    ("execution-measures", "interop.execution.dispatcher", "interop.analysis.causes"),
+    ("execution-measures", "interop.execution.dispatcher", "interop.statistics.intervals"),
+    ("plan-is-pure", "interop.plan.selection", "interop.docker.client"),
+    ("plan-is-pure", "interop.config.loader", "interop.results.store"),
+    ("links-are-alike", "interop.links.ns3_testbed", "interop.links.real"),
+    ("figures-and-core", "interop.report.table", "plots.heatmap"),
+    ("figures-and-core", "interop.site.pages", "matplotlib"),
+    ("figures-draw", "plots.heatmap", "interop.execution.dispatcher"),
+    ("model-stands-alone", "interop.model.results", "pydantic"),
+    ("docker-library", "interop.execution.dispatcher", "docker"),
+    ("yaml-library", "interop.config.hosts", "yaml"),
+    ("dask-library", "interop.execution.dispatcher", "distributed"),
+    ("terminal-libraries", "interop.cli.tables", "prettytable"),
+    ("terminal-libraries", "interop.cli.progress", "termcolor"),
+    ("template-library", "interop.site.matrix_cell_text", "jinja2"),
+    ("trace-libraries", "interop.analysis.analyse", "pyshark"),
+    ("trace-libraries", "plots.rtt", "pyarrow"),
+    ("schema-library", "interop.config.test_cases", "pydantic"),
+]
+"""Contract, module, and an import that it must not have."""
 
 
-# ---- the checker ----------------------------------------------------------------------------
+@cache
+def graph() -> grimp.ImportGraph:
+    """All imports of the core and of the figures."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        return grimp.build_graph("interop", "plots", include_external_packages=True, cache_dir=None)
+    finally:
+        sys.path.remove(str(ROOT))
 
 
-def imports(tree: ast.AST, module: str) -> Iterator[tuple[int, str]]:
-    """Line and full name of all that a module imports, wherever in the file; ``from a import b`` is ``a.b``."""
-    package = ["interop", *module.split(".")[:-1]]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            origin = ".".join([*base, *([node.module] if node.module else [])])
-            for alias in node.names:
-                yield node.lineno, f"{origin}.{alias.name}"
+def holds(contract: str, imports: grimp.ImportGraph) -> bool:
+    """Whether ``imports`` keep ``contract``, its id in pyproject.toml."""
+    options = CONTRACTS[contract]
+    kind = KINDS[options["type"]]
+    checked = kind(options["name"], CONFIGURATION["session_options"], options)
+    return checked.check(copy.deepcopy(imports), verbose=False).kept
 
 
-def core_module(imported: str) -> str | None:
-    """``interop.links.ns3.probe`` -> ``links.ns3``; None if it is none of the core's."""
-    top, *parts = imported.split(".")
-    if top != "interop" or parts == ["__version__"]:
-        return None
-    known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((name for name in known if name in LEVEL), ".".join(parts[:1]))
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_contract_holds(contract: str) -> None:
+    assert holds(contract, graph())
 
 
-def faults_of_layer(tree: ast.AST, module: str) -> Iterator[str]:
-    if module in PACKAGES:
-        for line, imported in imports(tree, module):
-            yield f"{line}: an empty package file imports {imported}"
-    elif module not in LEVEL:
-        yield "1: is in no layer; add it to LAYERS in tests/test_architecture.py"
-    else:
-        for line, imported in imports(tree, module):
-            target = core_module(imported)
-            if target and LEVEL.get(target, len(LAYERS)) >= LEVEL[module]:
-                yield f"{line}: imports {imported}, which is not in a layer below"
+@pytest.mark.parametrize(("contract", "importer", "imported"), PROBES)
+def test_contract_catches(contract: str, importer: str, imported: str) -> None:
+    probed = copy.deepcopy(graph())
+    if imported not in probed.modules:
+        probed.add_module(imported, is_squashed=True)
+    assert importer in probed.modules
+    probed.add_import(importer=importer, imported=imported)
+    assert not holds(contract, probed)
 
 
-def faults_of_libraries(tree: ast.AST, module: str) -> Iterator[str]:
-    for line, imported in imports(tree, module):
-        top = imported.split(".")[0]
-        if top in NEVER:
-            yield f"{line}: the core knows nothing of {top}"
-        elif ONLY_IMPORTER.get(top, module) != module:
-            yield f"{line}: only {ONLY_IMPORTER[top]} imports {top}"
+def test_every_contract_has_a_probe() -> None:
+    assert {contract for contract, _, _ in PROBES} == set(CONTRACTS)
 
 
-def faults_of_calls(tree: ast.AST, module: str) -> Iterator[str]:
+def test_packages_have_no_cycles() -> None:
+    edges = {
+        (a, b)
+        for module in graph().modules
+        for other in graph().find_modules_directly_imported_by(module)
+        if (a := package(module)) != (b := package(other)) and b.startswith("interop.")
+    }
+    left = {a for a, _ in edges}
+    while leaves := {a for a in left if not any(x == a and y in left for x, y in edges)}:
+        left -= leaves
+    assert left == set()
+
+
+def package(module: str) -> str:
+    """``interop.links`` for ``interop.links.ns3_testbed``."""
+    return ".".join(module.split(".")[:2])
+
+
+# ---- what imports cannot show ---------------------------------------------------------------
+
+
+def modules() -> list[Path]:
+    """Every module of the core."""
+    return sorted((ROOT / "interop").rglob("*.py"))
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[int, str, set[Any]]]:
+    """Line, called name and constants of every call."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if module != SPEAKER and called in {"print", "sys.exit", "exit", "quit", "SystemExit"}:
-                yield f"{node.lineno}: only {SPEAKER} prints and exits"
             words = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
-            if module != TSHARK_CALLER and called.split(".")[-1] in STARTERS and "tshark" in words:
-                yield f"{node.lineno}: only {TSHARK_CALLER} calls tshark"
+            yield node.lineno, ast.unparse(node.func), words
 
 
-def faults_of_form(tree: ast.Module, source: str) -> Iterator[str]:
-    if not ast.get_docstring(tree):
-        yield "1: has no docstring"
-    if source.count("\n") > MOST_LINES:
-        yield f"{MOST_LINES}: is longer than {MOST_LINES} lines"
+STARTERS = {"which", "run", "Popen", "call", "check_call", "check_output", "getoutput", "system", "execvp", "execv"}
 
 
-def faults(module: str, source: str) -> list[str]:
-    """All that is wrong with one module of the core."""
+EXITS = {"sys.exit", "exit", "quit", "SystemExit"}
+
+
+def faults(path: str, source: str) -> list[str]:
+    """Faults of a module, ``path`` below interop/: it has no docstring, prints, exits, or starts tshark."""
     tree = ast.parse(source)
-    return [
-        f"interop.{module}:{fault}"
-        for found in (
-            faults_of_layer(tree, module),
-            faults_of_libraries(tree, module),
-            faults_of_calls(tree, module),
-            faults_of_form(tree, source),
-        )
-        for fault in found
-    ]
+    found = [] if ast.get_docstring(tree) else ["has no docstring"]
+    for line, called, words in calls(tree):
+        if path != "cli/console.py" and called == "print":
+            found.append(f"{line}: only cli/console.py prints")
+        if path != "__main__.py" and called in EXITS:
+            found.append(f"{line}: only __main__.py exits")
+        if path != "traces/tshark.py" and called.split(".")[-1] in STARTERS and "tshark" in words:
+            found.append(f"{line}: only traces/tshark.py calls tshark")
+    return found
 
 
-def faults_on_top(folder: str, source: str) -> list[str]:
-    """What a module of testcases/ or plots/ imports of the core without leave."""
-    found = [(line, core_module(imported)) for line, imported in imports(ast.parse(source), "x")]
-    return [f"{folder}:{line}: imports interop.{name}" for line, name in found if name and name not in ON_TOP[folder]]
-
-
-def modules() -> dict[str, Path]:
-    """The core's modules, ``links.ns3`` for interop/links/ns3.py and ``links`` for its package file."""
-    core = ROOT / "interop"
-    paths = {path.relative_to(core).with_suffix(""): path for path in core.rglob("*.py")}
-    return {".".join(part for part in name.parts if part != "__init__"): path for name, path in paths.items()}
-
-
-# ---- the modules that there are -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", sorted(modules()))
-def test_module_keeps_to_its_layer(module: str) -> None:
-    assert faults(module, modules()[module].read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize("folder", sorted(ON_TOP))
-def test_what_is_on_top_of_the_core_imports_little_of_it(folder: str) -> None:
-    found = {path.name: faults_on_top(folder, path.read_text(encoding="utf-8")) for path in ROOT.glob(f"{folder}/*.py")}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
-
-
-def test_no_module_is_in_two_layers() -> None:
-    names = " ".join(LAYERS).split()
-    assert sorted(names) == sorted(set(names))
-
-
-# ---- the checker itself ---------------------------------------------------------------------
-
-DOC = '"""A module."""\n'
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_module(path: Path) -> None:
+    assert faults(path.relative_to(ROOT / "interop").as_posix(), path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize(
-    ("module", "source", "fault"),
+    ("path", "source", "fault"),
     [
-        ("model", "from interop.plan import select", "not in a layer below"),
-        ("plan", "from interop.analysis import metrics", "not in a layer below"),
-        ("plan", "from .analysis.checks import judge", "not in a layer below"),
-        ("links.ns3", "from . import real", "not in a layer below"),
-        ("links.ns3", "from ..execution.campaign import Campaign", "not in a layer below"),
-        ("store", "import interop.cli", "not in a layer below"),
-        ("plan", "def late() -> None:\n    import interop.execution.campaign\n", "not in a layer below"),
-        ("plan", "from interop.unheard import of", "not in a layer below"),
-        ("unheard", "", "is in no layer"),
-        ("schema", "from interop.model import Run", "an empty package file"),
-        ("inventory", "import yaml", "only documents imports yaml"),
-        ("execution.campaign", "import docker.errors", "only execution.daemon imports docker"),
-        ("cli", "from prettytable import PrettyTable", "only tables imports prettytable"),
-        ("cli", "from termcolor import colored", "only tables imports termcolor"),
-        ("analysis.analyse", "import pyshark", "only traces.tshark imports pyshark"),
-        (
-            "analysis.analyse",
-            "import subprocess\nsubprocess.run(['tshark', '-r', 'x'])",
-            "only traces.tshark calls tshark",
-        ),
-        ("doctor", "import shutil\nshutil.which('tshark')", "only traces.tshark calls tshark"),
-        ("site.pages", "from plots import table", "knows nothing of plots"),
-        ("cli", "import testcases.functional", "knows nothing of testcases"),
-        ("execution.campaign", "print('hello')", "only cli prints and exits"),
-        ("execution.campaign", "import sys\nsys.exit(1)", "only cli prints and exits"),
-        ("execution.campaign", "raise SystemExit(1)", "only cli prints and exits"),
-        ("plan", "\n" * MOST_LINES, "longer than"),
+        ("plan/selection.py", "x = 1", "has no docstring"),
+        ("execution/dispatcher.py", '"""A."""\nprint("hello")', "prints"),
+        ("cli/main.py", '"""A."""\nprint("hello")', "prints"),
+        ("execution/dispatcher.py", '"""A."""\nimport sys\nsys.exit(1)', "exits"),
+        ("cli/main.py", '"""A."""\nraise SystemExit(1)', "exits"),
+        ("analysis/analyse.py", '"""A."""\nimport subprocess\nsubprocess.run(["tshark", "-r", "x"])', "calls tshark"),
+        ("cli/doctor.py", '"""A."""\nimport shutil\nshutil.which("tshark")', "calls tshark"),
     ],
 )
-def test_checker_catches_a_planted_fault(module: str, source: str, fault: str) -> None:
-    [found] = faults(module, DOC + source)
+def test_checker_catches(path: str, source: str, fault: str) -> None:
+    [found] = faults(path, source)
     assert fault in found
 
 
-def test_checker_catches_a_missing_docstring() -> None:
-    assert faults("plan", "x = 1\n") == ["interop.plan:1: has no docstring"]
+def test_no_module_but_the_start_lies_directly_in_the_core() -> None:
+    assert [path.name for path in sorted((ROOT / "interop").glob("*.py"))] == ["__init__.py", "__main__.py"]
 
 
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("plan", "from interop.model import Run\nfrom interop.names import quoted\nimport re"),
-        ("links.ns3", "from interop.links import Testbed\nfrom ..execution.daemon import Daemon"),
-        ("documents", "import yaml"),
-        ("doctor", "from interop.traces.tshark import tshark_version\nFinding('tshark')"),
-        ("cli", "import sys\nprint(1)\nsys.exit(0)"),
-    ],
-)
-def test_checker_lets_pass_what_is_right(module: str, source: str) -> None:
-    assert faults(module, DOC + source) == []
+def test_package_files_hold_nothing_but_a_docstring() -> None:
+    for path in (ROOT / "interop").glob("*/__init__.py"):
+        assert len(ast.parse(path.read_text(encoding="utf-8")).body) == 1, path
 
 
-def test_checker_catches_a_plot_that_measures() -> None:
-    assert faults_on_top("plots", "from interop.traces.trace import read") == ["plots:1: imports interop.traces.trace"]
-    assert faults_on_top("plots", "from interop.model import Run\nimport matplotlib") == []
+def test_tests_mirror_the_packages() -> None:
+    packages = {path.parent.name for path in (ROOT / "interop").glob("*/__init__.py")}
+    assert packages <= {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
 
 
-def test_checker_looks_at_every_file_of_the_core() -> None:
-    there: Callable[[str], bool] = modules().__contains__
-    assert there("model")
-    assert there("links")
-    assert there("links.ns3")
+def test_the_command_line_tool_reads_the_same_contracts() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
+    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in done.stdout, done.stdout + done.stderr
+
+
+def class_names(source: str) -> set[str]:
+    """Names of the public classes of a module."""
+    return {
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    modules_of: dict[str, list[str]] = {}
+    for path in [*modules(), *sorted((ROOT / "plots").rglob("*.py"))]:
+        for name in class_names(path.read_text(encoding="utf-8")):
+            modules_of.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: paths for name, paths in modules_of.items() if len(paths) > 1} == {}
+
+
+def test_class_names_leaves_out_private_classes() -> None:
+    assert class_names("class Run:\n    class Part: ...\nclass _Cell: ...\nRunKey = str") == {"Run", "Part"}

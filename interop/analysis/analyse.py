@@ -8,23 +8,28 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.access import CLOCKS
-from interop.analysis import checks, metrics
-from interop.analysis.causes import Scene, explain, explain_tcp
-from interop.analysis.facts import facts
+from interop.analysis import metrics, run_outcome
+from interop.analysis.causes import FailureContext, explain, explain_tcp
+from interop.analysis.endpoint_log_tail import quote
 from interop.analysis.functional import Observation, judge
-from interop.analysis.last_words import quote
-from interop.errors import HarnessFault
-from interop.model import Deadline, ErrorCode, Evidence, Measurement, Outcome, Role, Run, TestCase, Verdict
-from interop.traces.events import Ends
-from interop.traces.reading import CLIENT_TRACE as CLIENT_TRACE
-from interop.traces.reading import SERVER_TRACE as SERVER_TRACE
-from interop.traces.reading import Reading, States, read_run, states
+from interop.analysis.series_metrics import series_metrics
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Deadline, Evidence
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.real_link import CLOCKS
+from interop.model.results import Measurement
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from interop.model.units import seconds
+from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition
+from interop.traces.run_traces import CLIENT_TRACE as CLIENT_TRACE
+from interop.traces.run_traces import SERVER_TRACE as SERVER_TRACE
+from interop.traces.run_traces import RunTraces, TraceStates, check_traces, read_run
 from interop.traces.series import FILE_NAME as SERIES_FILE
 from interop.traces.series import Series, save
-from interop.traces.tcp_events import TcpEnds
-from interop.units import seconds
+from interop.traces.tcp_events import TcpTracePair
 
 TRACE_CODES = {
     Condition.EMPTY: ErrorCode.TRACE_EMPTY,
@@ -32,8 +37,8 @@ TRACE_CODES = {
     Condition.CORRUPT: ErrorCode.TRACE_CORRUPT,
 }
 CLOCK_MARGIN = 0.05
-"""Seconds by which clocks may differ more than expected before it is told."""
-UNINVITED, UNINVITED_LEAST = 0.001, 10
+"""Seconds by which clocks may differ more than expected before a note says so."""
+UNSOLICITED_SHARE, UNSOLICITED_LEAST = 0.001, 10
 """Share of the packets that arrived over a real link which may come from others, and how many of a short run."""
 PASSED = Verdict(Outcome.SUCCEEDED)
 SPAN_MARGIN = 1.0
@@ -54,7 +59,7 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     far as the evidence tells. Functional tests have no numbers; of measurements, a run that timed out has the
     measured loss, but no goodput.
     """
-    broken_off = checks.harness(evidence)
+    broken_off = run_outcome.harness(evidence)
     if broken_off is not None:
         return broken_off, None
     disturbance = _disturbance(evidence, run.test_case)
@@ -72,33 +77,33 @@ def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Me
         if verdict.excluded or not _began(evidence):
             return verdict, None
     try:
-        found = states(directory, run.protocol)
+        found = check_traces(directory, run.protocol)
         fault = _structure(found, evidence, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict, None
         if fault is None:
-            reading = read_run(directory, run.protocol, run.test_case.link, found)
-            series = reading.series()
+            traces = read_run(directory, run.protocol, run.test_case.link, found)
+            series = traces.series()
             save(series, directory)
-            fault = None if run.test_case.functional else _strangers(reading, evidence)
+            fault = None if run.test_case.functional else _unmatched_packets(traces, evidence)
     except HarnessFault as broken:
-        fault = checks.our_error(ErrorCode(broken.code), broken.reason)
+        fault = run_outcome.our_error(ErrorCode(broken.code), broken.reason)
     except OSError as error:
-        fault = checks.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
-    if fault is not None:  # of a functional test only the traces tell whether it was passed
+        fault = run_outcome.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
+    if fault is not None:  # only the traces show whether a functional test passed
         return replace(fault, if_valid=None if run.test_case.functional else verdict or PASSED), None
     if verdict is None:
-        return _judged(run, evidence, reading, series)
+        return _judged(run, evidence, traces, series)
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
-    return _explained(verdict, run, evidence, reading, series), _loss_only(reading) if measured else None
+    return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None
 
 
 def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     """What the endpoints did wrong, by their ends and by the files; None if nothing."""
     return (
-        checks.endpoint_ends(evidence, test_case)
-        or checks.transfer(evidence, test_case)
-        or checks.files(evidence.offered, evidence.downloaded)
+        run_outcome.endpoint_ends(evidence, test_case)
+        or run_outcome.transfer(evidence, test_case)
+        or run_outcome.files(evidence.offered, evidence.downloaded)
     )
 
 
@@ -110,50 +115,50 @@ def _began(evidence: Evidence) -> bool:
     )
 
 
-def _nothing_to_read(verdict: Verdict, found: States) -> bool:
-    """Whether the traces cannot tell more of a run that did not succeed: the test is unknown, or nothing was sent."""
+def _nothing_to_read(verdict: Verdict, found: TraceStates) -> bool:
+    """Whether the traces of a failed run hold no cause: the test is unknown to an endpoint, or no packet was sent."""
     empty = Condition.EMPTY in (found.client.condition, found.server.condition)
     return verdict.outcome is Outcome.UNSUPPORTED or empty
 
 
-def _explained(verdict: Verdict, run: Run, evidence: Evidence, reading: Reading, series: Series) -> Verdict:
+def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> Verdict:
     """The verdict on a run that did not succeed, with what its traces say of the cause."""
     size = sum(file.size for file in evidence.offered)
-    if isinstance(reading.ends, TcpEnds):
-        cause, sentence = explain_tcp(reading.ends, series, size)
+    if isinstance(traces.trace_pair, TcpTracePair):
+        cause, sentence = explain_tcp(traces.trace_pair, series, size)
     else:
         killed = evidence.client is not None and evidence.client.killed
         duration = evidence.phases.get("transfer", 0.0)
-        scene = Scene(reading.ends, series, size, run.test_case.link.forward_rate, killed, duration)
-        cause, sentence = explain(scene)
+        context = FailureContext(traces.trace_pair, series, size, run.test_case.link.forward_rate, killed, duration)
+        cause, sentence = explain(context)
     return replace(verdict, reason=f"{verdict.reason} {sentence}".rstrip(), cause=cause)
 
 
-def _judged(run: Run, evidence: Evidence, reading: Reading, series: Series) -> tuple[Verdict, Measurement | None]:
+def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:
     """What the traces of a run say that has done all that it should."""
     if run.test_case.functional:
-        return _functional(run, reading), None
+        return _functional(run, traces), None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _trace_verdict(reading, run.as_told, sizes)
+    verdict = _trace_verdict(traces, run.endpoint_test_case, sizes)
     if verdict is not None:
         return replace(verdict, if_valid=PASSED if verdict.excluded else None), None
-    return PASSED, _measure(reading, series, evidence, run.as_told)
+    return PASSED, _measure(traces, series, evidence, run.endpoint_test_case)
 
 
 def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """Whether neighbours took the CPU from a run, its link fell behind the clock, or a host was out of reach.
+    """Whether other runs took the CPU, the simulator was late, or a host was unreachable.
 
     It looks at nothing that depends on the outcome. A run whose client was not started has no link to judge.
     """
-    starved = checks.starved(evidence)
+    starved = run_outcome.starved(evidence)
     if starved is not None or not _began(evidence):
         return starved
     if test_case.real:
-        return checks.real_link(evidence.real_link)
-    return checks.simulator(evidence.simulator, test_case.link.round_trip_delay)
+        return run_outcome.real_link(evidence.real_link)
+    return run_outcome.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
-def _structure(found: States, evidence: Evidence, *, succeeded: bool) -> Verdict | None:
+def _structure(found: TraceStates, evidence: Evidence, *, succeeded: bool) -> Verdict | None:
     """Whether both trace files are whole. One without packets is whole if the link has carried none.
 
     A success (``succeeded``) that no packet explains contradicts its trace.
@@ -163,11 +168,11 @@ def _structure(found: States, evidence: Evidence, *, succeeded: bool) -> Verdict
             continue
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
-            return checks.our_error(TRACE_CODES[state.condition], reason)
+            return run_outcome.our_error(TRACE_CODES[state.condition], reason)
         spent = sum(evidence.phases.values())
         if evidence.phases and state.duration > spent + SPAN_MARGIN:
             reason = f"The {side}'s trace covers {seconds(state.duration)} of a run of {seconds(spent)}."
-            return checks.our_error(ErrorCode.TRACE_CORRUPT, reason)
+            return run_outcome.our_error(ErrorCode.TRACE_CORRUPT, reason)
     return None
 
 
@@ -182,51 +187,56 @@ def _carried(evidence: Evidence, side: Role) -> int:
     return forward.delivered + back.received if side is Role.CLIENT else forward.received + back.delivered
 
 
-def _functional(run: Run, reading: Reading) -> Verdict:
+def _functional(run: Run, traces: RunTraces) -> Verdict:
     """What both traces of a functional test say."""
-    if isinstance(reading.ends, TcpEnds):
+    if isinstance(traces.trace_pair, TcpTracePair):
         return PASSED
-    return judge(Observation(run.test_case, reading.ends.client, reading.ends.server, bool(reading.keys))) or PASSED
+    return (
+        judge(Observation(run.test_case, traces.trace_pair.client, traces.trace_pair.server, bool(traces.keys)))
+        or PASSED
+    )
 
 
-def _trace_verdict(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
+def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
     """Whether the traces show one whole transfer of the files; the pair is blamed only if they can be believed."""
     verdict = None
-    if isinstance(reading.ends, Ends):
-        verdict = checks.handshake_count(reading.ends.client) or checks.version(reading.ends.client)
-    return verdict or _useful_bytes(reading, test_case, sizes)
+    if isinstance(traces.trace_pair, QuicTracePair):
+        verdict = run_outcome.handshake_count(traces.trace_pair.client) or run_outcome.version(traces.trace_pair.client)
+    return verdict or _useful_bytes(traces, test_case, sizes)
 
 
-def _strangers(reading: Reading, evidence: Evidence) -> Verdict | None:
-    """Whether every packet that arrived was sent, but for those that the link says it has corrupted."""
+def _unmatched_packets(traces: RunTraces, evidence: Evidence) -> Verdict | None:
+    """Check that every packet that arrived was sent, except those that the link reports as corrupted."""
     report = evidence.simulator
-    corrupted = (report.forward.corrupted, report.back.corrupted) if report else _uninvited(reading, evidence)
-    forward, back = reading.ends.forward.strangers, reading.ends.back.strangers
-    if reading.cut or (forward <= corrupted[0] and back <= corrupted[1]):
+    corrupted = (report.forward.corrupted, report.back.corrupted) if report else _unsolicited(traces, evidence)
+    forward, back = traces.trace_pair.forward.unmatched, traces.trace_pair.back.unmatched
+    if traces.cut or (forward <= corrupted[0] and back <= corrupted[1]):
         return None
     reason = (
         f"The two traces contradict each other: {forward} packets arrived at the client and {back} at the server that "
         "the other side never sent."
     )
-    return checks.our_error(ErrorCode.TRACE_MISMATCH, reason)
+    return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
-def _uninvited(reading: Reading, evidence: Evidence) -> tuple[int, int]:
+def _unsolicited(traces: RunTraces, evidence: Evidence) -> tuple[int, int]:
     """Packets forward and return that may come from others: a public address is asked by whoever scans the Internet."""
     if evidence.real_link is None:
         return 0, 0
-    came = (reading.ends.forward.arrived >= 0).sum(), (reading.ends.back.arrived >= 0).sum()
-    return max(UNINVITED_LEAST, int(UNINVITED * came[0])), max(UNINVITED_LEAST, int(UNINVITED * came[1]))
+    came = (traces.trace_pair.forward.arrived >= 0).sum(), (traces.trace_pair.back.arrived >= 0).sum()
+    return max(UNSOLICITED_LEAST, int(UNSOLICITED_SHARE * came[0])), max(
+        UNSOLICITED_LEAST, int(UNSOLICITED_SHARE * came[1])
+    )
 
 
-def _useful_bytes(reading: Reading, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
-    """Whether the client's trace holds the files, as far as that can be seen."""
-    if isinstance(reading.ends, Ends) and reading.readable and not _http3(test_case):
-        return checks.coverage(reading.ends.client, sizes)
-    if reading.payload >= sum(sizes):
+def _useful_bytes(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
+    """Check that the client's trace contains the files, as far as it is readable."""
+    if isinstance(traces.trace_pair, QuicTracePair) and traces.readable and not _http3(test_case):
+        return run_outcome.coverage(traces.trace_pair.client, sizes)
+    if traces.payload >= sum(sizes):
         return None
-    reason = f"The client's trace shows {reading.payload} bytes from the server, but the files have {sum(sizes)}."
-    return checks.our_error(ErrorCode.TRACE_MISMATCH, reason)
+    reason = f"The client's trace shows {traces.payload} bytes from the server, but the files have {sum(sizes)}."
+    return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
 
 
 def _http3(test_case: TestCase) -> bool:
@@ -236,56 +246,60 @@ def _http3(test_case: TestCase) -> bool:
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _measure(reading: Reading, series: Series, evidence: Evidence, test_case: TestCase) -> Measurement:
+def _measure(traces: RunTraces, series: Series, evidence: Evidence, test_case: TestCase) -> Measurement:
     """All numbers that the traces give."""
     size, report = sum(file.size for file in evidence.offered), evidence.simulator
-    values = _tcp_times(reading.ends, series, size) if isinstance(reading.ends, TcpEnds) else _times(reading.ends, size)
+    values = (
+        _tcp_times(traces.trace_pair, series, size)
+        if isinstance(traces.trace_pair, TcpTracePair)
+        else _times(traces.trace_pair, size)
+    )
     rate = values["goodput"]
     values |= {
         "efficiency": metrics.efficiency(rate, test_case.link.forward_rate) if rate is not None else None,
-        "sent_per_useful_byte": metrics.sent_per_useful_byte(reading.ends.at_server, size),
+        "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
         "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
-    if not reading.cut:
-        values |= {"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss}
-        values |= facts(series, test_case.link.forward_rate)
-    return Measurement(_known(values), (*_notes(reading, test_case, rate), *_clocks(series, evidence)))
+    if not traces.cut:
+        values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
+        values |= series_metrics(series, test_case.link.forward_rate)
+    return Measurement(_known(values), (*_notes(traces, test_case, rate), *_clocks(series, evidence)))
 
 
-def _times(ends: Ends, size: int) -> dict[str, float | None]:
+def _times(trace_pair: QuicTracePair, size: int) -> dict[str, float | None]:
     """What the client of a run over QUIC saw."""
     return {
-        "goodput": metrics.goodput(ends.client, size),
-        "stream_goodput": metrics.stream_goodput(ends.client, size),
-        "handshake_time": metrics.handshake_time(ends.client),
-        "time_to_first_byte": metrics.time_to_first_byte(ends.client),
-        "completion_time": metrics.completion_time(ends.client),
+        "goodput": metrics.goodput(trace_pair.client, size),
+        "stream_goodput": metrics.stream_goodput(trace_pair.client, size),
+        "handshake_time": metrics.handshake_time(trace_pair.client),
+        "time_to_first_byte": metrics.time_to_first_byte(trace_pair.client),
+        "completion_time": metrics.completion_time(trace_pair.client),
     }
 
 
-def _tcp_times(ends: TcpEnds, series: Series, size: int) -> dict[str, float | None]:
+def _tcp_times(trace_pair: TcpTracePair, series: Series, size: int) -> dict[str, float | None]:
     """What the client of a run over TCP saw."""
     first, last = series.requests.first_byte, series.requests.last_byte
     return {
-        "goodput": metrics.tcp_goodput(ends.client, size),
-        "handshake_time": metrics.tcp_handshake_time(ends.client),
+        "goodput": metrics.tcp_goodput(trace_pair.client, size),
+        "handshake_time": metrics.tcp_handshake_time(trace_pair.client),
         "time_to_first_byte": float(first[0]) if np.isfinite(first).any() else None,
         "completion_time": float(last[0]) if np.isfinite(last).any() else None,
     }
 
 
-def _notes(reading: Reading, test_case: TestCase, rate: float | None) -> Iterator[str]:
-    if isinstance(reading.ends, TcpEnds):
+def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterator[str]:
+    if isinstance(traces.trace_pair, TcpTracePair):
         yield TCP_STREAM
-    elif not reading.keys:
+    elif not traces.keys:
         yield NO_KEYS
-    elif not reading.readable:
+    elif not traces.readable:
         yield WRONG_KEYS
     elif _http3(test_case):
         yield HTTP3
-    if reading.cut:
-        yield f"{reading.cut} packets of the traces are cut, so that the loss could not be measured."
+    if traces.cut:
+        yield f"{traces.cut} packets of the traces are cut, so that the loss could not be measured."
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
 
@@ -303,11 +317,11 @@ def _clocks(series: Series, evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _loss_only(reading: Reading) -> Measurement | None:
-    """The loss of a run that has no other numbers; None if its traces do not tell."""
-    if reading.cut:
+def _loss_only(traces: RunTraces) -> Measurement | None:
+    """The loss of a run that has no other numbers; None if its traces are cut."""
+    if traces.cut:
         return None
-    values = _known({"loss_forward": reading.ends.forward.loss, "loss_return": reading.ends.back.loss})
+    values = _known({"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss})
     return Measurement(values, ("The run timed out: only the loss was measured.",)) if values else None
 
 

@@ -9,16 +9,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from interop.analysis.closes import close_sentence, is_error
-from interop.analysis.scenes import END_MARGIN, failed_connection
-from interop.analysis.scenes import Scene as Scene
-from interop.model import Cause
-from interop.traces.columns import Form, Frame, Integers, Message, Trace
+from interop.analysis.close_reasons import close_sentence, is_error
+from interop.analysis.failure_context import END_MARGIN, failed_connection
+from interop.analysis.failure_context import FailureContext as FailureContext
+from interop.model.arrays import Integers
+from interop.model.outcomes import Cause
+from interop.model.units import byte_size, mbit_per_s, seconds
+from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.series import Series, window_rate
-from interop.traces.tcp_events import TcpEnds
-from interop.units import byte_size, mbit_per_s, seconds
+from interop.traces.tcp_events import TcpTracePair
 
-Told = tuple[Cause, str]
+Explanation = tuple[Cause, str]
 
 SIDES = {False: "client", True: "server"}
 FORM_NAMES = {
@@ -43,26 +44,26 @@ MANY = 5
 """Packet numbers that a sentence names."""
 
 
-def explain(scene: Scene) -> Told:
+def explain(context: FailureContext) -> Explanation:
     """The first cause that the traces prove; ``Cause.NONE`` and no sentence if they prove none.
 
-    Of a run with several connections that one is looked at on which it failed, and the sentence names it.
+    Of a run with several connections, the one on which it failed is examined and named.
     """
-    told = _nothing(scene)
-    if told is not None:
-        return told
-    shown = failed_connection(scene)
+    explanation = _nothing(context)
+    if explanation is not None:
+        return explanation
+    failed = failed_connection(context)
     for judge in (_closed, _handshake, _request, _whole, _flow_control, _stall, _slow):
-        told = judge(shown)
-        if told is not None:
-            cause, sentence = told
-            return cause, sentence if cause is Cause.ALL_ARRIVED else f"{shown.name}{sentence}"
+        explanation = judge(failed)
+        if explanation is not None:
+            cause, sentence = explanation
+            return cause, sentence if cause is Cause.ALL_ARRIVED else f"{failed.name}{sentence}"
     return Cause.NONE, ""
 
 
-def explain_tcp(ends: TcpEnds, series: Series, size: int) -> Told:
+def explain_tcp(trace_pair: TcpTracePair, series: Series, size: int) -> Explanation:
     """The same for a run over TCP, whose payload stays encrypted."""
-    client = ends.client
+    client = trace_pair.client
     if not (~client.from_server).any():
         return Cause.NOTHING_SENT, "The client sent no segment."
     if not client.from_server.any():
@@ -86,13 +87,13 @@ def explain_tcp(ends: TcpEnds, series: Series, size: int) -> Told:
 # ---- before the response ---------------------------------------------------------------------
 
 
-def _nothing(scene: Scene) -> Told | None:
-    client = scene.ends.client
+def _nothing(context: FailureContext) -> Explanation | None:
+    client = context.trace_pair.client
     mine = int((~client.from_server).sum())
     if not mine:
         return Cause.NOTHING_SENT, "The client sent no packet."
     if not client.from_server.any():
-        reached = int((~scene.ends.server.from_server).sum())
+        reached = int((~context.trace_pair.server.from_server).sum())
         return (
             Cause.SERVER_SILENT,
             f"The client sent {mine} packets, of which {reached} reached the server, and no answer came.",
@@ -100,10 +101,13 @@ def _nothing(scene: Scene) -> Told | None:
     return None
 
 
-def _closed(scene: Scene) -> Told | None:
+def _closed(context: FailureContext) -> Explanation | None:
     """An endpoint that gave up; a close without error counts only while something was missing."""
-    for trace, row, start in scene.closes():
-        if not is_error(int(trace.signals.kind[row]), int(trace.signals.first[row])) and scene.arrived >= scene.size:
+    for trace, row, start in context.closes():
+        if (
+            not is_error(int(trace.signals.kind[row]), int(trace.signals.first[row]))
+            and context.arrived >= context.size
+        ):
             continue
         server = trace.from_server[int(trace.signals.packet[row])]
         cause = Cause.CLOSED_BY_SERVER if server else Cause.CLOSED_BY_CLIENT
@@ -111,9 +115,9 @@ def _closed(scene: Scene) -> Told | None:
     return None
 
 
-def _handshake(scene: Scene) -> Told | None:
+def _handshake(context: FailureContext) -> Explanation | None:
     """Which message never arrived, and who sent last."""
-    client = scene.ends.client
+    client = context.trace_pair.client
     protected = (client.form == Form.ONE_RTT) & ~client.from_server
     if protected.any():
         return None
@@ -127,10 +131,10 @@ def _handshake(scene: Scene) -> Told | None:
     missing = next((name for side, kind, name in STEPS if not _has(client, side, kind)), "an acknowledgement")
     last = len(client) - 1
     side, form = SIDES[bool(client.from_server[last])], FORM_NAMES[Form(int(client.form[last]))]
-    when = seconds(float(client.time[last]) - scene.start)
+    when = seconds(float(client.time[last]) - context.start)
     return Cause.HANDSHAKE_INCOMPLETE, (
         f"The handshake was never complete: {missing} is missing, and the {side} sent last, after {when}: {form} "
-        f"{int(client.number[last])}{_lost(scene)}."
+        f"{int(client.number[last])}{_lost(context)}."
     )
 
 
@@ -139,48 +143,48 @@ def _has(trace: Trace, from_server: bool, kind: Message) -> bool:
     return bool((trace.from_server[trace.messages.packet[rows]] == from_server).any())
 
 
-def _lost(scene: Scene) -> str:
-    forward, back = int(scene.series.forward.lost.sum()), int(scene.series.back.lost.sum())
+def _lost(context: FailureContext) -> str:
+    forward, back = int(context.series.forward.lost.sum()), int(context.series.back.lost.sum())
     return f"; the link lost {forward} packets forward and {back} return" if forward + back else ""
 
 
-def _request(scene: Scene) -> Told | None:
-    requests = scene.series.requests
-    if not scene.ends.client.decrypted[scene.ends.client.form == Form.ONE_RTT].any():
+def _request(context: FailureContext) -> Explanation | None:
+    requests = context.series.requests
+    if not context.trace_pair.client.decrypted[context.trace_pair.client.form == Form.ONE_RTT].any():
         return None
     if not len(requests):
         return Cause.NO_REQUEST, "The handshake was complete, but the client never asked for a file."
-    if not len(scene.series.sent):
+    if not len(context.series.sent):
         came = requests.arrived[np.isfinite(requests.arrived)]
         reached = f"reached the server after {seconds(float(came[0]))}" if len(came) else "never reached the server"
         return Cause.NO_RESPONSE, f"The request {reached}, and the server sent not a byte of the response."
     return None
 
 
-def _whole(scene: Scene) -> Told | None:
-    if scene.arrived < scene.size:
+def _whole(context: FailureContext) -> Explanation | None:
+    if context.arrived < context.size:
         return None
-    arrived = (scene.run or scene).series.arrived
+    arrived = (context.run or context).series.arrived
     last = float(arrived.time[arrived.new > 0][-1])
     return (
         Cause.ALL_ARRIVED,
-        f"All {byte_size(scene.arrived)} of the response had arrived at the client after {seconds(last)}.",
+        f"All {byte_size(context.arrived)} of the response had arrived at the client after {seconds(last)}.",
     )
 
 
 # ---- during the response ---------------------------------------------------------------------
 
 
-def _flow_control(scene: Scene) -> Told | None:
+def _flow_control(context: FailureContext) -> Explanation | None:
     """A server that could send no more than the client allowed: for good, or most of the time."""
-    limits = list(_at_limit(scene))
+    limits = list(_at_limit(context))
     if not limits:
         return None
-    sent = scene.series.sent
+    sent = context.series.sent
     fresh = int((sent.new > 0).sum())
     row, which, limit = limits[-1]
     last_new = float(sent.time[sent.new > 0][-1])
-    if _stalled(scene, last_new) and float(sent.time[row]) >= last_new:
+    if _stalled(context, last_new) and float(sent.time[row]) >= last_new:
         return Cause.FLOW_CONTROL, (
             f"The server had used up the flow control limit of the {which}, {limit} bytes, with packet "
             f"{int(sent.number[row])} after {seconds(last_new)}, and the client never raised it."
@@ -193,15 +197,15 @@ def _flow_control(scene: Scene) -> Told | None:
     return None
 
 
-def _at_limit(scene: Scene) -> Iterator[tuple[int, str, int]]:
+def _at_limit(context: FailureContext) -> Iterator[tuple[int, str, int]]:
     """The rows of ``sent`` that left no room below a limit as it was known to the server, and which limit."""
-    trace, sent = scene.ends.server, scene.series.sent
+    trace, sent = context.trace_pair.server, context.series.sent
     parameters = trace.connections[0].client_parameters if trace.connections else {}
     whole = int(parameters.get("initial_max_data", 0))
     each = int(parameters.get("initial_max_stream_data_bidi_local", 0))
     if not whole:
         return
-    signals, start = trace.signals, scene.server_start
+    signals, start = trace.signals, context.server_start
     raises = [
         (float(trace.time[packet]) - start, kind, first, second)
         for packet, kind, first, second in zip(
@@ -230,61 +234,61 @@ def _at_limit(scene: Scene) -> Iterator[tuple[int, str, int]]:
         tops[stream] = max(tops.get(stream, 0), end)
         if not new:
             continue
-        if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < scene.left:
+        if streams.get(stream, each) - tops[stream] < BLOCK and tops[stream] < context.left:
             yield row, f"stream {stream}", streams.get(stream, each)
-        elif whole - sum(tops.values()) < BLOCK and sum(tops.values()) < scene.left:
+        elif whole - sum(tops.values()) < BLOCK and sum(tops.values()) < context.left:
             yield row, "connection", whole
 
 
-def _stalled(scene: Scene, since: float) -> bool:
-    trip = float(np.median(scene.series.rtt.value)) if len(scene.series.rtt) else 0.0
-    return max(scene.end, scene.duration - END_MARGIN) - since > max(STALL_TRIPS * trip, STALL_LEAST)
+def _stalled(context: FailureContext, since: float) -> bool:
+    trip = float(np.median(context.series.rtt.value)) if len(context.series.rtt) else 0.0
+    return max(context.end, context.duration - END_MARGIN) - since > max(STALL_TRIPS * trip, STALL_LEAST)
 
 
-def _stall(scene: Scene) -> Told | None:
-    """No new byte for long: nobody sent any more, or the server had stopped."""
-    sent, forward = scene.series.sent, scene.series.forward
+def _stall(context: FailureContext) -> Explanation | None:
+    """No new byte for long: both endpoints were silent, or the server had stopped."""
+    sent, forward = context.series.sent, context.series.forward
     last_new = float(sent.time[sent.new > 0].max(initial=0.0))
-    idle = _idle_timeout(scene)
-    if idle is not None and scene.duration - scene.end > idle - END_MARGIN:
+    idle = _idle_timeout(context)
+    if idle is not None and context.duration - context.end > idle - END_MARGIN:
         sentence = (
-            f"Nobody sent anything after {seconds(scene.end)}, {_last_words(scene)}; the idle time-out is "
+            f"Nobody sent anything after {seconds(context.end)}, {_last_words(context)}; the idle time-out is "
             f"{seconds(idle)}."
         )
         return Cause.IDLE_TIMEOUT, sentence
-    gap = _longest_silence(scene)
+    gap = _longest_silence(context)
     if idle is not None and gap[1] > idle:
         return Cause.IDLE_TIMEOUT, (
             f"Nobody sent anything for {seconds(gap[1])} from {seconds(gap[0])} on; "
             f"the idle time-out is {seconds(idle)}."
         )
-    if not _stalled(scene, last_new):
+    if not _stalled(context, last_new):
         return None
     number = int(sent.number[np.flatnonzero(sent.new > 0)[-1]]) if (sent.new > 0).any() else -1
     lost = forward.number[forward.lost & (forward.number >= 0)]
-    cause = Cause.CONGESTION_CONTROL if len(lost) and _keeps_sending(scene, last_new) else Cause.SERVER_STOPPED
+    cause = Cause.CONGESTION_CONTROL if len(lost) and _keeps_sending(context, last_new) else Cause.SERVER_STOPPED
     return cause, (
         f"The server sent its last new byte after {seconds(last_new)} in packet {number}, with "
-        f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived{_names(lost)}."
+        f"{byte_size(context.arrived)} of {byte_size(context.size)} arrived{_names(lost)}."
     )
 
 
-def _last_words(scene: Scene) -> str:
+def _last_words(context: FailureContext) -> str:
     """The last packet of each side, by number."""
-    sides = (("server", scene.series.forward), ("client", scene.series.back))
+    sides = (("server", context.series.forward), ("client", context.series.back))
     last = [f"packet {int(sent.number[-1])} of the {side}" for side, sent in sides if len(sent)]
     return f"the last being {' and '.join(last)}"
 
 
-def _keeps_sending(scene: Scene, since: float) -> bool:
+def _keeps_sending(context: FailureContext, since: float) -> bool:
     """Whether the server sends again what was lost."""
-    sent = scene.series.sent
+    sent = context.series.sent
     return bool((sent.retransmission & (sent.time > since)).any())
 
 
-def _longest_silence(scene: Scene) -> tuple[float, float]:
+def _longest_silence(context: FailureContext) -> tuple[float, float]:
     """When the longest time began in which neither end sent, and how long it was."""
-    times = np.sort(np.concatenate([scene.series.forward.sent, scene.series.back.sent]))
+    times = np.sort(np.concatenate([context.series.forward.sent, context.series.back.sent]))
     gaps = np.diff(times)
     if not len(gaps):
         return 0.0, 0.0
@@ -292,9 +296,9 @@ def _longest_silence(scene: Scene) -> tuple[float, float]:
     return float(times[place]), float(gaps[place])
 
 
-def _idle_timeout(scene: Scene) -> float | None:
+def _idle_timeout(context: FailureContext) -> float | None:
     """The effective idle time-out, seconds (RFC 9000, section 10.1); None if there is none or it is not known."""
-    for connection in scene.ends.client.connections:
+    for connection in context.trace_pair.client.connections:
         values = [
             int(parameters["max_idle_timeout"])
             for parameters in (connection.client_parameters, connection.server_parameters)
@@ -305,16 +309,16 @@ def _idle_timeout(scene: Scene) -> float | None:
     return None
 
 
-def _slow(scene: Scene) -> Told | None:
+def _slow(context: FailureContext) -> Explanation | None:
     """The transfer went on, but not fast enough."""
-    arrived, forward = scene.series.arrived, scene.series.forward
+    arrived, forward = context.series.arrived, context.series.forward
     if not len(arrived):
         return None
     rate = 8 * int(arrived.new.sum()) / max(float(arrived.time[-1] - arrived.time[0]), 1e-3)
-    fate = f"{byte_size(scene.arrived)} of {byte_size(scene.size)} arrived, with {mbit_per_s(rate)} on average"
+    fate = f"{byte_size(context.arrived)} of {byte_size(context.size)} arrived, with {mbit_per_s(rate)} on average"
     lost = forward.number[forward.lost & (forward.number >= 0)]
-    if len(lost) and rate < SLOW_SHARE * scene.forward_rate:
-        flying = float(np.median(scene.series.in_flight.value)) if len(scene.series.in_flight) else 0.0
+    if len(lost) and rate < SLOW_SHARE * context.forward_rate:
+        flying = float(np.median(context.series.in_flight.value)) if len(context.series.in_flight) else 0.0
         return Cause.CONGESTION_CONTROL, (
             f"Congestion control kept {byte_size(flying)} in flight (median): {fate}{_names(lost)}."
         )

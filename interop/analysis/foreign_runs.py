@@ -1,4 +1,4 @@
-"""Numbers of a run that another runner made, as far as its traces, key logs and output tell them.
+"""Metrics of a run of another runner, from its traces, key logs and output.
 
 Nothing is assumed of the link: only the runner's own output tells its rate, and nothing tells what its queue dropped.
 """
@@ -12,24 +12,36 @@ from pathlib import Path
 import numpy as np
 
 from interop.analysis import metrics
-from interop.analysis.causes import Scene, explain
-from interop.errors import HarnessFault
-from interop.foreign_logs import ForeignRun
-from interop.model import EmulatedLink, Link, Protocol, RealLink
+from interop.analysis.causes import FailureContext, explain
+from interop.model.emulated_link import EmulatedLink
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol
+from interop.model.real_link import RealLink
+from interop.model.test_case import Link
+from interop.model.units import byte_size, percent
+from interop.results.qir_logs import ForeignRun
 from interop.traces.columns import Trace
 from interop.traces.connections import handshakes
-from interop.traces.events import Ends
+from interop.traces.key_log import key_lines
 from interop.traces.network import PPP
-from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, Reading, States, read_run, states
-from interop.traces.records import BrokenError, Condition, records
+from interop.traces.quic_series import QuicTracePair
+from interop.traces.records import Condition, DamagedTraceError, records
+from interop.traces.run_traces import (
+    CLIENT_TRACE,
+    KEY_LOGS,
+    SERVER_TRACE,
+    RunTraces,
+    TraceStates,
+    check_traces,
+    read_run,
+)
 from interop.traces.streams import ByteRanges, response_frames
-from interop.traces.trace import key_lines, read
-from interop.units import byte_size, percent
+from interop.traces.trace import read
 
 SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
 """From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
-STRANGERS = 0.05
-"""Share of packets that arrived and were never sent, above which the traces do not tell the loss."""
+UNMATCHED = 0.05
+"""Share of packets that arrived and were never sent, above which the loss is unknown."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +69,26 @@ def examine(run: ForeignRun, size: int | None) -> Findings:
     """What the files of a run say; ``size`` of all its files in bytes, if the caller knows it. Nothing is written."""
     if run.refused:
         return Findings("not read", notes=(f"Not read: {run.refused}.",))
-    found = states(run.directory, Protocol.HQ)
+    found = check_traces(run.directory, Protocol.HQ)
     at_client, at_server = found.client.condition is Condition.OK, found.server.condition is Condition.OK
     if not at_client and not at_server:
-        return Findings(run.told.outcome, notes=tuple(_broken(found)))
+        return Findings(run.runner_output.outcome, notes=tuple(_broken(found)))
     if not at_client:
         reason = "Handshake and goodput are seen at the client, whose trace cannot be used."
-        return Findings(run.told.outcome, _clock(found), notes=(*_broken(found), reason))
+        return Findings(run.runner_output.outcome, _clock(found), notes=(*_broken(found), reason))
     try:
         if not at_server:
             keys = key_lines(*(run.directory / log for log in KEY_LOGS))
             client = read(run.directory / CLIENT_TRACE, keys)
             return _findings(run, found, client, None, size)
-        reading = read_run(run.directory, Protocol.HQ, _link(found), found)
+        traces = read_run(run.directory, Protocol.HQ, _link(found), found)
     except HarnessFault as fault:
-        return Findings(run.told.outcome, _clock(found), notes=(fault.reason,))
-    assert isinstance(reading.ends, Ends)
-    return _findings(run, found, reading.ends.client, reading, size)
+        return Findings(run.runner_output.outcome, _clock(found), notes=(fault.reason,))
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    return _findings(run, found, traces.trace_pair.client, traces, size)
 
 
-def _broken(found: States) -> list[str]:
+def _broken(found: TraceStates) -> list[str]:
     sides = (("client", found.client), ("server", found.server))
     return [
         f"The {side}'s trace cannot be used: {state.reason}"
@@ -85,12 +97,12 @@ def _broken(found: States) -> list[str]:
     ]
 
 
-def _clock(found: States) -> str:
+def _clock(found: TraceStates) -> str:
     clocks = {SIMULATOR if state.simulated else HOST for state in (found.client, found.server) if state.packets}
     return MIXED if len(clocks) > 1 else next(iter(clocks), "")
 
 
-def _link(found: States) -> Link:
+def _link(found: TraceStates) -> Link:
     """A link of which nothing is known but whether one clock stamped both traces."""
     if found.client.simulated and found.server.simulated:
         return EmulatedLink("unknown", 0.0, 0.0, 0.0, 0.0, 0, 0)
@@ -100,10 +112,12 @@ def _link(found: States) -> Link:
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _findings(run: ForeignRun, found: States, client: Trace, reading: Reading | None, given: int | None) -> Findings:
+def _findings(
+    run: ForeignRun, found: TraceStates, client: Trace, traces: RunTraces | None, given_size: int | None
+) -> Findings:
     notes = _broken(found)
     streams = stream_bytes(client)
-    size, source = _size(run, streams, given, notes)
+    size, source = _size(run, streams, given_size, notes)
     if streams.whole is None:
         notes.append("No response could be decrypted: key logs are missing or do not fit, or nothing was answered.")
     connections = handshakes(client)
@@ -114,10 +128,10 @@ def _findings(run: ForeignRun, found: States, client: Trace, reading: Reading | 
         notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
     elif not _failed(run, streams):
         goodput = metrics.goodput(client, size)
-    rate = run.told.forward_rate
-    losses = _losses(run, found, reading, notes)
-    if _failed(run, streams) and reading is not None:
-        notes.append(_cause(run, reading, size))
+    rate = run.runner_output.forward_rate
+    losses = _losses(run, found, traces, notes)
+    if _failed(run, streams) and traces is not None:
+        notes.append(_cause(run, traces, size))
     return Findings(
         outcome=_outcome(run, streams),
         clock=_clock(found),
@@ -163,10 +177,10 @@ def stream_bytes(client: Trace) -> StreamBytes:
     return StreamBytes(sum(each.size for each in ranges.values()), complete, http3)
 
 
-def _size(run: ForeignRun, streams: StreamBytes, given: int | None, notes: list[str]) -> tuple[int | None, str]:
-    """Bytes of all files, and who says so; None if that contradicts the streams, or nobody says it."""
+def _size(run: ForeignRun, streams: StreamBytes, given_size: int | None, notes: list[str]) -> tuple[int | None, str]:
+    """Bytes of all files, and the source; None if the source contradicts the streams, or if there is none."""
     shown = streams.arrived if streams.whole and not streams.http3 else None
-    for size, source in ((given, "option"), (run.told.size, "output")):
+    for size, source in ((given_size, "option"), (run.runner_output.size, "output")):
         if size is not None:
             if shown is None or shown == size:
                 return size, source
@@ -176,37 +190,37 @@ def _size(run: ForeignRun, streams: StreamBytes, given: int | None, notes: list[
 
 
 def _outcome(run: ForeignRun, streams: StreamBytes) -> str:
-    if run.told.outcome != "not told" or streams.whole is None:
-        return run.told.outcome
+    if run.runner_output.outcome != "not told" or streams.whole is None:
+        return run.runner_output.outcome
     return "streams whole" if streams.whole else "streams not whole"
 
 
 def _failed(run: ForeignRun, streams: StreamBytes) -> bool:
     """Whether the runner, the client or the streams say that something is missing."""
-    status = dict(run.told.exits).get("client", 0)
-    return run.told.timeout is not None or status != 0 or streams.whole is False
+    status = dict(run.runner_output.exits).get("client", 0)
+    return run.runner_output.timeout is not None or status != 0 or streams.whole is False
 
 
 def _losses(
-    run: ForeignRun, found: States, reading: Reading | None, notes: list[str]
+    run: ForeignRun, found: TraceStates, traces: RunTraces | None, notes: list[str]
 ) -> tuple[float | None, float | None]:
-    """Loss forward and return; None for what the traces do not tell."""
-    if reading is None:
+    """Loss forward and return; None where the traces do not show it."""
+    if traces is None:
         return None, None
-    if reading.cut:
-        notes.append(f"{reading.cut} packets of the traces are cut, so that the loss could not be measured.")
+    if traces.cut:
+        notes.append(f"{traces.cut} packets of the traces are cut, so that the loss could not be measured.")
         return None, None
     if _inside_ns3(run.directory / CLIENT_TRACE) or _inside_ns3(run.directory / SERVER_TRACE):
         notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
     values = list[float | None]()
-    for passage, name in ((reading.ends.forward, "forward"), (reading.ends.back, "return")):
-        came = passage.strangers + int((passage.arrived >= 0).sum())
-        if passage.strangers > STRANGERS * came:
-            share = percent(passage.strangers / came)
+    for matches, name in ((traces.trace_pair.forward, "forward"), (traces.trace_pair.back, "return")):
+        came = matches.unmatched + int((matches.arrived >= 0).sum())
+        if matches.unmatched > UNMATCHED * came:
+            share = percent(matches.unmatched / came)
             notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
-        elif passage.strangers:
-            notes.append(f"{passage.strangers} packets arrived {name} changed, and count as lost.")
-        values.append(passage.loss if passage.strangers <= STRANGERS * came else None)
+        elif matches.unmatched:
+            notes.append(f"{matches.unmatched} packets arrived {name} changed, and count as lost.")
+        values.append(matches.loss if matches.unmatched <= UNMATCHED * came else None)
     if _clock(found) == MIXED:
         notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
     return values[0], values[1]
@@ -216,16 +230,16 @@ def _inside_ns3(path: Path) -> bool:
     """Whether ns-3 wrote a trace at one of its own devices, whose link type is PPP."""
     try:
         return next(iter(records(path))).link_type == PPP
-    except (BrokenError, StopIteration):
+    except (DamagedTraceError, StopIteration):
         return False
 
 
-def _cause(run: ForeignRun, reading: Reading, size: int | None) -> str:
-    """Why the transfer failed, as far as that can be said without the size of the files."""
-    assert isinstance(reading.ends, Ends)
-    series = reading.series()
+def _cause(run: ForeignRun, traces: RunTraces, size: int | None) -> str:
+    """The cause of the failure, as far as it can be found without the size of the files."""
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    series = traces.series()
     if size is None and len(series.arrived):
         return f"{byte_size(int(series.arrived.new.sum()))} arrived; the cause needs the size, see --file-size."
-    stopped = run.told.timeout is not None
-    scene = Scene(reading.ends, series, size or 1, run.told.forward_rate or 0.0, stopped, 0.0)
-    return explain(scene)[1]
+    stopped = run.runner_output.timeout is not None
+    context = FailureContext(traces.trace_pair, series, size or 1, run.runner_output.forward_rate or 0.0, stopped, 0.0)
+    return explain(context)[1]

@@ -1,7 +1,7 @@
 """What each functional test proves: from both traces of a run to a verdict, by the RFCs or by upstream's rules.
 
-docs/functional.md has the rules in words. That the files arrived whole, and how the endpoints ended, has been looked at
-before. Pure.
+docs/reference/functional-tests.md states the rules. That the files arrived whole, and how the endpoints ended, has been
+looked at before. Pure.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from interop.analysis import checks, handshake_checks, network_checks, path_checks, session_checks
-from interop.model import Check, ErrorCode, Outcome, Rules, TestCase, Verdict
+from interop.analysis import handshake_checks, network_checks, path_checks, run_outcome, session_checks
+from interop.model.functional_checks import Check, Rules
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.test_case import TestCase
 from interop.traces.columns import Trace
 
 
@@ -50,14 +52,14 @@ def judge(seen: Observation) -> Verdict | None:
 
 
 def _version_1(seen: Observation) -> Verdict | None:
-    return checks.version(seen.server if seen.upstream else seen.client)
+    return run_outcome.version(seen.server if seen.upstream else seen.client)
 
 
 def _handshakes(seen: Observation, expected: int = 1) -> Verdict | None:
     """Upstream counts the server's connection ids, which a server that changes its mind fools."""
     if seen.upstream:
         return handshake_checks.server_ids(seen.server, expected)
-    return checks.handshake_count(seen.client, expected)
+    return run_outcome.handshake_count(seen.client, expected)
 
 
 def _one_connection(seen: Observation) -> Verdict | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from interop.analysis.checks import failed, frames_of
-from interop.model import ErrorCode, Verdict
+from interop.analysis.run_outcome import failed, frames_of
+from interop.model.outcomes import ErrorCode, Verdict
 from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
 
@@ -114,7 +114,7 @@ def server_ids(server: Trace, expected: int = 1) -> Verdict | None:
 
 
 def multiconnect(client: Trace, files: int) -> Verdict | None:
-    """Whether each file came over a connection of its own; connections that carried none are nobody's concern.
+    """Whether each file came over a connection of its own; connections that carried none are ignored.
 
     Packets are lost in these tests, and a client may give an attempt up and begin another. Where nothing could be
     decrypted the connections that the server answered are counted.

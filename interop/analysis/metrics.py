@@ -1,4 +1,4 @@
-"""Turns traces into numbers, and says of each number what it is called, its unit and which way is better; pure.
+"""Metrics of a run: names, units, which direction is better, and how traces give them; pure.
 
 The client-side trace is taken at the client's end of the link, the server-side trace at the server's: forward packets
 are seen after queue and loss in the former and before them in the latter.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from interop.model import SimulatorReport
+from interop.model.emulated_link import SimulatorReport
 from interop.traces.columns import Datagrams, Form, Trace
 from interop.traces.streams import new_bytes, response_frames
 from interop.traces.tcp import SYN, TcpTrace, finished_handshake, response_rows
@@ -58,7 +58,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "longest_burst",
         "packets",
-        "Most packets sent back to back (less than half of a packet's time on the link apart)",
+        "Most packets sent back to back (gaps below half of an even gap, at the link's rate and at the sender's pace)",
         "lower",
     ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),

@@ -1,14 +1,15 @@
-"""Checks of functional tests that look at what a network sees: ECN marks, and how much is sent to whom; pure."""
+"""Checks of functional tests that concern the network: ECN marks, amplification limit, connection ids; pure."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from interop.analysis.checks import failed, frames_of
 from interop.analysis.path_checks import is_ipv4
+from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import sealed
-from interop.model import ErrorCode, Verdict
-from interop.traces.columns import Flags, Form, Trace
+from interop.model.arrays import Flags
+from interop.model.outcomes import ErrorCode, Verdict
+from interop.traces.columns import Form, Trace
 
 ECT_1, ECT_0, CE = 1, 2, 3
 """RFC 3168, section 5."""
@@ -23,7 +24,7 @@ LIMIT, TOLERATED = 3, 4
 LONG_FLIGHT = 7500
 """Bytes of handshake that prove that the long chain of certificates was sent."""
 SAFE_ID = 8
-"""Bytes of a connection id that nobody guesses: 64 bits (RFC 9000, section 8.1)."""
+"""Bytes of a connection id that cannot be guessed: 64 bits (RFC 9000, section 8.1)."""
 
 
 # ---- ECN ------------------------------------------------------------------------------------
@@ -70,12 +71,12 @@ def _reports(sender: Trace, receiver: Trace, from_server: bool, upstream: bool) 
     for space, forms in SPACES.items():
         here = reported & np.isin(receiver.form[acks.packet], forms)
         for name, column, mark in (("ECT(0)", acks.ect0, ECT_0), ("ECT(1)", acks.ect1, ECT_1), ("CE", acks.ce, CE)):
-            told = int(column[here].max(initial=0))
+            most = int(column[here].max(initial=0))
             there = int((arrived & np.isin(receiver.form, forms) & (receiver.ecn == mark)).sum())
-            if told > there:
-                where = frames_of(receiver, acks.packet[here & (column == told)][:1])
+            if most > there:
+                where = frames_of(receiver, acks.packet[here & (column == most)][:1])
                 reason = (
-                    f"The {side} reported {told} packets of the {space} space with {name} ({where}); {there} arrived."
+                    f"The {side} reported {most} packets of the {space} space with {name} ({where}); {there} arrived."
                 )
                 return failed(ErrorCode.ECN, reason)
     return None

@@ -6,10 +6,11 @@ from ipaddress import ip_address
 
 import numpy as np
 
-from interop.analysis.checks import failed, frames_of
+from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import sealed
-from interop.model import ErrorCode, Verdict
-from interop.traces.columns import Flags, Form, Frame, Integers, Trace
+from interop.model.arrays import Flags, Integers
+from interop.model.outcomes import ErrorCode, Verdict
+from interop.traces.columns import Form, Frame, Trace
 
 
 def ends(path: str) -> tuple[str, str, str, str]:

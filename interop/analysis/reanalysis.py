@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from interop.analysis.analyse import analyse
-from interop.model import Manifest, Measurement, Run, RunResult, Verdict
-from interop.store import Journal, aside, write_result_json
-from interop.traces.reading import CLIENT_TRACE
+from interop.model.outcomes import Verdict
+from interop.model.results import Manifest, Measurement, RunResult
+from interop.model.run import Run
+from interop.results.store import Journal, attempt_directory, write_result_json
+from interop.traces.run_traces import CLIENT_TRACE
 
 NAMED = 5
 """Runs without traces that are named."""
@@ -32,16 +34,16 @@ class Again:
 
 def carry_out(directories: Sequence[Path]) -> tuple[str, bool]:
     """What ``run.py analyse`` does and says, and whether a run is spoiled now; raises like ``analyse_again``."""
-    said: list[str] = []
+    lines: list[str] = []
     spoiled = False
     for directory in directories:
         again = analyse_again(directory)
-        said += [
+        lines += [
             *again.changed,
             f"{directory}: {again.analysed} runs analysed, {len(again.changed)} changed{_left(again)}",
         ]
         spoiled |= again.spoiled
-    return "\n".join(said), spoiled
+    return "\n".join(lines), spoiled
 
 
 def _left(again: Again) -> str:
@@ -54,7 +56,7 @@ def _left(again: Again) -> str:
 
 
 def analyse_again(directory: Path) -> Again:
-    """Judge every stored run of a campaign anew, write its series, and append what has changed to its journal.
+    """Analyse every stored run of a campaign again, write its series, and append changes to its journal.
 
     As many runs at a time as there are CPUs. Earlier attempts are judged anew, too, where their traces are kept, so
     that all attempts are excluded by the same rule; which attempt counts does not change. Raises InputError if there is
@@ -84,7 +86,7 @@ def analyse_again(directory: Path) -> Again:
         write_result_json(directory, journal.record().result_set)
     judged = {id(before) for before, _ in jobs}
     return Again(
-        len(jobs), tuple(changed), tuple(_name(each) for each in record.results if id(each) not in judged), spoiled
+        len(jobs), tuple(changed), tuple(str(each.key) for each in record.results if id(each) not in judged), spoiled
     )
 
 
@@ -99,7 +101,7 @@ def _submitted(
     """The runs whose traces are there, each under way; ``earlier``: attempts whose directories have other names."""
     for result in results:
         run = planned(manifest, result)
-        place = aside(directory / run.path, result.attempt) if earlier else directory / run.path
+        place = attempt_directory(directory / run.path, result.attempt) if earlier else directory / run.path
         if os.path.lexists(place / CLIENT_TRACE):
             yield result, pool.submit(analyse, run, result.evidence, place)
 
@@ -118,12 +120,8 @@ def planned(manifest: Manifest, result: RunResult) -> Run:
     )
 
 
-def _name(result: RunResult) -> str:
-    return f"{result.server}_{result.client}/{result.test_case}/{result.repetition}"
-
-
 def _difference(before: RunResult, after: RunResult) -> str:
-    name = _name(after)
+    name = str(after.key)
     if after.verdict.excluded and before.verdict.code is after.verdict.code and after.verdict.if_valid is not None:
         return f"{name}: {after.verdict.code}; valid, it would be {_short(after.verdict.if_valid)}"
     if before.verdict != after.verdict:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from interop.analysis.checks import failed, frames_of
-from interop.model import ErrorCode, Outcome, Verdict
-from interop.traces.columns import Flags, Form, Frame, Integers, Message, Trace
-from interop.units import seconds
+from interop.analysis.run_outcome import failed, frames_of
+from interop.model.arrays import Flags, Integers
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.units import seconds
+from interop.traces.columns import Form, Frame, Message, Trace
 
 CHACHA20 = 0x1303
 """TLS_CHACHA20_POLY1305_SHA256 (RFC 8446, appendix B.4)."""

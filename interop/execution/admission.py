@@ -1,8 +1,8 @@
-"""When a run may begin beside those under way: by the rates of their links, CPU time, and their slow starts.
+"""Admission: how many testbeds stand side by side, and when a run may start, by link rates, CPU time and slow starts.
 
-A sender that waits some milliseconds for a CPU while it looks for the rate of the link overshoots by more, or by less,
-than it would alone. Making containers, and fetching what they left, is much work for an engine; so nothing is made
-meanwhile, and files are fetched slowly.
+A sender that waits some milliseconds for a CPU during slow start overshoots by more, or by less, than it would alone.
+Creating containers and fetching their files costs the engine much CPU time; so during a slow start no containers are
+created, and files are fetched slowly.
 """
 
 from __future__ import annotations
@@ -10,109 +10,122 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from interop.execution.load import Meter
-from interop.model import Link, Run, RunResult
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.model.test_case import Link
 
 SERVED_RATE = 100e6
-"""Bit/s of links side by side whose simulators, a fifth of a CPU for 20 Mbit/s each, want one CPU together at most."""
+"""Bit/s of all parallel links together; their simulators need one CPU at most, a fifth of a CPU per 20 Mbit/s."""
+AUTO_TESTBEDS = 9
+"""Maximum number of testbeds if the CPUs decide how many runs are parallel; about half wait for their analysis."""
 UNKNOWN_NEED = 0.7
-"""CPUs that a run is thought to need before one like it was measured."""
+"""CPUs that a run is assumed to need before a similar one was measured."""
 BUDGET = 0.9
-"""Share of the CPUs that the peaks of runs may need together, which seldom coincide."""
+"""Share of the CPUs that the peaks of parallel runs may need together; peaks seldom coincide."""
 INITIAL_WINDOW = 14_720
-"""Bytes that a sender may send before it hears of any (RFC 9002, section 7.2)."""
+"""Bytes of the initial congestion window (RFC 9002, section 7.2)."""
 HANDSHAKE = 1
 """Round trips from the start of a client until the server begins to send."""
 SETTLED = 2.0
-"""Seconds between two runs that begin side by side: the load is looked at over as many."""
+"""Seconds between the starts of two parallel runs; the load is averaged over the same time."""
 RAMP = 20.0
-"""Seconds after which a run like which none was measured shows in the load what it needs."""
+"""Seconds after which the load reflects what a run without history needs."""
 PATIENCE = 0.1
-"""Seconds between two looks at whether a run may begin."""
+"""Seconds between two checks of whether a run may start."""
 REST = 0.004
-"""Seconds between two pieces of files that are moved during a slow start."""
+"""Seconds between two chunks of files that are fetched during a slow start."""
 CAUTION = 1.15
-"""By how much runs are thought to need more than was measured, each time that neighbours were disturbed."""
+"""Factor on the measured needs of runs, applied again each time that a parallel run was disturbed."""
 AGAIN = 20.0
-"""Seconds within which neighbours were disturbed by the same."""
+"""Seconds within which disturbed runs count as one event."""
+
+
+def fitting_testbeds(runs: Sequence[Run]) -> int:
+    """Number of testbeds to use: one if a link of ``runs`` is too fast for two parallel runs, else ``AUTO_TESTBEDS``.
+
+    There are more testbeds than parallel transfers, which admission limits, since collecting files takes time as well.
+    """
+    fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
+    return AUTO_TESTBEDS if 2 * fastest <= SERVED_RATE else 1
 
 
 def slow_start(link: Link) -> float:
-    """Seconds from the start of a client until its server, doubling its window, has filled the link."""
+    """Seconds from the start of a client until its server, doubling its window every round trip, fills the link."""
     window = link.forward_rate * link.round_trip_delay / 8
     return (HANDSHAKE + math.log2(1 + window / INITIAL_WINDOW)) * link.round_trip_delay
 
 
 @dataclass
-class Turn:
-    """A run under way, from the making of its containers to their removal."""
+class AdmissionTicket:
+    """A run under way, from the creation of its containers to their removal."""
 
     need: float
-    """CPUs."""
+    """CPUs that it needs."""
     known: bool
-    """Its need was measured."""
+    """Whether ``need`` was measured."""
     rate: float
     """Bit/s of its link."""
     slow_start: float
-    """Seconds that it lasts."""
+    """Duration of its slow start, seconds."""
     admitted: float
-    """On the monotonic clock."""
+    """When it was admitted, on the monotonic clock."""
     most_neighbours: int = 0
-    """Runs that were under way beside it, until their clients ended."""
-    making: bool = True
-    """Its client has not been started."""
-    delicate_until: float = 0.0
+    """Largest number of other transfers under way during its own."""
+    starting: bool = True
+    """Whether its client has not been started yet."""
+    slow_start_until: float = 0.0
     """End of its slow start, on the monotonic clock."""
     over: bool = False
-    """Its client has ended."""
+    """Whether its client has ended."""
 
     def promised(self, now: float) -> float:
-        """CPUs to be kept for it beside those that are in use now."""
+        """CPUs to reserve for it besides those in use now."""
         return self.need if self.known or now - self.admitted < RAMP else 0.0
 
-    def begun(self) -> None:
-        """Its client has been started."""
-        self.making, self.delicate_until = False, time.monotonic() + self.slow_start
+    def client_started(self) -> None:
+        """Call this when its client has been started."""
+        self.starting, self.slow_start_until = False, time.monotonic() + self.slow_start
 
-    def ended(self) -> None:
-        """Its client has ended: from now on it needs next to no CPU time, and its link is idle."""
-        self.making, self.delicate_until, self.need, self.rate, self.over = False, 0.0, 0.0, 0.0, True
+    def client_ended(self) -> None:
+        """Call this when its client has ended: it needs next to no CPU time then, and its link is idle."""
+        self.starting, self.slow_start_until, self.need, self.rate, self.over = False, 0.0, 0.0, 0.0, True
 
 
 class Admission:
-    """Admits runs to testbeds that stand side by side; safe to use from several threads."""
+    """Admits runs to parallel testbeds; safe to use from several threads."""
 
-    def __init__(self, cpus: int, meter: Meter, stop: threading.Event, *, measured: bool) -> None:
-        """``cpus`` of the machine; not ``measured``: neither they nor the rates of links are asked."""
+    def __init__(self, cpus: int, monitor: CpuMonitor, stop: threading.Event, *, measured: bool) -> None:
+        """``cpus``: number of CPUs of the machine; without ``measured``, CPUs and link rates do not limit runs."""
         self._cpus = cpus
-        self._meter = meter
+        self._monitor = monitor
         self._stop = stop
         self._measured = measured
         self._caution = 1.0
         self._warned = -math.inf
-        """When a run was disturbed that made it more careful, on the monotonic clock."""
+        """When a disturbed run last raised the caution, on the monotonic clock."""
         self._lock = threading.Lock()
         self._moving = threading.Lock()
-        """Held while one of those who move files rests, so that all together are no faster than one."""
-        self._turns: list[Turn] = []
+        """Held while a thread that fetches files pauses, so that all together are no faster than one."""
+        self._tickets: list[AdmissionTicket] = []
         self._needs: dict[tuple[str, str, str], float] = {}
 
     @contextmanager
-    def turn(self, run: Run) -> Iterator[Turn]:
-        """Wait until ``run`` may begin; its time is over when the block is left."""
-        turn = self._enter(run)
+    def admit(self, run: Run) -> Iterator[AdmissionTicket]:
+        """Wait until ``run`` may start; its ticket is returned when the block is left."""
+        ticket = self._wait(run)
         try:
-            yield turn
+            yield ticket
         finally:
             with self._lock:
-                self._turns.remove(turn)
+                self._tickets.remove(ticket)
 
-    def learn(self, result: RunResult) -> None:
-        """Remember what a run needed."""
+    def record(self, result: RunResult) -> None:
+        """Remember how many CPUs a run needed."""
         needed = result.evidence.cpu_peak
         if needed is not None:
             key = (result.server, result.client, result.test_case)
@@ -120,14 +133,14 @@ class Admission:
                 self._needs[key] = max(needed, self._needs.get(key, 0.0))
 
     def disturbed(self) -> None:
-        """Be more careful from now on: a run was disturbed by its neighbours; all by the same count once."""
+        """Raise the caution, because a run was disturbed by parallel ones; at most once per ``AGAIN`` seconds."""
         with self._lock:
             now = time.monotonic()
             if now - self._warned > AGAIN:
                 self._warned, self._caution = now, self._caution * CAUTION
 
     def need(self, run: Run) -> float | None:
-        """CPUs that ``run`` needs: as measured, else as the hungriest with one of its endpoints; None if unknown."""
+        """CPUs that ``run`` needs: as measured, else the most of those that share an endpoint; None if unknown."""
         key = (run.server.name, run.client.name, run.test_case.name)
         if key in self._needs:
             return self._needs[key]
@@ -138,8 +151,8 @@ class Admission:
         ]
         return max(alike, default=None)
 
-    def give_way(self) -> None:
-        """Rest for a moment if a run is in its slow start; who moves files calls it before each piece."""
+    def throttle(self) -> None:
+        """Pause for a moment if a run is in its slow start; called before each chunk of a file that is fetched."""
         with self._lock:
             calm = self._calm()
         if not calm:
@@ -148,31 +161,36 @@ class Admission:
 
     def _calm(self) -> bool:
         now = time.monotonic()
-        return all(each.delicate_until <= now for each in self._turns)
+        return all(each.slow_start_until <= now for each in self._tickets)
 
-    def _enter(self, run: Run) -> Turn:
+    def _wait(self, run: Run) -> AdmissionTicket:
         while True:
             with self._lock:
                 need, now = self.need(run), time.monotonic()
                 known, link = need is not None, run.test_case.link
-                turn = Turn(UNKNOWN_NEED if need is None else need, known, link.forward_rate, slow_start(link), now)
-                if self._stop.is_set() or self._fits(turn):
-                    self._turns.append(turn)
-                    under_way = [each for each in self._turns if not each.over]
+                ticket = AdmissionTicket(
+                    UNKNOWN_NEED if need is None else need, known, link.forward_rate, slow_start(link), now
+                )
+                if self._stop.is_set() or self._fits(ticket):
+                    self._tickets.append(ticket)
+                    under_way = [each for each in self._tickets if not each.over]
                     for each in under_way:
                         each.most_neighbours = max(each.most_neighbours, len(under_way) - 1)
-                    return turn
+                    return ticket
             self._stop.wait(PATIENCE)
 
-    def _fits(self, turn: Turn) -> bool:
-        if not self._turns:
+    def _fits(self, ticket: AdmissionTicket) -> bool:
+        if not self._tickets:
             return True
-        if any(each.making or turn.admitted < each.admitted + SETTLED for each in self._turns) or not self._calm():
+        if (
+            any(each.starting or ticket.admitted < each.admitted + SETTLED for each in self._tickets)
+            or not self._calm()
+        ):
             return False
         if not self._measured:
             return True
-        if sum(each.rate for each in (turn, *self._turns)) > SERVED_RATE:
+        if sum(each.rate for each in (ticket, *self._tickets)) > SERVED_RATE:
             return False
-        promised = self._caution * sum(each.promised(turn.admitted) for each in self._turns)
-        used = self._cpus * (self._meter.now() or 0.0)
-        return max(promised, used) + self._caution * turn.need <= BUDGET * self._cpus
+        promised = self._caution * sum(each.promised(ticket.admitted) for each in self._tickets)
+        used = self._cpus * (self._monitor.now() or 0.0)
+        return max(promised, used) + self._caution * ticket.need <= BUDGET * self._cpus

@@ -1,6 +1,6 @@
-"""Dask distributed: asks workers that a scheduler knows, and is such a worker; the library leaks nowhere else.
+"""Dask distributed: calls the workers of a scheduler, and serves as such a worker; no other module uses the library.
 
-Tasks are bound to one worker and never moved by Dask: a run that was begun twice must be known as two attempts.
+Tasks are bound to one worker, and Dask never moves them: a run that starts twice must count as two attempts.
 """
 
 from __future__ import annotations
@@ -22,36 +22,37 @@ import dask
 import distributed
 from distributed.security import Security
 
-from interop.errors import HarnessFault, MachineError, UserError
-from interop.execution.service import Desk, edition
 from interop.execution.transfer import Interrupted
-from interop.model import ErrorCode, Scheduler
+from interop.execution.worker_service import WorkerService, code_version
+from interop.model.errors import HarnessFault, MachineError, UserError
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import Scheduler
 
 RESOURCE = "testbed"
-"""What a worker offers, as Dask counts it."""
-DESK = "quicsat"
-"""Name of the worker's plugin that holds its desk."""
+"""Name of the resource that workers offer to Dask."""
+PLUGIN = "quicsat"
+"""Name of the worker plugin that holds the service."""
 CONNECT_TIMEOUT = 15.0
 """Seconds within which a scheduler answers."""
 WAKE = 0.5
-"""Seconds between two looks at whether a worker is still there."""
+"""Seconds between two checks of whether a worker is still connected."""
 ANSWER_TIMEOUT = 120.0
-"""Seconds for an answer to come once it is there: Dask waits for ever if the connection ends in that moment."""
+"""Seconds to transfer a finished answer: Dask waits forever if the connection breaks at that moment."""
 AGAIN = 3.0
-"""Seconds after which a worker that has lost its scheduler looks for it again."""
+"""Seconds after which a worker that has lost its scheduler reconnects."""
 SPARE_THREADS = 4
-"""Of a worker, for questions beside its runs."""
+"""Threads of a worker for queries during its runs."""
 
 _numbers = itertools.count(1)
 
 
 class RefusedError(Exception):
-    """A worker does not do what it was asked for; its own words."""
+    """A worker refuses a call, with its own reason."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A worker, as its scheduler knows it."""
+    """A worker that offers testbeds to the scheduler."""
 
     address: str
     name: str
@@ -75,12 +76,12 @@ def security(folder: Path | None) -> Security | None:
 
 
 def _quiet() -> None:
-    """What Dask has to say is said by us; and it takes no samples of what a worker does, which costs CPU time."""
+    """Silence Dask's log, whose events this program reports itself, and its profiler, which costs CPU time."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     dask.config.set({"distributed.worker.profile.enabled": False, "distributed.comm.timeouts.connect": CONNECT_TIMEOUT})
 
 
-# ---- who asks -------------------------------------------------------------------------------
+# ---- the campaign ---------------------------------------------------------------------------
 
 
 class Cluster:
@@ -97,17 +98,17 @@ class Cluster:
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             message = (
                 f"No Dask scheduler answers at {address}: {_first_line(error)}\n"
-                "Start one (`dask scheduler`), or look at its address and TLS; docs/cluster.md tells how."
+                "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
             )
             raise MachineError(message) from error
 
     def close(self) -> None:
-        """Let go of all; what workers still do for us ends."""
+        """Disconnect; workers stop what they still do for this client."""
         with suppress(Exception):
             self._client.close(timeout=5)
 
     def offers(self) -> dict[str, Offer]:
-        """Workers that offer testbeds now, by address; raises :class:`MachineError` if the scheduler is gone."""
+        """Workers that offer testbeds now, by address; raises :class:`MachineError` if the scheduler is lost."""
         try:
             workers: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
         except (Exception, asyncio.CancelledError) as error:
@@ -128,11 +129,11 @@ class Cluster:
         testbed: bool = False,
         patience: float | None = None,
     ) -> Any:
-        """What the desk of a worker answers; with ``testbed`` as soon as one of its testbeds is free.
+        """Call ``verb`` of a worker's service; with ``testbed`` as soon as one of its testbeds is free.
 
-        Raises :class:`HarnessFault` (worker-lost) if the worker vanishes or does not answer for ``patience`` seconds,
-        :class:`RefusedError` if it refuses, ``Interrupted`` if ``stop`` is set in the meantime,
-        :class:`MachineError` if the scheduler vanishes.
+        Raises :class:`HarnessFault` (worker-lost) if the worker is lost or does not answer for ``patience`` seconds,
+        :class:`RefusedError` if it refuses, ``Interrupted`` if ``stop`` is set meanwhile,
+        :class:`MachineError` if the scheduler is lost.
         """
         future = self._submit(worker, verb, words, {RESOURCE: 1} if testbed else None)
         try:
@@ -141,7 +142,7 @@ class Cluster:
             future.release()
 
     def hold(self, worker: str, verb: str, key: str, *words: Any) -> tuple[Any, Callable[[], None]]:
-        """As :meth:`ask`, and what lets go of it: until then, or until we die, the worker knows that we are there."""
+        """As :meth:`ask`, with a function that releases the call; until then, the worker keeps its session open."""
         future = self._submit(worker, verb, words, None, key=key)
         try:
             return self._await(future, worker, None, None), future.release
@@ -152,14 +153,14 @@ class Cluster:
     def _submit(
         self, worker: str, verb: str, words: tuple[Any, ...], resources: dict[str, int] | None, key: str | None = None
     ) -> distributed.Future[Any]:
-        key = key or f"{DESK}-{verb}-{self._client.id}-{next(_numbers)}"
-        call = pickle.dumps(_Call(edition(), verb, pickle.dumps(words)))
+        key = key or f"{PLUGIN}-{verb}-{self._client.id}-{next(_numbers)}"
+        call = pickle.dumps(_Call(code_version(), verb, pickle.dumps(words)))
         try:
             return self._client.submit(
                 pickle.loads, call, key=key, workers=[worker], allow_other_workers=False, resources=resources,
                 retries=0, pure=False,
             )  # fmt: skip
-        except Exception as error:  # Dask does not say which
+        except Exception as error:  # Dask does not document which
             raise HarnessFault(ErrorCode.WORKER_LOST, f"{worker} cannot be asked: {_first_line(error)}") from error
 
     def _await(
@@ -176,52 +177,55 @@ class Cluster:
                 future.cancel()
                 raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker at {worker} was lost")
         try:
-            kind, *told = future.result(timeout=ANSWER_TIMEOUT)
+            kind, *answer = future.result(timeout=ANSWER_TIMEOUT)
         except (Exception, asyncio.CancelledError) as error:
             reason = f"the worker at {worker} was lost: {_first_line(error)}"
             raise HarnessFault(ErrorCode.WORKER_LOST, reason) from error
         match kind:
             case "answer":
-                return told[0]
+                return answer[0]
             case "fault":
-                raise HarnessFault(ErrorCode(told[0]), str(told[1]))
+                raise HarnessFault(ErrorCode(answer[0]), str(answer[1]))
             case "interrupted":
-                raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker at {worker} has given the campaign up")
-        raise RefusedError(str(told[0]))
+                raise HarnessFault(ErrorCode.WORKER_LOST, f"the worker at {worker} has stopped the campaign")
+        raise RefusedError(str(answer[0]))
 
 
 class _Call:
-    """A call of :func:`_at_desk` that happens where it is unpickled.
+    """A call of :func:`_call_service` that happens where it is unpickled.
 
-    The scheduler unpickles what it hands on, and need not know this program: to it, this is but bytes.
+    The scheduler unpickles what it forwards, but need not have this program: it only sees bytes.
     """
 
     def __init__(self, *words: Any) -> None:
         self._words = words
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _at_desk, self._words
+        return _call_service, self._words
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-# ---- who is asked ---------------------------------------------------------------------------
+# ---- the worker -----------------------------------------------------------------------------
 
 
-def _at_desk(asker: str, verb: str, words: bytes) -> tuple[Any, ...]:
-    """Carried out by a worker: what its desk answers, or why not, in words that any version understands.
+def _call_service(caller_version: str, verb: str, words: bytes) -> tuple[Any, ...]:
+    """Runs on a worker: the answer of its service, or why there is none, in built-in types that any version can read.
 
-    Only ``words``, pickled, need the same version to be understood, and are not looked at by another one.
+    The pickled ``words`` need the same version, so another version does not unpickle them.
     """
-    presence = distributed.get_worker().plugins[DESK]
-    assert isinstance(presence, Presence)
-    desk = presence.desk
-    if asker != edition():
-        return "refused", f"it runs version {edition()} of this program, and the campaign {asker}: install the same"
+    plugin = distributed.get_worker().plugins[PLUGIN]
+    assert isinstance(plugin, ServicePlugin)
+    service = plugin.service
+    if caller_version != code_version():
+        return (
+            "refused",
+            f"it runs version {code_version()} of this program, and the campaign {caller_version}: install the same",
+        )
     try:
-        return "answer", getattr(desk, verb)(*pickle.loads(words))
+        return "answer", getattr(service, verb)(*pickle.loads(words))
     except HarnessFault as fault:
         return "fault", str(fault.code), fault.reason
     except UserError as error:
@@ -230,40 +234,46 @@ def _at_desk(asker: str, verb: str, words: bytes) -> tuple[Any, ...]:
         return ("interrupted",)
 
 
-class Presence(distributed.WorkerPlugin):
-    """Holds the desk, and closes it when whoever keeps its campaign open lets go of that, or is gone."""
+class ServicePlugin(distributed.WorkerPlugin):
+    """Holds the service, and closes it when its campaign releases the session or ends."""
 
-    name = DESK
+    name = PLUGIN
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, service: WorkerService) -> None:
+        self.service = service
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """A task has another state: one that nobody wants any more is released, whoever wanted it."""
-        if finish in ("released", "forgotten") and str(key).startswith(f"{DESK}-open-"):
+        """Called when a task changes its state; a task without a client is released."""
+        if finish in ("released", "forgotten") and str(key).startswith(f"{PLUGIN}-open-"):
             campaign = str(key).split("-")[2]
-            threading.Thread(target=self.desk.close, args=(campaign,), daemon=True, name="close").start()
+            threading.Thread(target=self.service.close, args=(campaign,), daemon=True, name="close").start()
 
 
-def presence_key(campaign: str) -> str:
-    """Key of the task that says that a campaign is there."""
-    return f"{DESK}-open-{campaign}-{next(_numbers)}"
+def session_key(campaign: str) -> str:
+    """Key of the task that a campaign holds as long as it runs."""
+    return f"{PLUGIN}-open-{campaign}-{next(_numbers)}"
 
 
 def serve(
-    scheduler: Scheduler, desk: Desk, testbeds: int, say: Callable[[str], None], *, persistent: bool = True
+    scheduler: Scheduler, service: WorkerService, testbeds: int, say: Callable[[str], None], *, persistent: bool = True
 ) -> int:
-    """Be a worker until a signal comes (its number), looking for the scheduler again whenever it is lost.
+    """Serve as a worker until a signal arrives; returns its number. A lost scheduler is reconnected to.
 
-    Raises :class:`MachineError` if there is no scheduler at the first look, or not ``persistent``, when it is lost.
+    Raises :class:`MachineError` if no scheduler answers at the start, or, without ``persistent``, when it is lost.
     """
     _quiet()
     safety = security(scheduler.tls)
-    return asyncio.run(_serve(scheduler.address, desk, testbeds, safety, say, persistent=persistent))
+    return asyncio.run(_serve(scheduler.address, service, testbeds, safety, say, persistent=persistent))
 
 
 async def _serve(
-    address: str, desk: Desk, testbeds: int, safety: Security | None, say: Callable[[str], None], *, persistent: bool
+    address: str,
+    service: WorkerService,
+    testbeds: int,
+    safety: Security | None,
+    say: Callable[[str], None],
+    *,
+    persistent: bool,
 ) -> int:
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
@@ -276,8 +286,8 @@ async def _serve(
     seen = False
     while not ended.done():
         worker = distributed.Worker(
-            address, nthreads=testbeds + SPARE_THREADS, name=f"{desk.name}-{next(_numbers)}-{id(desk):x}",
-            resources={RESOURCE: testbeds}, memory_limit=0, security=safety, plugins=(Presence(desk),),
+            address, nthreads=testbeds + SPARE_THREADS, name=f"{service.name}-{next(_numbers)}-{id(service):x}",
+            resources={RESOURCE: testbeds}, memory_limit=0, security=safety, plugins=(ServicePlugin(service),),
             dashboard=False, silence_logs=logging.CRITICAL, death_timeout=CONNECT_TIMEOUT,
         )  # fmt: skip
         try:
@@ -287,17 +297,17 @@ async def _serve(
             if not seen or not persistent:
                 message = (
                     f"No Dask scheduler answers at {address}: {_first_line(error.__cause__ or error)}\n"
-                    "Start one (`dask scheduler`), or look at its address and TLS; docs/cluster.md tells how."
+                    "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
                 )
                 raise MachineError(message) from error
         else:
-            say(f"{desk.name} offers {testbeds} testbeds to {address}" if not seen else "the scheduler is back")
+            say(f"{service.name} offers {testbeds} testbeds to {address}" if not seen else "the scheduler is back")
             seen = True
             finished = asyncio.ensure_future(worker.finished())
             await asyncio.wait({finished, ended}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.to_thread(desk.close)
+            await asyncio.to_thread(service.close)
             await worker.close()
             if not ended.done():
-                say(f"the scheduler at {address} is gone; looking for it again every {AGAIN:.0f} s")
+                say(f"the scheduler at {address} is gone; reconnecting every {AGAIN:.0f} s")
         await asyncio.wait({ended}, timeout=AGAIN)
     return ended.result()

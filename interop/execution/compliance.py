@@ -7,43 +7,51 @@ import time
 from contextlib import ExitStack
 from queue import SimpleQueue
 
-from interop.execution.daemon import Container, Event, StartFailure
-from interop.execution.transfer import Surroundings, endpoint_spec, next_event
-from interop.model import Compliance, EmulatedLink, Implementation, Role, Run, TestCase
-from interop.units import MBPS, MS
+from interop.docker.containers import Container, ContainerEvent, StartFailure, create_container
+from interop.execution.transfer import RunContext, endpoint_spec, next_event
+from interop.model.emulated_link import EmulatedLink
+from interop.model.implementation import Implementation, Role
+from interop.model.results import Compliance
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MS
 
 TIMEOUT = 30.0
-"""Seconds until an endpoint must have ended; clients of the contract wait that long for the simulator."""
+"""Seconds within which an endpoint must have ended; clients may wait that long for the simulator."""
 UNSUPPORTED = 127
 
 
 def check_compliance(
-    implementation: Implementation, roles: tuple[Role, ...], around: Surroundings
+    implementation: Implementation, roles: tuple[Role, ...], context: RunContext
 ) -> tuple[Compliance, ...]:
-    """Run ``implementation`` in ``roles``, side by side, with a test name that nobody knows.
+    """Run ``implementation`` in all ``roles`` at once, with a random test name.
 
-    Raises :class:`HarnessFault`, or ``Interrupted``, and says nothing about the image then.
+    Raises :class:`HarnessFault` or ``Interrupted`` if the check itself fails.
     """
     run = _unknown_test(implementation)
-    events: SimpleQueue[Event] = SimpleQueue()
-    around.testbed.reset()
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
+    context.testbed.reset()
     with ExitStack() as stack:
-        link = stack.enter_context(around.testbed.link(run, wait_for_server=False))
+        link = stack.enter_context(context.testbed.link(run, wait_for_server=False))
         endpoints = {
             role: stack.enter_context(
-                around.testbed.daemon(role).container(endpoint_spec(role, run, around, ("file",)))
+                create_container(context.testbed.daemon(role), endpoint_spec(role, run, context, ("file",)))
             )
             for role in roles
         }
         link.start(events)
         failures = {role: _start(container, events) for role, container in endpoints.items()}
         deadline = time.monotonic() + TIMEOUT
-        while any(endpoints[role].running() for role in roles if not failures[role]) and time.monotonic() < deadline:
-            next_event(events, deadline, around.stop)
-        image = around.images[implementation.name]
-        reasons = {role: failures[role] or _judge(container) for role, container in endpoints.items()}
-        link.running()  # raises if it does not: a daemon that was started anew has ended the endpoints too
-    return tuple(Compliance(implementation.name, role, not reason, reason, image) for role, reason in reasons.items())
+        while (
+            any(endpoints[role].running() for role in roles if failures[role] is None) and time.monotonic() < deadline
+        ):
+            next_event(events, deadline, context.stop)
+        image = context.images[implementation.name]
+        reasons = {role: failures[role] or _non_compliance(container) for role, container in endpoints.items()}
+        link.running()  # raises if it is not: a restarted daemon has ended the endpoints as well
+    return tuple(
+        Compliance(implementation.name, role, reason is None, reason or "", image) for role, reason in reasons.items()
+    )
 
 
 def _unknown_test(implementation: Implementation) -> Run:
@@ -53,18 +61,19 @@ def _unknown_test(implementation: Implementation) -> Run:
     return Run(implementation, implementation, case, 1, 1)
 
 
-def _start(container: Container, events: SimpleQueue[Event]) -> str:
+def _start(container: Container, events: SimpleQueue[ContainerEvent]) -> str | None:
+    """Why the image cannot be started; None if it was."""
     try:
         container.start()
     except StartFailure as failure:
         return f"the image cannot be started: {failure}"
     container.watch(events)
-    return ""
+    return None
 
 
-def _judge(container: Container) -> str:
-    """Why the endpoint is not compliant; empty if it is."""
+def _non_compliance(container: Container) -> str | None:
+    """Why the endpoint is not compliant; None if it is."""
     if container.running():
         return f"it still ran {TIMEOUT:.0f} s after an unknown test name"
     status = container.exit().status
-    return "" if status == UNSUPPORTED else f"it answered an unknown test name with exit status {status}"
+    return None if status == UNSUPPORTED else f"it answered an unknown test name with exit status {status}"

@@ -1,6 +1,6 @@
-"""One campaign at a time per daemon: a lock that the kernel releases with its holder, however that ends.
+"""One campaign at a time per daemon: a lock that the kernel releases when its holder ends, however it ends.
 
-It needs nothing but the standard library, so that who comes second is told so before anything large is loaded.
+It needs only the standard library, so that a second campaign fails before any large library is imported.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from interop.errors import LockedError, MachineError
+from interop.model.errors import LockedError, MachineError
 
 FOLDERS = ("/run/lock", "/tmp")
 """Folders for locks, the preferred one first."""
 DEFAULT_DAEMON = "unix:///var/run/docker.sock"
 MEASURING, ASKING = ("run", "resume"), ("-h", "--help", "--version")
 SHOWN = 200
-"""Characters of a command line that are told to others."""
+"""Characters of the command line that the lock file shows."""
 INTRODUCTION = 1.0
-"""Seconds within which who has got a lock writes down who it is."""
+"""Seconds within which the holder of a lock writes its name into it."""
 
 
 def lock_path(daemon: str) -> Path:
-    """Where the lock of the daemon with this identity or address lies: the same for all, whatever their TMPDIR."""
+    """Path of the lock for a daemon's identity or address; the same for all users, whatever their TMPDIR."""
     safe = "".join(character if character.isalnum() else "-" for character in daemon)
     folder = next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), tempfile.gettempdir())
     return Path(folder, f"quicsat-{safe}.lock")
@@ -37,7 +37,7 @@ def lock_path(daemon: str) -> Path:
 
 @contextmanager
 def exclusive(daemon: str, purpose: str) -> Iterator[None]:
-    """Hold the daemon's lock; raises :class:`LockedError` that names its holder, MachineError if it is not ours."""
+    """Hold the lock of ``daemon``; raises LockedError with its holder's name, MachineError if it cannot be opened."""
     path = lock_path(daemon)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -60,11 +60,9 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
 
 @contextmanager
 def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None]:
-    """Hold the lock of the daemon's address while a command that measures here is carried out.
+    """Hold the lock of the daemon's address while a command that measures on this machine runs.
 
-    ``words`` is its command line.
-
-    The lock of its identity, which several addresses may have, is asked for later, when the daemon has told it.
+    ``words``: the command line. A daemon may have several addresses; the lock of its identity is taken later.
     """
     measures = not words or words[0].startswith("-") or words[0] in MEASURING
     elsewhere = any(word.split("=")[0] == "--cluster" for word in words)
@@ -76,7 +74,7 @@ def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None
 
 
 def _holder(file: TextIO) -> str:
-    """Who holds the lock; what a holder before it has left is not believed, and a new one is given time to write."""
+    """Name of the holder; stale names are ignored, and a new holder has ``INTRODUCTION`` seconds to write its own."""
     deadline = time.monotonic() + INTRODUCTION
     while True:
         file.seek(0)

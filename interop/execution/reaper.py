@@ -1,6 +1,7 @@
-"""A process of its own that outlives a killed campaign just long enough to remove what it left at the daemon.
+"""The reaper: a process that removes the containers of a campaign that was killed.
 
-It reads its standard input, which the campaign holds open: end of file without a farewell means that the campaign died.
+It reads its standard input, which the campaign holds open: end of file without ``FAREWELL`` means that the campaign was
+killed.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from interop.errors import HarnessFault, MachineError
-from interop.execution.remote import connected, from_words, in_words
-from interop.model import Host
+from interop.docker.containers import remove_containers
+from interop.docker.ssh_tunnel import connected, hosts_from_json, hosts_to_json
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.real_link import Host
 
 FAREWELL = b"done"
 PASSES = 3
-"""Looks in a row that must find nothing: a create that was under way may appear late."""
+"""Empty listings in a row before it ends: a container that was being created may appear late."""
 
 
 @contextmanager
-def watched_over(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
-    """A reaper for ``campaign`` at the daemons of ``hosts`` while the block runs; it does nothing if the block is left.
+def start_reaper(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
+    """Run a reaper for ``campaign`` at the daemons of ``hosts``; it does nothing if the block is left.
 
-    It hears of the hosts through its standard input: their addresses are private, and words of a command are not.
+    It gets the hosts through its standard input: their addresses are private, but command lines are public.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "interop.execution.reaper", campaign],
@@ -36,7 +38,7 @@ def watched_over(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
         start_new_session=True,
     )
     assert process.stdin is not None
-    process.stdin.write(in_words(hosts).encode() + b"\n")
+    process.stdin.write(hosts_to_json(hosts).encode() + b"\n")
     process.stdin.flush()
     try:
         yield
@@ -45,21 +47,21 @@ def watched_over(hosts: Sequence[Host], campaign: str) -> Iterator[None]:
 
 
 def main(campaign: str) -> None:
-    """Wait for the end of the campaign, and clean up after it if it said no farewell."""
-    words, _, last = sys.stdin.buffer.read().partition(b"\n")
+    """Wait for the end of the campaign; remove its containers if it was killed."""
+    hosts, _, last = sys.stdin.buffer.read().partition(b"\n")
     if last == FAREWELL:
         return
-    threads = [threading.Thread(target=_sweep, args=(host, campaign)) for host in from_words(words.decode())]
+    threads = [threading.Thread(target=_clean, args=(host, campaign)) for host in hosts_from_json(hosts.decode())]
     for thread in threads:
         thread.start()
 
 
-def _sweep(host: Host, campaign: str) -> None:
+def _clean(host: Host, campaign: str) -> None:
     try:
         with connected(host, campaign) as daemon:
-            daemon.sweep(campaign, passes=PASSES)
+            remove_containers(daemon, campaign, passes=PASSES)
     except (HarnessFault, MachineError):
-        return  # the daemon is gone too; the next start sweeps
+        return  # the daemon is gone, too; the next campaign removes them
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""One run, from the creation of its containers to their removal; it records what happened and judges nothing."""
+"""The transfer of one run, from the creation of its containers to their removal; it only records what happens."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import errno
-import re
 import shutil
 import threading
 import time
@@ -16,75 +15,68 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from interop.errors import HarnessFault
-from interop.execution.archive import list_files, pack, unpack
-from interop.execution.artefacts import download_limits, log_limits
-from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event, StartFailure
-from interop.execution.inputs import Inputs, make_inputs
-from interop.links import RunningLink, Testbed
-from interop.model import (
-    Deadline,
-    ErrorCode,
-    Evidence,
-    Exit,
-    File,
-    Implementation,
-    RealLink,
-    RealLinkReport,
-    Role,
-    Run,
-    SimulatorReport,
-)
-from interop.store import OUTPUT
-from interop.units import MIB
+from interop.docker.archive import list_files, pack, unpack
+from interop.docker.client import Daemon
+from interop.docker.containers import WEIGHT, Container, ContainerEvent, ContainerSpec, StartFailure, create_container
+from interop.execution.run_config import RunConfig
+from interop.execution.run_inputs import Inputs, make_inputs
+from interop.links.artefact_limits import download_limits, log_limits
+from interop.links.backend import RunningLink, Testbed
+from interop.model.emulated_link import SimulatorReport
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Deadline, Evidence, Exit
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import RealLink, RealLinkReport
+from interop.model.run import File, Run
+from interop.model.text import printable_lines
+from interop.model.units import MIB
+from interop.results.store import OUTPUT
 
 READY_TIMEOUT = 30.0
 """Seconds from the start of the server until the link carries packets."""
 START_PATIENCE = 5.0
-"""Seconds within which the daemon starts server and link; else the server had less time than it should."""
+"""Seconds within which the daemon must start server and link, so that the server has its full time to be ready."""
 STOP_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a server whose client has finished."""
 LINGER_ROUND_TRIPS = 4
-"""Round trips for which the server lives on after its client, to close its connection and write its qlog."""
+"""Round trips for which the server runs on after its client, to close its connection and write its qlog."""
 HEARTBEAT = 2.0
-"""Seconds between two looks at containers that say nothing: a broken connection must not go unnoticed."""
+"""Seconds between two checks of containers without events: events are lost if the daemon's connection breaks."""
 DIRECTORIES = ("www", "downloads", "certs", "logs")
-"""Directories of both endpoints (docs/contract.md); the server's ``www`` and the client's ``downloads`` hold files."""
+"""Directories of both endpoints (docs/reference/endpoint-contract.md).
+
+The server's ``www`` and the client's ``downloads`` hold files.
+"""
 KEPT = ("www", "downloads")
-"""Directories of a run that hold its files, if they are kept."""
+"""Directories that hold the files of a run, if they are kept."""
 CANNOT_EXECUTE = 126
-"""Exit status of a program that could not be started, as a shell has it."""
-TERMINAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Exit status of a program that cannot be executed, as in a shell."""
 
 
 class Interrupted(Exception):  # noqa: N818 - a request of the user, not an error
-    """The campaign is to end; the run under way is given up."""
+    """The campaign is to end; the run under way is aborted."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a run finds when it begins."""
+class RunContext:
+    """What a run needs to start."""
 
     daemon: Daemon
     testbed: Testbed
     images: Mapping[str, str]
-    """Image id by implementation name, and ``simulator``."""
+    """Image id by implementation name, and of ``simulator`` or ``link-tools``."""
     stop: threading.Event
     """Set when the campaign is to end."""
-    qlog: bool = True
-    keep_files: bool = False
-    """Keep what the server offered and what the client got, beside the logs."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """CLIENT_PARAMS, SERVER_PARAMS, PROTOCOLS_CLIENT, PROTOCOLS_SERVER and CRON of whoever started the campaign."""
-    begun: Callable[[], object] = lambda: None
+    config: RunConfig = field(default_factory=RunConfig)
+    on_client_start: Callable[[], object] = lambda: None
     """Called when the client has been started."""
-    ended: Callable[[], object] = lambda: None
+    on_client_end: Callable[[], object] = lambda: None
     """Called when the transfer is over."""
 
 
 @dataclass
-class _Record:
+class _RunRecord:
     """What is known so far about a run under way."""
 
     phases: dict[str, float] = field(default_factory=dict)
@@ -93,7 +85,7 @@ class _Record:
     exits: dict[Role, Exit] = field(default_factory=dict)
     cpu_peak: float | None = None
     cpu_before: tuple[float, float] | None = None
-    """When CPU time was looked at before, on the monotonic clock, and how much it was."""
+    """Time of the previous sample on the monotonic clock, and the CPU seconds used until then."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -103,8 +95,8 @@ class _Record:
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
 
-    def look_at_cpu(self, used: float) -> None:
-        """Note how many CPUs were in use since the last look, given the CPU time used so far."""
+    def sample_cpu(self, used: float) -> None:
+        """Record how many CPUs were in use since the last sample, given the CPU seconds used so far."""
         now = time.monotonic()
         if self.cpu_before is not None:
             begin, before = self.cpu_before
@@ -112,14 +104,14 @@ class _Record:
         self.cpu_before = now, used
 
 
-def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
-    """Carry out ``run`` and leave its logs and traces in ``directory``.
+def transfer(run: Run, context: RunContext, directory: Path) -> Evidence:
+    """Make the transfer of ``run``, leave its logs and traces in ``directory`` and return the evidence.
 
-    Every end is evidence, our own faults included; only :class:`Interrupted` is raised.
+    Faults of this program are evidence as well; only :class:`Interrupted` is raised.
     """
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    record = _Record()
-    images = {part: surroundings.images[name] for part, name in _parts(run).items()}
+    record = _RunRecord()
+    images = {part: context.images[name] for part, name in _parts(run).items()}
     evidence = Evidence(started=started, seed=run.seed, images=images)
     directory.mkdir(parents=True, exist_ok=True)
     try:
@@ -127,7 +119,7 @@ def transfer(run: Run, surroundings: Surroundings, directory: Path) -> Evidence:
             with record.phase("prepare"):
                 inputs = stack.enter_context(make_inputs(run.test_case, directory))
             evidence = replace(evidence, offered=inputs.files)
-            evidence = _carry_out(run, surroundings, inputs, directory, record, evidence)
+            evidence = _run_endpoints(run, context, inputs, directory, record, evidence)
     except HarnessFault as fault:
         evidence = replace(evidence, fault_code=fault.code, fault=fault.reason)
     except OSError as error:
@@ -150,22 +142,23 @@ def _parts(run: Run) -> dict[str, str]:
     return {"client": run.client.name, "server": run.server.name, tools: tools}
 
 
-def _carry_out(
-    run: Run, around: Surroundings, inputs: Inputs, directory: Path, record: _Record, evidence: Evidence
+def _run_endpoints(
+    run: Run, context: RunContext, inputs: Inputs, directory: Path, record: _RunRecord, evidence: Evidence
 ) -> Evidence:
+    """Create, start, await, stop, collect and remove endpoints and link; ``evidence`` with their files and report."""
     with ExitStack() as stack:
         with record.phase("create"), ThreadPoolExecutor(1) as pool:
-            clean = pool.submit(around.testbed.reset)
-            link = stack.enter_context(around.testbed.link(run))
-            endpoints = _create(run, around, inputs, stack)
-            clean.result()
-        events: SimpleQueue[Event] = SimpleQueue()
+            reset = pool.submit(context.testbed.reset)
+            link = stack.enter_context(context.testbed.link(run))
+            endpoints = _create(run, context, inputs, stack)
+            reset.result()
+        events: SimpleQueue[ContainerEvent] = SimpleQueue()
         try:
-            if _start(run, around, link, endpoints, events, record):
-                around.begun()
-                _await_end(run, around, link, endpoints, events, record)
+            if _start(run, context, link, endpoints, events, record):
+                context.on_client_start()
+                _await_end(run, context, link, endpoints, events, record)
         finally:
-            around.ended()
+            context.on_client_end()
             with record.phase("stop"):
                 _stop(run, link, endpoints, record)
         with record.phase("collect"), ThreadPoolExecutor() as pool:
@@ -173,7 +166,7 @@ def _carry_out(
             client = record.exits.get(Role.CLIENT)
             report = pool.submit(link.collect, directory, client.life if client else None)
             _collect_logs(endpoints, run, directory, record)
-            if around.keep_files:
+            if context.config.keep_files:
                 _keep_files(endpoints[Role.CLIENT], run, inputs, directory, record)
             evidence = _with_report(replace(evidence, downloaded=downloaded.result()), report.result())
         removal = stack.pop_all()
@@ -191,10 +184,10 @@ def _with_report(evidence: Evidence, report: SimulatorReport | RealLinkReport | 
 # ---- create and start -----------------------------------------------------------------------
 
 
-def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) -> dict[Role, Container]:
+def _create(run: Run, context: RunContext, inputs: Inputs, stack: ExitStack) -> dict[Role, Container]:
     endpoints = {
         role: stack.enter_context(
-            around.testbed.daemon(role).container(endpoint_spec(role, run, around, inputs.requests))
+            create_container(context.testbed.daemon(role), endpoint_spec(role, run, context, inputs.requests))
         )
         for role in Role
     }
@@ -208,15 +201,15 @@ def _create(run: Run, around: Surroundings, inputs: Inputs, stack: ExitStack) ->
     return endpoints
 
 
-def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, ...]) -> ContainerSpec:
-    """The container of an endpoint, as the contract of the QUIC Interop Runner has it."""
+def endpoint_spec(role: Role, run: Run, context: RunContext, names: tuple[str, ...]) -> ContainerSpec:
+    """The container of an endpoint, according to the endpoint contract of the QUIC Interop Runner."""
     implementation: Implementation = run.server if role is Role.SERVER else run.client
-    case = run.as_told
+    case = run.endpoint_test_case
     environment = {
         "ROLE": str(role),
         "TESTCASE": case.server_test if role is Role.SERVER else case.client_test,
         "SSLKEYLOGFILE": "/logs/keys.log",
-        "QLOGDIR": "/logs/qlog/" if around.qlog else "",
+        "QLOGDIR": "/logs/qlog/" if context.config.qlog else "",
         "REQUESTS": "",
         "TESTCASE_CONTEXT": case.name,
     }
@@ -224,62 +217,64 @@ def endpoint_spec(role: Role, run: Run, around: Surroundings, names: tuple[str, 
         environment["REQUESTS"] = " ".join(f"https://{case.server_name}:443/{name}" for name in names)
     parameters = f"{role.upper()}_PARAMS"
     own = implementation.server_parameters if role is Role.SERVER else implementation.client_parameters
-    environment[parameters] = " ".join(filter(None, (around.parameters.get(parameters), own)))
-    environment["CRON"] = around.parameters.get("CRON", "")
-    told = implementation.contract
-    environment["PROTOCOLS"] = " ".join(told.protocols) or around.parameters.get(f"PROTOCOLS_{role.upper()}", "")
-    if told.version:
-        environment["VERSION"] = told.version
-    rights = around.testbed.rights(role)
+    environment[parameters] = " ".join(filter(None, (context.config.parameters.get(parameters), own)))
+    environment["CRON"] = context.config.parameters.get("CRON", "")
+    contract = implementation.contract
+    environment["PROTOCOLS"] = " ".join(contract.protocols) or context.config.parameters.get(
+        f"PROTOCOLS_{role.upper()}", ""
+    )
+    if contract.version:
+        environment["VERSION"] = contract.version
+    capabilities = context.testbed.capabilities(role)
     return ContainerSpec(
-        name=f"quicsat-{around.daemon.campaign}-{'-'.join(run.path.parts)}-{role}".replace("+", "."),  # of a variant
-        image=around.images[implementation.name],
+        name=f"quicsat-{context.daemon.campaign}-{'-'.join(run.path.parts)}-{role}".replace("+", "."),  # of a variant
+        image=context.images[implementation.name],
         environment=environment,
-        network=around.testbed.network(role),
-        capabilities=rights.added,
-        without=rights.taken,
+        network=context.testbed.network(role),
+        capabilities=capabilities.added,
+        dropped_capabilities=capabilities.dropped,
         tty=True,
         memory=4096 * MIB,
         pids=1024,
         weight=WEIGHT,
-        memlock=around.testbed.memlock(role),
+        memlock=context.testbed.memlock(role),
     )
 
 
 def _start(
     run: Run,
-    around: Surroundings,
+    context: RunContext,
     link: RunningLink,
     endpoints: dict[Role, Container],
-    events: SimpleQueue[Event],
-    record: _Record,
+    events: SimpleQueue[ContainerEvent],
+    record: _RunRecord,
 ) -> bool:
-    """Server and link first, then the client; False if the run is over before its client has started."""
+    """Start server and link, then the client; False if the run is over before its client has started."""
     server, client = endpoints[Role.SERVER], endpoints[Role.CLIENT]
     with record.phase("start"):
         begin = time.monotonic()
         with ThreadPoolExecutor() as pool:
-            begun = pool.submit(link.start, events)
+            link_started = pool.submit(link.start, events)
             alive = _start_endpoint(server, Role.SERVER, events, record)
-            begun.result()
+            link_started.result()
         took = time.monotonic() - begin
         deadline = time.monotonic() + READY_TIMEOUT
         while alive:
-            event = next_event(events, deadline, around.stop)
+            event = next_event(events, deadline, context.stop)
             if event is None and time.monotonic() >= deadline:
                 break
             if event is not None and link.ready(event):
                 return _start_endpoint(client, Role.CLIENT, events, record)
             alive = server.running() and link.running()
-        if outage := link.outage():
-            raise HarnessFault(ErrorCode.HOST_LOST, outage)
+        if (fault := link.outage()) is not None:
+            raise fault
         if took > START_PATIENCE and server.running():
             raise HarnessFault(ErrorCode.DAEMON_FAULT, f"the Docker daemon took {took:.1f} s to start two containers")
-        record.timed_out = Deadline.READY  # a server that has ended is never going to be ready
+        record.timed_out = Deadline.READY  # also if the server has ended, since it can never be ready
         return False
 
 
-def _start_endpoint(container: Container, role: Role, events: SimpleQueue[Event], record: _Record) -> bool:
+def _start_endpoint(container: Container, role: Role, events: SimpleQueue[ContainerEvent], record: _RunRecord) -> bool:
     try:
         container.start()
     except StartFailure as failure:
@@ -293,7 +288,7 @@ def _start_endpoint(container: Container, role: Role, events: SimpleQueue[Event]
 # ---- wait, stop, collect --------------------------------------------------------------------
 
 
-def next_event(events: SimpleQueue[Event], deadline: float, stop: threading.Event) -> Event | None:
+def next_event(events: SimpleQueue[ContainerEvent], deadline: float, stop: threading.Event) -> ContainerEvent | None:
     """The next event; None after a heartbeat or at the deadline. Raises :class:`Interrupted`."""
     begin = time.monotonic()
     while True:
@@ -309,18 +304,18 @@ def next_event(events: SimpleQueue[Event], deadline: float, stop: threading.Even
 
 def _await_end(
     run: Run,
-    around: Surroundings,
+    context: RunContext,
     link: RunningLink,
     endpoints: dict[Role, Container],
-    events: SimpleQueue[Event],
-    record: _Record,
+    events: SimpleQueue[ContainerEvent],
+    record: _RunRecord,
 ) -> None:
-    """Wait until the client, the server or the link has ended, or the transfer's deadline has come."""
+    """Wait until the client, the server or the link has ended, or the deadline of the transfer has passed."""
     client, server = endpoints[Role.CLIENT], endpoints[Role.SERVER]
     with record.phase("transfer"):
         deadline = time.monotonic() + run.test_case.timeout
         while True:
-            event = next_event(events, deadline, around.stop)
+            event = next_event(events, deadline, context.stop)
             if event is not None and event.line is not None:
                 continue
             if not (client.running() and server.running() and link.running()):
@@ -329,10 +324,10 @@ def _await_end(
                 record.timed_out = Deadline.TRANSFER
                 return
             if event is None:
-                record.look_at_cpu(client.cpu_seconds() + server.cpu_seconds() + link.cpu_seconds())
+                record.sample_cpu(client.cpu_seconds() + server.cpu_seconds() + link.cpu_seconds())
 
 
-def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record: _Record) -> None:
+def _stop(run: Run, link: RunningLink, endpoints: dict[Role, Container], record: _RunRecord) -> None:
     client, server = endpoints[Role.CLIENT], endpoints[Role.SERVER]
     linger = LINGER_ROUND_TRIPS * run.test_case.link.round_trip_delay
     if not record.timed_out and not server.running():
@@ -353,7 +348,7 @@ def _downloaded(client: Container, run: Run) -> tuple[File, ...]:
         return list_files(archive, download_limits(run.test_case))
 
 
-def _collect_logs(endpoints: dict[Role, Container], run: Run, directory: Path, record: _Record) -> None:
+def _collect_logs(endpoints: dict[Role, Container], run: Run, directory: Path, record: _RunRecord) -> None:
     text = []
     for role, container in endpoints.items():
         target = directory / role
@@ -366,20 +361,15 @@ def _collect_logs(endpoints: dict[Role, Container], run: Run, directory: Path, r
                 raise
             notes = (f"logs cut: {fault.reason}",)
         record.notes += [f"{role}: {note}" for note in notes]
-        text += [f"{role:6} | {line}" for line in plain(container.output()).splitlines()]
+        output = printable_lines(container.output().decode(errors="replace"))
+        text += [f"{role:6} | {line}" for line in output.splitlines()]
     (directory / OUTPUT).write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
-def _keep_files(client: Container, run: Run, inputs: Inputs, directory: Path, record: _Record) -> None:
+def _keep_files(client: Container, run: Run, inputs: Inputs, directory: Path, record: _RunRecord) -> None:
     for name in KEPT:
         (directory / name).mkdir(exist_ok=True)
     for path in inputs.www.values():
         shutil.copyfile(path, directory / "www" / path.name)
     with client.fetch("/downloads") as archive:
         record.notes += unpack(archive, directory / "downloads", download_limits(run.test_case))
-
-
-def plain(output: bytes) -> str:
-    """What a container printed, as text that does nothing to a terminal or a page."""
-    text = output.decode(errors="replace").replace("\r\n", "\n")
-    return CONTROL.sub("�", TERMINAL_ESCAPE.sub("", text))

@@ -1,4 +1,4 @@
-"""What a real link does with no endpoint on it: whether it carries packets at all, round trips, and how fast TCP is."""
+"""The baseline of a real link without endpoints: reachability, round-trip times and TCP throughput."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from interop.errors import HarnessFault
-from interop.execution.archive import Limits, unpack
-from interop.execution.daemon import Container, ContainerSpec
-from interop.links.tools import Ends, container_name, last_words, start_until
-from interop.model import Baseline, ErrorCode, Role
-from interop.units import MIB, MS
+from interop.docker.archive import ArchiveLimits, unpack
+from interop.docker.containers import Container, ContainerSpec, create_container
+from interop.links.tools import HostPair, container_name, last_words, start_until
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import Baseline
+from interop.model.units import MIB, MS
 
 PACKETS, INTERVAL = 20, 0.1
-"""Of a series of round trips; seconds between two packets."""
+"""Seconds between two packets of a series of round trips."""
 ANSWER = ("answer",)
-"""What the probe at the server's end is told."""
+"""Arguments of the probe at the server's end."""
 LOCAL = ("route", "offloads")
-"""Words for what a host knows by itself."""
+"""Probes that need only one host."""
 PATIENCE = 60.0
-"""Seconds within which a probe has come to its end, beyond what it is to last."""
+"""Seconds that a probe may take beyond its planned duration."""
 
 
-def take(ends: Ends, fill: float = 0.0) -> Baseline:
-    """A series of round trips, and if ``fill`` is not 0 so many seconds of TCP from server to client.
+def take(ends: HostPair, fill: float = 0.0) -> Baseline:
+    """Measure a series of round trips and, if ``fill`` is not 0, ``fill`` seconds of TCP from server to client.
 
-    Raises :class:`HarnessFault` (link-down) if nothing comes back, or if packets leave the client's host by another way
-    than its entry in the hosts file says.
+    Raises :class:`HarnessFault` (link-down) if nothing comes back, or if packets leave the client's host by a route
+    other than the one in the hosts file.
     """
     taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     _check_route(ends)
@@ -48,7 +50,7 @@ def take(ends: Ends, fill: float = 0.0) -> Baseline:
     return Baseline(taken, round_trips, INTERVAL, _rate(rate))
 
 
-def _check_route(ends: Ends) -> None:
+def _check_route(ends: HostPair) -> None:
     client = ends.hosts[Role.CLIENT]
     if not client.interface and not client.source_address:
         return
@@ -58,41 +60,41 @@ def _check_route(ends: Ends) -> None:
         ("from", client.source_address, route.get("prefsrc")),
     ):
         if wanted and wanted != found:
-            reason = f"packets of {client.name} would leave {what} {found}, not {wanted}: mend its routes, or its entry"
+            reason = f"packets of {client.name} would leave {what} {found}, not {wanted}: fix its routes or its entry"
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
 
 
-def _check_offloads(ends: Ends, role: Role) -> None:
-    """Raise :class:`HarnessFault` if the interface of a host's own network joins packets, which nobody takes apart."""
+def _check_offloads(ends: HostPair, role: Role) -> None:
+    """Raise :class:`HarnessFault` if the interface of a host's own network merges packets into larger ones."""
     towards = ends.address if role is Role.CLIENT else ""
-    told = _ask(ends, "offloads", ends.interface(role), towards, role=role)
-    if told["joining"]:
-        name, device = ends.hosts[role].name, told["interface"]
-        mend = " ".join(f"{each} off" for each in told["joining"])
+    answer = _ask(ends, "offloads", ends.interface(role), towards, role=role)
+    if answer["joining"]:
+        name, device = ends.hosts[role].name, answer["interface"]
+        mend = " ".join(f"{each} off" for each in answer["joining"])
         reason = (
-            f"{device} of {name} joins packets, so that captures in the host's own network would show several as one: "
-            f"there, ethtool -K {device} {mend}"
+            f"{device} of {name} merges packets, so captures in the host's network would show several as one: "
+            f"run `ethtool -K {device} {mend}` there"
         )
         raise HarnessFault(ErrorCode.CAPTURE_FAILED, reason)
 
 
-# ---- asking ---------------------------------------------------------------------------------
+# ---- probes ---------------------------------------------------------------------------------
 
 
-def _ask(ends: Ends, *words: str, role: Role = Role.CLIENT, network: str = "", patience: float = 0.0) -> Any:
-    """What a probe at an end has written, as JSON; ``network`` is the end's own if none is named.
+def _ask(ends: HostPair, *words: str, role: Role = Role.CLIENT, network: str = "", patience: float = 0.0) -> Any:
+    """Run a probe at one end and return the JSON that it writes; ``network`` defaults to that of the end.
 
-    The first of ``words`` says what is asked; raises :class:`HarnessFault` if there is no answer.
+    The first of ``words`` names the probe. Raises :class:`HarnessFault` if it gives no answer.
     """
     with _container(ends, role, words, network) as probe, TemporaryDirectory(prefix="quicsat-probe-") as folder:
         probe.start()
         if not probe.wait(PATIENCE + patience) or probe.exit().status != 0:
-            told = ends.hosts[role].name if words[0] in LOCAL else f"the link {ends.name}"
-            what = "does not tell of its network" if words[0] in LOCAL else "carries nothing to UDP or TCP port 443"
-            reason = f"{told} {what}: {last_words(probe)}"
+            place = ends.hosts[role].name if words[0] in LOCAL else f"the link {ends.name}"
+            what = "does not report its network" if words[0] in LOCAL else "carries no packets to UDP or TCP port 443"
+            reason = f"{place} {what}: {last_words(probe)}"
             raise HarnessFault(ErrorCode.LINK_DOWN, reason)
         with probe.fetch("/logs") as archive:
-            unpack(archive, Path(folder), Limits(total=64 * MIB))
+            unpack(archive, Path(folder), ArchiveLimits(total=64 * MIB))
         try:
             return json.loads(Path(folder, "probe.json").read_bytes())
         except (OSError, ValueError) as error:
@@ -100,21 +102,21 @@ def _ask(ends: Ends, *words: str, role: Role = Role.CLIENT, network: str = "", p
 
 
 def _round_trips(document: Any) -> tuple[float | None, ...]:
-    """Those of irtt's JSON, seconds."""
+    """Round-trip times in irtt's JSON, seconds; None for a lost packet."""
     try:
         return tuple(
             each["delay"]["rtt"] / 1e9 if each["lost"] == "false" else None for each in document["round_trips"]
         )
     except (KeyError, TypeError) as error:
-        raise HarnessFault(ErrorCode.LINK_DOWN, f"the probe's answer makes no sense: {error!r}") from error
+        raise HarnessFault(ErrorCode.LINK_DOWN, f"the probe's answer is invalid: {error!r}") from error
 
 
 def _rate(document: Any) -> float | None:
-    """Of iperf3's JSON, bit/s."""
+    """Goodput in iperf3's JSON, bit/s."""
     try:
         return None if document is None else float(document["end"]["sum_received"]["bits_per_second"])
     except (KeyError, TypeError) as error:
-        raise HarnessFault(ErrorCode.LINK_DOWN, f"iperf3's answer makes no sense: {error!r}") from error
+        raise HarnessFault(ErrorCode.LINK_DOWN, f"iperf3's answer is invalid: {error!r}") from error
 
 
 def _bracketed(address: str) -> str:
@@ -122,7 +124,7 @@ def _bracketed(address: str) -> str:
 
 
 @contextmanager
-def _container(ends: Ends, role: Role, words: tuple[str, ...], network: str = "") -> Iterator[Container]:
+def _container(ends: HostPair, role: Role, words: tuple[str, ...], network: str = "") -> Iterator[Container]:
     daemon = ends.daemons[role]
     spec = ContainerSpec(
         name=container_name(daemon, f"{role}-probe"),
@@ -131,8 +133,8 @@ def _container(ends: Ends, role: Role, words: tuple[str, ...], network: str = ""
         network=network or ends.network(role),
         published=ends.published if words == ANSWER else None,
         capabilities=("NET_BIND_SERVICE",),
-        without=("ALL",),
+        dropped_capabilities=("ALL",),
         pids=64,
     )
-    with daemon.container(spec) as container:
+    with create_container(daemon, spec) as container:
         yield container

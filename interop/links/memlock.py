@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from interop.errors import HarnessFault
-from interop.execution.daemon import ContainerSpec, Daemon
-from interop.units import MIB
+from interop.docker.client import Daemon
+from interop.docker.containers import ContainerSpec, create_container
+from interop.model.errors import HarnessFault
+from interop.model.units import MIB
 
 MEMLOCK = 64 * MIB
 """RLIMIT_MEMLOCK of endpoints, soft and hard, bytes; ``ulimits`` in the QUIC Interop Runner's docker-compose.yml."""
 REFUSED = "endpoints get no larger RLIMIT_MEMLOCK: {} lacks CAP_SYS_RESOURCE (few images need it)"
-"""What a reader of the results should know; the gap names the daemon."""
+"""Note for readers of the results; the placeholder names the daemon."""
 
 
 def memlock(daemon: Daemon, name: str, image: str) -> int | None:
-    """``MEMLOCK`` if containers of ``daemon`` may have it, else None for the daemon's default.
+    """``MEMLOCK`` if ``daemon`` grants it to containers, else None for the daemon's default.
 
-    ``image`` must hold the program ``true``; ``name`` is of the container that tries it. Raises
-    :class:`HarnessFault` if the daemon is away.
+    ``image`` must hold the program ``true``; ``name`` is that of the test container. Raises
+    :class:`HarnessFault` if the daemon does not answer.
     """
-    return MEMLOCK if works(daemon, ContainerSpec(name, image, ("true",), without=("ALL",), memlock=MEMLOCK)) else None
+    return (
+        MEMLOCK
+        if works(daemon, ContainerSpec(name, image, ("true",), dropped_capabilities=("ALL",), memlock=MEMLOCK))
+        else None
+    )
 
 
 def works(daemon: Daemon, spec: ContainerSpec) -> bool:
     """Whether a container of ``spec`` starts and ends with status 0.
 
-    Raises :class:`HarnessFault` if the daemon is away.
+    Raises :class:`HarnessFault` if the daemon does not answer.
     """
-    with daemon.container(spec) as container:
+    with create_container(daemon, spec) as container:
         try:
             container.start()
         except HarnessFault:
             if not daemon.answers():
-                raise  # it did not refuse: it is away, and all runs would suffer from what is taken for its answer
+                raise  # not a refusal: the daemon does not answer, and a wrong result would affect all runs
             return False
         return container.wait(10) and container.exit().status == 0

@@ -1,7 +1,7 @@
-"""Real links: an endpoint on each of two hosts, in a namespace that we hold and capture in, and what is between them.
+"""Real links: one endpoint on each of two hosts, in a network namespace in which its packets are captured.
 
-Both hosts get containers of the same images and nothing else: files go in and out as archives, the client reaches the
-server by the names of the endpoint contract, and its waiting for the simulator is answered in its own namespace.
+Both hosts get containers of the same images and nothing else. Files are copied as archives. The client reaches the
+server by the names of the endpoint contract; its wait for the simulator is answered in its own namespace.
 """
 
 from __future__ import annotations
@@ -16,47 +16,49 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
-from interop.errors import HarnessFault, MachineError
-from interop.execution.archive import Limits, unpack
-from interop.execution.artefacts import trace_limits
-from interop.execution.daemon import WEIGHT, Container, ContainerSpec, Daemon, Event
-from interop.execution.spec import CONTRACT, GUEST, Rights
-from interop.link_words import bare_link_in_words
-from interop.links import baseline
-from interop.links.cross import event_name
-from interop.links.memlock import REFUSED, memlock
-from interop.links.tools import Ends, container_name, start_until
-from interop.model import (
-    Baseline,
-    CaptureReport,
-    ErrorCode,
-    Host,
-    Interval,
-    Protocol,
-    RealLink,
-    RealLinkReport,
-    Role,
-    Run,
+from interop.docker.archive import ArchiveLimits, unpack
+from interop.docker.client import Daemon
+from interop.docker.containers import (
+    CONTRACT_CAPABILITIES,
+    HOST_NETWORK_CAPABILITIES,
+    WEIGHT,
+    Capabilities,
+    Container,
+    ContainerEvent,
+    ContainerSpec,
+    create_container,
 )
-from interop.units import MIB
+from interop.links import baseline
+from interop.links.artefact_limits import trace_limits
+from interop.links.cross_traffic import event_name
+from interop.links.memlock import REFUSED, memlock
+from interop.links.tools import HostPair, container_name, start_until
+from interop.model.emulated_link import Interval
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.implementation import Protocol, Role
+from interop.model.link_format import format_baseline
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import Baseline, CaptureReport, Host, RealLink, RealLinkReport
+from interop.model.run import Run
+from interop.model.units import MIB
 
 SERVER_PATIENCE = 10
-"""Seconds that a server is waited for, as in the QUIC Interop Runner."""
+"""Seconds to wait for a server, as in the QUIC Interop Runner."""
 SERVER_SILENT = 3
-"""Exit status of a capture that waited for a server in vain."""
+"""Exit status of a capture if the server never answered."""
 HOLD_PATIENCE = 20.0
 """Seconds within which a namespace is ready."""
 SETTLE = 0.3
-"""Seconds beyond a round trip for which captures go on when both endpoints have ended."""
+"""Seconds beyond a round trip for which captures continue after both endpoints have ended."""
 BASELINE_AGE = 300.0
-"""Seconds after which the bare link is looked at again, before the next run."""
+"""Seconds after which the baseline is measured again, before the next run."""
 FLUSH = 10.0
-"""Seconds within which a capture writes what it has."""
+"""Seconds within which a capture writes its packets."""
 TRACES = {Role.CLIENT: "trace_node_left.pcap", Role.SERVER: "trace_node_right.pcap"}
 
 
-def captured(ends: Ends, role: Role, protocol: Protocol) -> dict[str, str]:
-    """Which packets an end captures, in the words of its container: in a host's own network the run's alone."""
+def captured(ends: HostPair, role: Role, protocol: Protocol) -> dict[str, str]:
+    """Capture filter of one end, as variables of its container: in a host's own network, only packets of the run."""
     transport = "tcp" if protocol is Protocol.TCP else "udp"
     if not ends.hosts[role].host_network:
         return {}
@@ -81,7 +83,9 @@ def names(server: Host) -> tuple[tuple[str, str], ...]:
 class CapturedLink:
     """The captures at both ends during one run."""
 
-    def __init__(self, ends: Ends, captures: Mapping[Role, Container], baseline: Baseline, limits: Limits) -> None:
+    def __init__(
+        self, ends: HostPair, captures: Mapping[Role, Container], baseline: Baseline, limits: ArchiveLimits
+    ) -> None:
         """``limits``: of the traces."""
         self._limits = limits
         self._ends = ends
@@ -92,21 +96,21 @@ class CapturedLink:
         self._carries = False
         self._begin = time.monotonic()
 
-    def start(self, events: SimpleQueue[Event]) -> None:
-        """Start to capture at both ends, and to wait for the server at its own."""
+    def start(self, events: SimpleQueue[ContainerEvent]) -> None:
+        """Start the captures at both ends; the one at the server waits for the server."""
         with ThreadPoolExecutor() as pool:
             list(pool.map(Container.start, self._captures.values()))
         for capture in self._captures.values():
             capture.watch(events, lines=True)
 
-    def ready(self, event: Event) -> bool:
+    def ready(self, event: ContainerEvent) -> bool:
         """Whether both ends capture and the server answers."""
         self._missing.discard((event.container.id, event_name(event.line)))
         self._carries = not self._missing
         return self._carries
 
     def running(self) -> bool:
-        """Whether both captures run; False if the server never answered; other ends are faults of ours."""
+        """Whether both captures run; False if the server never answered; every other end is a harness error."""
         for role, capture in self._captures.items():
             if not capture.running():
                 if role is Role.SERVER and capture.exit().status == SERVER_SILENT:
@@ -119,26 +123,27 @@ class CapturedLink:
         """CPU time that the captures have used so far."""
         return sum(capture.cpu_seconds() for capture in self._captures.values())
 
-    def outage(self) -> str:
-        """Which host was out of reach during the run; empty if none was."""
+    def outage(self) -> HarnessFault | None:
+        """A fault (host-lost) if a host was unreachable during the run; None if none was."""
         lost = [
             self._ends.hosts[role].name
             for role, daemon in self._ends.daemons.items()
-            if daemon.out_of_reach is not None and daemon.out_of_reach >= self._begin
+            if daemon.unreachable_at is not None and daemon.unreachable_at >= self._begin
         ]
-        return f"{' and '.join(lost)} could not be reached for a time during the run" if lost else ""
+        reason = f"{' and '.join(lost)} could not be reached for part of the run"
+        return HarnessFault(ErrorCode.HOST_LOST, reason) if lost else None
 
     def stop(self) -> None:
-        """Let packets that are still on their way arrive, then complete the traces."""
+        """Wait for packets in flight, then complete the traces."""
         if self._carries:
             time.sleep(self._ends.link.round_trip_delay + SETTLE)
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda capture: capture.stop(FLUSH if self._carries else 0), self._captures.values()))
 
     def collect(self, directory: Path, _client: Interval | None = None, /) -> RealLinkReport | None:
-        """Write both traces below ``directory/sim``; None if no client could start.
+        """Write both traces below ``directory/sim``; None if the client could not start.
 
-        Raises :class:`HarnessFault` if a capture has not kept every packet that it was offered.
+        Raises :class:`HarnessFault` if a capture lost packets.
         """
         if not self._carries:
             return None
@@ -150,7 +155,7 @@ class CapturedLink:
         client, server = self._ends.hosts[Role.CLIENT], self._ends.hosts[Role.SERVER]
         skew = server.clock_skew - client.clock_skew
         captured = reports[Role.CLIENT], reports[Role.SERVER]
-        return RealLinkReport(client.name, server.name, skew, *captured, self._baseline, bool(self.outage()))
+        return RealLinkReport(client.name, server.name, skew, *captured, self._baseline, self.outage() is not None)
 
     def _fetch(self, role: Role, directory: Path) -> CaptureReport:
         target = directory / f".{role}-capture"
@@ -162,7 +167,7 @@ class CapturedLink:
             counts = json.loads((target / "capture.json").read_text())
             report = CaptureReport(**{name: int(counts[name]) for name in CaptureReport.__dataclass_fields__})
         except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = f"the capture at the {role} left no whole trace ({error})"
+            reason = f"the capture at the {role} left no complete trace ({error})"
             raise HarnessFault(ErrorCode.CAPTURE_FAILED, reason) from error
         (target / "capture.json").unlink()
         target.rmdir()
@@ -177,31 +182,31 @@ class CapturedLink:
 
 
 class BareLink:
-    """What is known of a link without endpoints; looked at again when that is old."""
+    """The baseline of a link, measured again when it is too old."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: HostPair) -> None:
         self._ends = ends
         self._taken = 0.0
         self._baseline: Baseline | None = None
 
     def take(self, fill: float = 0.0) -> Baseline:
-        """Look at it now, with ``fill`` seconds of TCP."""
+        """Measure it now, with ``fill`` seconds of TCP."""
         self._baseline = baseline.take(self._ends, fill)
         self._taken = time.monotonic()
         return self._baseline
 
     def current(self) -> Baseline:
-        """Not older than ``BASELINE_AGE``, nor than the last time that a host was out of reach."""
-        lost = max((daemon.out_of_reach or 0.0 for daemon in self._ends.daemons.values()), default=0.0)
+        """A baseline not older than ``BASELINE_AGE`` and not older than the last outage of a host."""
+        lost = max((daemon.unreachable_at or 0.0 for daemon in self._ends.daemons.values()), default=0.0)
         if self._baseline is None or self._taken < max(time.monotonic() - BASELINE_AGE, lost):
             return self.take()
         return self._baseline
 
 
 class RealTestbed:
-    """Two hosts with a link between them; everything on them is made anew for each run."""
+    """Two hosts with a link between them; all containers are created for each run."""
 
-    def __init__(self, ends: Ends, bare: BareLink, memlock: Mapping[Role, int | None]) -> None:
+    def __init__(self, ends: HostPair, bare: BareLink, memlock: Mapping[Role, int | None]) -> None:
         self._ends = ends
         self._bare = bare
         self._memlock = memlock
@@ -212,23 +217,23 @@ class RealTestbed:
         return self._memlock[role]
 
     def daemon(self, role: Role) -> Daemon:
-        """Where the endpoint in ``role`` runs."""
+        """The daemon at which the endpoint in ``role`` runs."""
         return self._ends.daemons[role]
 
     def network(self, role: Role) -> str:
-        """Network mode that puts an endpoint into the namespace that is held for it."""
+        """Network mode of an endpoint's container: the namespace that is held for it."""
         return f"container:{self._holders[role].id}"
 
-    def rights(self, role: Role) -> Rights:
+    def capabilities(self, role: Role) -> Capabilities:
         """Those of the endpoint contract, but in a host's own network."""
-        return GUEST if self._ends.hosts[role].host_network else CONTRACT
+        return HOST_NETWORK_CAPABILITIES if self._ends.hosts[role].host_network else CONTRACT_CAPABILITIES
 
     def reset(self) -> None:
-        """Nothing is left of the run before."""
+        """Nothing to do: no container outlives its run."""
 
     @contextmanager
     def link(self, run: Run, *, wait_for_server: bool = True) -> Iterator[CapturedLink]:
-        """Namespaces at both ends, held; and captures in them, created and not yet started."""
+        """Namespaces at both ends, and captures in them, created and not yet started."""
         with ExitStack() as stack:
             for lock in self._ends.busy:
                 stack.enter_context(lock)
@@ -254,10 +259,10 @@ class RealTestbed:
             hostname=role,
             hosts=names(self._ends.hosts[Role.SERVER]),
             capabilities=() if shared else ("NET_ADMIN",),
-            without=("ALL",),
+            dropped_capabilities=("ALL",),
             pids=32,
         )
-        return self._ends.daemons[role].container(spec)
+        return create_container(self._ends.daemons[role], spec)
 
     def _capture(self, role: Role, protocol: Protocol, wait: bool) -> AbstractContextManager[Container]:
         awaited = "tcp" if protocol is Protocol.TCP else "quic"
@@ -273,16 +278,16 @@ class RealTestbed:
             },
             network=self.network(role),
             capabilities=("NET_RAW",),
-            without=("ALL",),
+            dropped_capabilities=("ALL",),
             memory=512 * MIB,
             pids=64,
             weight=WEIGHT,
         )
-        return self._ends.daemons[role].container(spec)
+        return create_container(self._ends.daemons[role], spec)
 
 
 def _hold(container: Container) -> None:
-    """Start the holder of a namespace and wait until that is ready."""
+    """Start the holder of a namespace and wait until it is ready."""
     start_until(container, "holding", HOLD_PATIENCE)
 
 
@@ -296,19 +301,19 @@ class HostLocks:
     locks: dict[str, threading.Lock] = field(default_factory=dict)
 
     def of(self, *hosts: str) -> tuple[threading.Lock, ...]:
-        """Those of some hosts, in an order that is the same for everybody."""
+        """The locks of some hosts, always in the same order, so that no deadlock occurs."""
         return tuple(self.locks.setdefault(host, threading.Lock()) for host in sorted(set(hosts)))
 
 
 class RealBackend:
-    """A link between two hosts that are connected already."""
+    """The back end of a link between two hosts whose daemons are connected."""
 
     def __init__(
         self, link: RealLink, hosts: Mapping[str, Host], daemons: Mapping[str, Daemon], image: str, locks: HostLocks
     ) -> None:
         """``hosts`` and ``daemons`` by the name of the host; ``image`` is the id of the link tools' image."""
         ends = {Role.CLIENT: link.client_host, Role.SERVER: link.server_host}
-        self._ends = Ends(
+        self._ends = HostPair(
             link=link,
             hosts={role: hosts[name] for role, name in ends.items()},
             daemons={role: daemons[name] for role, name in ends.items()},
@@ -320,9 +325,9 @@ class RealBackend:
         self._probing = threading.Lock()
 
     def examine(self, fill: float, say: Callable[[str], None]) -> None:
-        """Look at the bare link before a campaign, with ``fill`` seconds of TCP; raises :class:`MachineError`."""
+        """Measure the baseline before a campaign, with ``fill`` seconds of TCP; raises :class:`MachineError`."""
         try:
-            say(f"{self._ends.name}: {bare_link_in_words(self._bare.take(fill))}")
+            say(f"{self._ends.name}: {format_baseline(self._bare.take(fill))}")
         except HarnessFault as fault:
             raise MachineError(f"{self._ends.name}: {fault.reason}") from fault
 
@@ -336,7 +341,7 @@ class RealBackend:
 
     @contextmanager
     def open(self) -> Iterator[RealTestbed]:
-        """A testbed; the first one finds out what both daemons allow, and nothing else is made before a run."""
+        """A testbed; the first one tests what both daemons allow. Nothing else is created before a run."""
         with self._probing:
             if not self._memlock:
                 self._memlock = {role: self._allowed(role) for role in Role}

@@ -1,4 +1,4 @@
-"""Containers of the link tools, which stand at both ends of a real link: how they are named, started and heard."""
+"""Containers of the link tools at both ends of a real link: names, start and output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from interop.errors import HarnessFault
-from interop.execution.daemon import Container, Daemon, Event
-from interop.links.cross import event_name
-from interop.model import ErrorCode, Host, RealLink, Role
+from interop.docker.client import Daemon
+from interop.docker.containers import Container, ContainerEvent
+from interop.links.cross_traffic import event_name
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import Host, RealLink
 
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Ends:
-    """The two hosts of a link, and what stands on them."""
+class HostPair:
+    """The two hosts of a real link, with their daemons and the image of the link tools."""
 
     link: RealLink
     hosts: Mapping[Role, Host]
@@ -27,7 +30,7 @@ class Ends:
     image: str
     """Id of the link tools' image, the same at both daemons."""
     busy: tuple[threading.Lock, ...]
-    """Held while something is on the link: one at a time per host."""
+    """Locks of both hosts, held while a container uses the link: one user at a time per host."""
 
     @property
     def name(self) -> str:
@@ -35,29 +38,29 @@ class Ends:
         return f"{self.link.client_host} - {self.link.server_host}"
 
     def network(self, role: Role) -> str:
-        """Network mode of what stands at an end."""
+        """Network mode of the containers at an end."""
         return "host" if self.hosts[role].host_network else "bridge"
 
     @property
     def published(self) -> str | None:
-        """Address at which the server's port is published; None where it needs not be."""
+        """Address at which the server's port is published; None if it is not published."""
         server = self.hosts[Role.SERVER]
         return None if server.host_network else server.source_address
 
     def interface(self, role: Role) -> str:
-        """By which the packets of an end come and go; empty where it is found out there."""
+        """Interface of an end's packets; empty if the container finds it."""
         host = self.hosts[role]
         return host.interface if host.host_network else ""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """All at which the server may be reached."""
+        """All addresses of the server."""
         server = self.hosts[Role.SERVER]
         return tuple(filter(None, (server.address4, server.address6)))
 
     @property
     def address(self) -> str:
-        """At which the client's host reaches the server."""
+        """Address at which the client's host reaches the server."""
         return self.addresses[0]
 
 
@@ -67,8 +70,8 @@ def container_name(daemon: Daemon, what: str) -> str:
 
 
 def start_until(container: Container, event: str, patience: float) -> None:
-    """Start a container and wait for what it says when it is ready; raises :class:`HarnessFault` if it never does."""
-    events: SimpleQueue[Event] = SimpleQueue()
+    """Start a container and wait until it reports that it is ready; raises :class:`HarnessFault` if it never does."""
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
     container.start()
     container.watch(events, lines=True)
     deadline = time.monotonic() + patience

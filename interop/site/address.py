@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from interop.model import Manifest
+from interop.model.results import Manifest
 
 HOME = PurePosixPath("index.html")
 CAMPAIGNS = PurePosixPath("runs/index.html")
@@ -14,7 +14,7 @@ TRENDS = PurePosixPath("trends/index.html")
 COMPARISONS = PurePosixPath("compare/index.html")
 FEED = PurePosixPath("feed.xml")
 MARKER = PurePosixPath("site.json")
-"""Tells that a directory is a site of ours, and may be replaced."""
+"""Marks a directory as a site made by quicsat, which may be replaced."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from interop.model import Outcome
-from interop.schema.summary import figures
-from interop.site.campaigns import Campaign
+from interop.model.outcomes import Outcome
+from interop.model.units import percent
+from interop.results.summary import figures
+from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
-from interop.units import percent
 
 _COLOURS = ((0.99, "#1a7f37"), (0.8, "#7a6400"), (0.0, "#b3261e"))
 """From which share of successes on; white words on each have a contrast above 4.5."""
@@ -16,8 +16,8 @@ _LETTER = 6.6
 """Mean width of a letter, in units of the picture."""
 
 
-def badge(campaign: Campaign, name: str) -> dict[str, str | int]:
-    """What an implementation's badge says, in the form that shields.io reads from an endpoint."""
+def badge(campaign: SiteCampaign, name: str) -> dict[str, str | int]:
+    """An implementation's badge in the form that shields.io reads from an endpoint."""
     results = [
         each
         for each in campaign.results.results
@@ -26,17 +26,17 @@ def badge(campaign: Campaign, name: str) -> dict[str, str | int]:
     good = sum(each.verdict.outcome is Outcome.SUCCEEDED for each in results)
     shares = [cell.efficiency.mean for key, cell in campaign.cells.items() if key[0] == name and cell.efficiency]
     spread = figures(shares)
-    told = f"{good} of {len(results)} runs" + (f", {percent(spread.mean)} of the link" if spread else "")
+    message = f"{good} of {len(results)} runs" + (f", {percent(spread.mean)} of the link" if spread else "")
     colour = next(each for least, each in _COLOURS if not results or good / len(results) >= least)
     return {
         "schemaVersion": 1,
         "label": f"quicsat {name}",
-        "message": told if results else "not run",
+        "message": message if results else "not run",
         "color": colour if results else "#57606a",
     }
 
 
-def badge_picture(renderer: Renderer, told: dict[str, str | int]) -> bytes:
+def badge_picture(renderer: Renderer, badge: dict[str, str | int]) -> bytes:
     """The badge as SVG."""
-    left, right = (round(len(str(told[key])) * _LETTER) + 12 for key in ("label", "message"))
-    return renderer.page("badge.svg", told=told, left=left, right=right)
+    left, right = (round(len(str(badge[key])) * _LETTER) + 12 for key in ("label", "message"))
+    return renderer.page("badge.svg", badge=badge, left=left, right=right)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from interop.model import HostFacts, Outcome, TestCase
-from interop.schema.document import SCHEMA_FILE, document
-from interop.site import address, detail, failures, overview
-from interop.site.campaigns import Campaign
+from interop.model.evidence import HostFacts
+from interop.model.outcomes import Outcome
+from interop.model.test_case import TestCase
+from interop.model.units import percent
+from interop.results.document import SCHEMA_FILE, document
+from interop.site import address, cell_view, failures, summary_tables
+from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
-from interop.units import percent
 
 _PAGES = (
     ("Matrix", ""),
@@ -42,7 +44,7 @@ class Listed:
     address: PurePosixPath
     started: Any
     share: str
-    """Of the runs that succeeded, of those that say something about their pair."""
+    """Share of the conclusive runs that succeeded."""
     tests: str
     """Abbreviations of its test cases, ``23 tests`` if there are many."""
     size: str
@@ -63,7 +65,7 @@ class Site:
     renderer: Renderer
     directory: Path
     """Where it is built."""
-    campaigns: tuple[Campaign, ...]
+    campaigns: tuple[SiteCampaign, ...]
     """Newest first."""
     navigation: Sequence[tuple[str, PurePosixPath]]
     uplot: bool
@@ -79,7 +81,14 @@ class Site:
         self.counted.append(Put(place.suffix == ".html", len(content)))
 
     def show(
-        self, page: PurePosixPath, template: str, campaign: Campaign | None, name: str, *, base: str = "", **values: Any
+        self,
+        page: PurePosixPath,
+        template: str,
+        campaign: SiteCampaign | None,
+        name: str,
+        *,
+        base: str = "",
+        **values: Any,
     ) -> None:
         """Write a page; ``name`` is that of the link that leads to it, ``base`` where its links start."""
         seen_from = PurePosixPath(base) / "index.html" if base else page
@@ -99,10 +108,10 @@ class Site:
         self.put(page, self.renderer.page(template, **common, **values))
 
 
-def listed(campaign: Campaign) -> Listed:
+def listed(campaign: SiteCampaign) -> Listed:
     """A campaign as lists show it."""
-    told = sum(campaign.count(each) for each in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT))
-    share = percent(campaign.count(Outcome.SUCCEEDED) / told) if told else "nothing"
+    conclusive = sum(campaign.count(each) for each in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT))
+    share = percent(campaign.count(Outcome.SUCCEEDED) / conclusive) if conclusive else "nothing"
     manifest = campaign.results.manifest
     short = [case.abbreviation for case in manifest.test_cases]
     tests = " ".join(short) if len(short) <= _MOST_NAMED else f"{len(short)} test cases"
@@ -110,7 +119,7 @@ def listed(campaign: Campaign) -> Listed:
     return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share, tests, size)
 
 
-def write(site: Site, campaign: Campaign, *, newest: bool, files: bool) -> None:
+def write(site: Site, campaign: SiteCampaign, *, newest: bool, files: bool) -> None:
     """All pages of a campaign but those of its cells; the newest one's start page is that of the site, too.
 
     ``files``: whether traces, keys and qlogs are taken into the site.
@@ -127,14 +136,14 @@ def write(site: Site, campaign: Campaign, *, newest: bool, files: bool) -> None:
     _data(site, campaign, whole=files)
 
 
-def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
-    shown, further = overview.split(campaign)
+def _overview(site: Site, campaign: SiteCampaign, *, newest: bool) -> None:
+    shown, further = summary_tables.split(campaign)
     manifest = campaign.results.manifest
     values: dict[str, Any] = {
         "campaigns": [listed(each) for each in site.campaigns[:60]],
         "listing": listed(campaign),
-        "matrices": [overview.matrix(campaign, case) for case in shown],
-        "tests": overview.tests(campaign),
+        "matrices": [summary_tables.matrix(campaign, case) for case in shown],
+        "tests": summary_tables.tests(campaign),
         "further": [
             {
                 "name": each.name,
@@ -143,8 +152,8 @@ def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
             }
             for each in further
         ],
-        "about": overview.about(campaign),
-        "legend": overview.legend(campaign),
+        "about": summary_tables.about(campaign),
+        "legend": summary_tables.legend(campaign),
         "hosts": _hosts(campaign),
         "servers": manifest.servers,
         "done": len(campaign.results.results),
@@ -156,36 +165,36 @@ def _overview(site: Site, campaign: Campaign, *, newest: bool) -> None:
     if newest:
         site.show(address.HOME, "overview.html", campaign, "Matrix", base=str(page.parent), **values)
     for case in further:
-        values |= {"matrices": [overview.matrix(campaign, case)], "tests": None, "further": []}
+        values |= {"matrices": [summary_tables.matrix(campaign, case)], "tests": None, "further": []}
         site.show(_alone(campaign, case), "overview.html", campaign, "Matrix", base=str(page.parent), **values)
 
 
-def _alone(campaign: Campaign, case: TestCase) -> PurePosixPath:
+def _alone(campaign: SiteCampaign, case: TestCase) -> PurePosixPath:
     """The page of a measurement that has no room on the start page."""
     return address.campaign(campaign.folder, f"matrix/{case.name}")
 
 
-def fingerprint(campaign: Campaign) -> str:
+def fingerprint(campaign: SiteCampaign) -> str:
     """A digest of all that decides what is measured: the same in campaigns that differ only in date, seed and runs."""
     manifest = campaign.results.manifest
-    told = (
+    facts = (
         *(manifest.tool_version, *manifest.servers, *manifest.clients, *map(repr, manifest.test_cases)),
         *(f"{name} {image.id}" for name, image in sorted(manifest.images.items())),
     )
-    return hashlib.sha256("\n".join(told).encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256("\n".join(facts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _compliance(campaign: Campaign) -> dict[str, str]:
-    """What is known of each implementation: ``yes``, ``not as client: …``, or that it was not looked at."""
-    told: dict[str, list[str]] = {each.name: [] for each in campaign.results.manifest.implementations}
+def _compliance(campaign: SiteCampaign) -> dict[str, str]:
+    """Compliance of each implementation: ``yes``, ``not as client: …``, or ``–`` if it was not checked."""
+    faults_of: dict[str, list[str]] = {each.name: [] for each in campaign.results.manifest.implementations}
     for found in campaign.results.compliance:
-        told.setdefault(found.implementation, []).append(
+        faults_of.setdefault(found.implementation, []).append(
             "" if found.compliant else f"not as {found.role.value}: {found.reason}"
         )
-    return {name: "; ".join(filter(None, faults)) or ("yes" if faults else "–") for name, faults in told.items()}
+    return {name: "; ".join(filter(None, faults)) or ("yes" if faults else "–") for name, faults in faults_of.items()}
 
 
-def _hosts(campaign: Campaign) -> list[HostFacts]:
+def _hosts(campaign: SiteCampaign) -> list[HostFacts]:
     """The machines that the runs took place on, without what differs from run to run."""
     hosts: dict[tuple[object, ...], HostFacts] = {}
     for result in campaign.results.results:
@@ -194,11 +203,11 @@ def _hosts(campaign: Campaign) -> list[HostFacts]:
     return list(hosts.values())
 
 
-def _data(site: Site, campaign: Campaign, *, whole: bool) -> None:
+def _data(site: Site, campaign: SiteCampaign, *, whole: bool) -> None:
     files = {
         "result.json": document(campaign.results),
-        "repetitions.csv": detail.as_csv(campaign.results.results),
-        "attempts.csv": detail.attempts_as_csv(each for found in campaign.attempts.values() for each in found),
+        "repetitions.csv": cell_view.as_csv(campaign.results.results),
+        "attempts.csv": cell_view.attempts_as_csv(each for found in campaign.attempts.values() for each in found),
         "result.schema.json": SCHEMA_FILE.read_bytes(),
     }
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}

@@ -8,19 +8,21 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from interop.attempts import by_cell, is_made
-from interop.errors import InputError
-from interop.model import Outcome, ResultSet, RunResult, TestCase
-from interop.schema.summary import Cell, summarise
+from interop.model.errors import InputError
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.results.attempts import by_cell, was_attempted
+from interop.results.store import DOCUMENT, JOURNAL, load
+from interop.results.summary import Cell, summarise
 from interop.site import address
-from interop.store import DOCUMENT, JOURNAL, load
 
 Key = tuple[str, str, str]
 """Server, client, test case."""
 
 
 @dataclass(frozen=True, eq=False)
-class Campaign:
+class SiteCampaign:
     """One campaign as the site shows it."""
 
     directory: Path
@@ -46,7 +48,7 @@ class Campaign:
     @cached_property
     def attempts(self) -> dict[Key, list[RunResult]]:
         """The results of all attempts at each cell, by repetition and number; runs without an attempt have none."""
-        return {key: [each for each in found if is_made(each)] for key, found in by_cell(self.results).items()}
+        return {key: [each for each in found if was_attempted(each)] for key, found in by_cell(self.results).items()}
 
     @property
     def attempts_in_all(self) -> int:
@@ -98,7 +100,7 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def find(places: Iterable[Path]) -> tuple[list[Campaign], list[str]]:
+def find(places: Iterable[Path]) -> tuple[list[SiteCampaign], list[str]]:
     """The campaigns in ``places``, newest first, and one sentence for each that cannot be read.
 
     A place is the directory of a campaign or one that holds such directories. InputError if nothing can be shown.
@@ -116,7 +118,7 @@ def find(places: Iterable[Path]) -> tuple[list[Campaign], list[str]]:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
     loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
     names = address.folders((results.manifest.id, results.manifest.started) for _, results, _ in loaded)
-    found = [Campaign(place, names[results.manifest.id], results, told) for place, results, told in loaded]
+    found = [SiteCampaign(place, names[results.manifest.id], results, told) for place, results, told in loaded]
     return _without_twins(found, problems), problems
 
 
@@ -136,9 +138,9 @@ def _holds_results(place: Path) -> bool:
     return (place / JOURNAL).is_file() or (place / DOCUMENT).is_file()
 
 
-def _without_twins(campaigns: list[Campaign], problems: list[str]) -> list[Campaign]:
+def _without_twins(campaigns: list[SiteCampaign], problems: list[str]) -> list[SiteCampaign]:
     """Of copies of a campaign, the one with most results."""
-    kept: dict[str, Campaign] = {}
+    kept: dict[str, SiteCampaign] = {}
     for campaign in campaigns:
         other = kept.setdefault(campaign.results.manifest.id, campaign)
         if other is campaign:

@@ -8,11 +8,13 @@ from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from interop.model import Manifest, Outcome, RunResult
-from interop.site import address, detail, figures, files, logs, packets
+from interop.model.names import folder_name, pair_folder
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
+from interop.site import address, cell_view, figures, files, logs, packets
 from interop.site.campaign_pages import Put, Site
-from interop.site.campaigns import Campaign, Key
-from interop.site.cells import PARTIAL
+from interop.site.campaigns import Key, SiteCampaign
+from interop.site.matrix_cell_text import PARTIAL
 from interop.traces.series import FILE_NAME, SeriesError, load
 
 MOST_BYTES = 24_000_000
@@ -25,11 +27,11 @@ _LOG = 16 * logs.KIB
 _LOG_OF_FAILURE = 64 * logs.KIB
 
 
-def write(site: Site, campaign: Campaign, *, files: bool) -> None:
+def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
     """All pages below ``runs/<campaign>/p/``."""
     full = _size_of_series(campaign) <= MOST_BYTES
     job = _Job(site, campaign, full=full, files=files, figures=figures.find(campaign.directory))
-    pairs: dict[tuple[str, str], list[detail.Detail]] = {}
+    pairs: dict[tuple[str, str], list[cell_view.CellView]] = {}
     for key, shown in zip(campaign.runs, _carry_out(job), strict=True):
         pairs.setdefault(key[:2], []).append(shown)
     for (server, client), cells in pairs.items():
@@ -41,7 +43,7 @@ class _Job:
     """What is the same for all cells of a campaign."""
 
     site: Site
-    campaign: Campaign
+    campaign: SiteCampaign
     full: bool
     """The packets and logs of all runs."""
     files: bool
@@ -52,7 +54,7 @@ _JOB: list[_Job] = []
 """That of this process, if it is one of those that share the work."""
 
 
-def _carry_out(job: _Job) -> Iterator[detail.Detail]:
+def _carry_out(job: _Job) -> Iterator[cell_view.CellView]:
     """Write the pages of all cells, by several processes if there are many runs."""
     keys = list(job.campaign.runs)
     if len(job.campaign.results.results) < _WORTHWHILE:
@@ -65,7 +67,7 @@ def _carry_out(job: _Job) -> Iterator[detail.Detail]:
             yield shown
 
 
-def _share(key: Key) -> tuple[detail.Detail, list[Put]]:
+def _share(key: Key) -> tuple[cell_view.CellView, list[Put]]:
     """The work on one cell, in a process of its own: what its pair's page needs, and which files were put."""
     job = _JOB[-1]
     job.site.counted.clear()
@@ -73,31 +75,25 @@ def _share(key: Key) -> tuple[detail.Detail, list[Put]]:
     return replace(shown, repetitions=()), list(job.site.counted)
 
 
-def run_directory(campaign: Campaign, result: RunResult) -> Path:
+def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
     """Where the files of a run are; the names in it were checked when the results were read."""
-    manifest = campaign.results.manifest
-    pair = f"{_folder(manifest, result.server)}_{_folder(manifest, result.client)}"
-    return campaign.directory / pair / result.test_case / str(result.repetition)
+    return campaign.directory / result.key.path
 
 
-def _folder(manifest: Manifest, name: str) -> str:
-    return next(each.folder for each in manifest.implementations if each.name == name)
-
-
-def _size_of_series(campaign: Campaign) -> int:
+def _size_of_series(campaign: SiteCampaign) -> int:
     paths = (run_directory(campaign, result) / FILE_NAME for result in campaign.results.results)
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _cell(job: _Job, key: Key) -> detail.Detail:
+def _cell(job: _Job, key: Key) -> cell_view.CellView:
     site, campaign, manifest = job.site, job.campaign, job.campaign.results.manifest
     results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(manifest, *key)
-    middle = detail.representative(results)
+    middle = cell_view.representative(results)
     found = {
         each.repetition: _logs(job, each) for each in results if job.full or each.repetition == middle or _failed(each)
     }
-    shown = detail.detail(campaign, key, found)
+    shown = cell_view.detail(campaign, key, found)
     unread = [each.repetition for each in results if each.repetition not in found]
     plots = [plot for each in results if (plot := _packets(job, folder, each, shown)) is not None]
     taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
@@ -108,8 +104,8 @@ def _cell(job: _Job, key: Key) -> detail.Detail:
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
         others=_others(campaign, key), pictures=_pictures(job, key),
     )  # fmt: skip
-    site.put(folder / "cell.csv", detail.as_csv(results))
-    site.put(folder / "cell.json", detail.as_json(results))
+    site.put(folder / "cell.csv", cell_view.as_csv(results))
+    site.put(folder / "cell.json", cell_view.as_json(results))
     for run in shown.repetitions:
         for each in run.logs:
             values: dict[str, Any] = {
@@ -124,7 +120,7 @@ def _cell(job: _Job, key: Key) -> detail.Detail:
     return shown
 
 
-def _others(campaign: Campaign, key: Key) -> list[tuple[str, str]]:
+def _others(campaign: SiteCampaign, key: Key) -> list[tuple[str, str]]:
     """Name and address of the pair's other test cases, in the campaign's order."""
     server, client, shown = key
     cases = [case.name for case in campaign.results.manifest.test_cases if case.name != shown]
@@ -136,7 +132,7 @@ def _pictures(job: _Job, key: Key) -> list[figures.Figure]:
     server, client, name = key
     manifest = job.campaign.results.manifest
     short = next(case.abbreviation for case in manifest.test_cases if case.name == name)
-    end = f"-{_folder(manifest, server)}_{_folder(manifest, client)}-{short}"
+    end = f"-{pair_folder(server, client)}-{short}"
     return [figure for figure in job.figures if figure.stem.endswith(end)]
 
 
@@ -149,7 +145,9 @@ def _logs(job: _Job, result: RunResult) -> list[logs.Log]:
     return logs.logs(run_directory(job.campaign, result), _LOG_OF_FAILURE if _failed(result) else _LOG)
 
 
-def _packets(job: _Job, folder: PurePosixPath, result: RunResult, shown: detail.Detail) -> Mapping[str, Any] | None:
+def _packets(
+    job: _Job, folder: PurePosixPath, result: RunResult, shown: cell_view.CellView
+) -> Mapping[str, Any] | None:
     """Put the file with the packets of a run; what its page says of it, or None if there is none."""
     try:
         series = load(run_directory(job.campaign, result))
@@ -164,7 +162,7 @@ def _packets(job: _Job, folder: PurePosixPath, result: RunResult, shown: detail.
     return {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
 
 
-def _files(site: Site, campaign: Campaign, folder: PurePosixPath, result: RunResult) -> list[tuple[str, str]]:
+def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: RunResult) -> list[tuple[str, str]]:
     """Name and address of the files of a run that were put into the site."""
     taken = []
     for name, content in files.downloads(run_directory(campaign, result)):
@@ -175,13 +173,13 @@ def _files(site: Site, campaign: Campaign, folder: PurePosixPath, result: RunRes
 
 
 def _pair(
-    site: Site, campaign: Campaign, server: str, client: str, cells: list[detail.Detail], *, backwards: bool
+    site: Site, campaign: SiteCampaign, server: str, client: str, cells: list[cell_view.CellView], *, backwards: bool
 ) -> None:
     manifest = campaign.results.manifest
     folder = PurePosixPath("runs", campaign.folder) / address.pair(manifest, server, client)
     back = ""
     if backwards and server != client:
-        back = f"../../{_folder(manifest, client)}/{_folder(manifest, server)}/index.html"
+        back = f"../../{folder_name(client)}/{folder_name(server)}/index.html"
     order = sorted(cells, key=lambda each: each.shown.state.key in (Outcome.SUCCEEDED, Outcome.UNSUPPORTED))
     order = sorted(order, key=lambda each: (each.shown.state.key == PARTIAL) - (not each.cell.succeeded))
     site.show(

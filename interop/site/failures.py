@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from interop.model import Outcome, RunResult
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
 from interop.site import address
-from interop.site.campaigns import Campaign
+from interop.site.campaigns import SiteCampaign
 
 LEAST_PEERS = 3
 """Peers that a failure must have in common before it is laid at one endpoint's door."""
 NO_FAILURE = (Outcome.SUCCEEDED, Outcome.SKIPPED)
-Column = tuple[Outcome, str]
+OutcomeCode = tuple[Outcome, str]
 _NO_BLAME = {Outcome.SUCCEEDED.value, Outcome.UNSUPPORTED.value}
 _ORDER = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.UNSUPPORTED)
 
 
 @dataclass(frozen=True)
-class Causes:
+class CauseTable:
     """How often each implementation was part of runs that ended so."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[OutcomeCode, ...]
     """Outcome and code, the most frequent first."""
     rows: tuple[tuple[str, str, tuple[int, ...]], ...]
     """Implementation, its role, and counts by column."""
 
 
 @dataclass(frozen=True)
-class Suspect:
+class FailingImplementation:
     """An endpoint that ended in the same way with all its peers."""
 
     implementation: str
@@ -39,7 +40,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class FailedCell:
     """A cell in which not all repetitions succeeded."""
 
     server: str
@@ -59,14 +60,14 @@ def _code(result: RunResult) -> str:
     return result.verdict.code.value or result.verdict.outcome.value
 
 
-def _unsuccessful(campaign: Campaign) -> list[RunResult]:
+def _unsuccessful(campaign: SiteCampaign) -> list[RunResult]:
     return [each for each in campaign.results.results if each.verdict.outcome not in NO_FAILURE]
 
 
-def causes(campaign: Campaign) -> Causes:
+def causes(campaign: SiteCampaign) -> CauseTable:
     """Causes by implementation and role."""
-    counts: dict[tuple[str, str], Counter[Column]] = defaultdict(Counter)
-    total: Counter[Column] = Counter()
+    counts: dict[tuple[str, str], Counter[OutcomeCode]] = defaultdict(Counter)
+    total: Counter[OutcomeCode] = Counter()
     for result in _unsuccessful(campaign):
         column = (result.verdict.outcome, _code(result))
         total[column] += 1
@@ -74,10 +75,10 @@ def causes(campaign: Campaign) -> Causes:
         counts[result.client, "client"][column] += 1
     columns = tuple(column for column, _ in total.most_common())
     rows = [(*who, tuple(found[column] for column in columns)) for who, found in sorted(counts.items())]
-    return Causes(columns, tuple(rows))
+    return CauseTable(columns, tuple(rows))
 
 
-def suspects(campaign: Campaign) -> list[Suspect]:
+def suspects(campaign: SiteCampaign) -> list[FailingImplementation]:
     """Endpoints that ended in the same way with every one of several peers: the peers are hardly to blame."""
     ended: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for result in campaign.results.results:
@@ -88,12 +89,12 @@ def suspects(campaign: Campaign) -> list[Suspect]:
     for (name, role, case), peers in sorted(ended.items()):
         codes = set().union(*peers.values())
         if len(peers) >= LEAST_PEERS and len(codes) == 1 and codes.isdisjoint(_NO_BLAME):
-            found.append(Suspect(name, role, case, codes.pop(), len(peers)))
+            found.append(FailingImplementation(name, role, case, codes.pop(), len(peers)))
     return found
 
 
-def cells(campaign: Campaign) -> list[Trouble]:
-    """Every cell in which not all succeeded, with its most frequent cause; what nobody has to mend comes last."""
+def cells(campaign: SiteCampaign) -> list[FailedCell]:
+    """Every cell in which not all succeeded, with its most frequent cause; unsupported tests come last."""
     found = []
     for key, results in campaign.runs.items():
         bad = [each for each in results if each.verdict.outcome not in NO_FAILURE]
@@ -103,7 +104,7 @@ def cells(campaign: Campaign) -> list[Trouble]:
         first = next(each for each in bad if _code(each) == common)
         cell = campaign.cells[key]
         found.append(
-            Trouble(
+            FailedCell(
                 *key,
                 address=f"{address.cell(campaign.results.manifest, *key)}/index.html",
                 outcome=first.verdict.outcome,

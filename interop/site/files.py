@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from interop.store import OUTPUT
-from interop.traces.records import BrokenError, Record, records
+from interop.results.store import OUTPUT
+from interop.traces.records import DamagedTraceError, PacketRecord, records
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _KEPT = (".qlog", ".sqlog", ".txt", ".log", ".json")
@@ -78,15 +78,15 @@ def _content(path: Path) -> bytes:
     return path.read_bytes() if _fits(path) else b""
 
 
-def _readable(path: Path) -> Iterator[Record]:
+def _readable(path: Path) -> Iterator[PacketRecord]:
     """The records up to the first broken one."""
     try:
         yield from records(path)
-    except BrokenError:
+    except DamagedTraceError:
         return
 
 
-def pcapng(packets: Iterable[Record], keys: bytes) -> bytes:
+def pcapng(packets: Iterable[PacketRecord], keys: bytes) -> bytes:
     """A trace with the TLS secrets that decrypt it (draft-ietf-opsawg-pcapng, Decryption Secrets Block)."""
     blocks = [_block(_SECTION, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
     if keys:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
-from interop.store import OUTPUT
-from interop.tables import printable, without_escapes
+from interop.model.text import printable_lines
+from interop.results.store import OUTPUT
 
 KIB = 1024
 _SUFFIXES = (".log", ".txt", ".err", ".out")
@@ -96,12 +96,4 @@ def _name(run: Path, path: Path) -> str:
 def _lines(content: bytes, first: int) -> tuple[Line, ...]:
     text = content.decode("utf-8", "replace")
     lines = text.removesuffix("\n").split("\n")[:_MOST_LINES] if text else []
-    return tuple(Line(number, _plain(line)) for number, line in enumerate(lines, first))
-
-
-def _plain(line: str) -> str:
-    line = without_escapes(line)
-    if line.isascii() and line.isprintable() and len(line) <= _LONGEST_LINE:
-        return line
-    indent = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4)[:80]
-    return indent + printable(line, _LONGEST_LINE)
+    return tuple(Line(number, printable_lines(line, _LONGEST_LINE)) for number, line in enumerate(lines, first))

@@ -27,7 +27,7 @@ _SAMPLES = 3000
 Numbers = NDArray[Any]
 
 
-class Column(NamedTuple):
+class PackedColumn(NamedTuple):
     """Numbers of one kind."""
 
     name: str
@@ -43,7 +43,7 @@ def encode(series: Series, most: int | None = None) -> bytes:
     return pack(list(_columns(series, every, values)), every)
 
 
-def pack(columns: list[Column], every: int = 1) -> bytes:
+def pack(columns: list[PackedColumn], every: int = 1) -> bytes:
     """Columns as a file. Whole numbers must fit into 32 bits; ValueError if one is not finite."""
     head = {
         "every": every,
@@ -68,7 +68,7 @@ def unpack(content: bytes) -> dict[str, NDArray[np.float64]]:
     return found
 
 
-def _planes(column: Column) -> bytes:
+def _planes(column: PackedColumn) -> bytes:
     if not np.isfinite(column.values).all():
         raise ValueError(f"the column {column.name} has values that are no numbers")
     whole = np.round(np.asarray(column.values, dtype=np.float64) / column.scale).astype(np.int64)
@@ -80,7 +80,7 @@ def _planes(column: Column) -> bytes:
 # ---- which columns --------------------------------------------------------------------------
 
 
-def _columns(series: Series, every: int, values: int) -> Iterator[Column]:
+def _columns(series: Series, every: int, values: int) -> Iterator[PackedColumn]:
     yield from _stream("sent", series.sent, every)
     yield from _stream("arrived", series.arrived, every)
     yield from _packets("forward", series.forward, _first(series.sent.time), every)
@@ -97,13 +97,13 @@ def _columns(series: Series, every: int, values: int) -> Iterator[Column]:
     yield from _samples("cwnd", series.cwnd, 1.0, values)
     for name in ("sent", "first_byte", "last_byte"):
         times = getattr(series.requests, name)
-        yield Column(f"request_{name}", times[~np.isnan(times)], TICK)
+        yield PackedColumn(f"request_{name}", times[~np.isnan(times)], TICK)
 
 
-def _stream(name: str, table: StreamData, every: int) -> Iterator[Column]:
-    yield Column(f"{name}_time", table.time[::every], TICK)
-    yield Column(f"{name}_offset", table.offset[::every], 1.0)
-    yield Column(f"{name}_again", table.retransmission[::every], 1.0)
+def _stream(name: str, table: StreamData, every: int) -> Iterator[PackedColumn]:
+    yield PackedColumn(f"{name}_time", table.time[::every], TICK)
+    yield PackedColumn(f"{name}_offset", table.offset[::every], 1.0)
+    yield PackedColumn(f"{name}_again", table.retransmission[::every], 1.0)
 
 
 def _first(times: Numbers) -> float:
@@ -111,18 +111,18 @@ def _first(times: Numbers) -> float:
     return float(np.nanmin(times)) if np.isfinite(times).any() else -np.inf
 
 
-def _packets(name: str, table: Packets, since: float, every: int) -> Iterator[Column]:
+def _packets(name: str, table: Packets, since: float, every: int) -> Iterator[PackedColumn]:
     """Those from ``since`` on: packets of the handshake are numbered apart (RFC 9000, 12.3), by some from afar."""
     rows = np.flatnonzero((table.number >= 0) & (table.sent >= since))[::every]
-    yield Column(f"{name}_time", table.sent[rows], TICK)
-    yield Column(f"{name}_number", table.number[rows], 1.0)
-    yield Column(f"{name}_lost", table.lost[rows], 1.0)
+    yield PackedColumn(f"{name}_time", table.sent[rows], TICK)
+    yield PackedColumn(f"{name}_number", table.number[rows], 1.0)
+    yield PackedColumn(f"{name}_lost", table.lost[rows], 1.0)
 
 
-def _samples(name: str, table: Samples, scale: float, most: int) -> Iterator[Column]:
+def _samples(name: str, table: Samples, scale: float, most: int) -> Iterator[PackedColumn]:
     rows = _telling(table, most)
-    yield Column(f"{name}_time", table.time[rows], TICK)
-    yield Column(f"{name}_value", table.value[rows], scale)
+    yield PackedColumn(f"{name}_time", table.time[rows], TICK)
+    yield PackedColumn(f"{name}_value", table.value[rows], scale)
 
 
 def _telling(table: Samples, most: int) -> Numbers:

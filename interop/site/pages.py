@@ -12,14 +12,14 @@ import jinja2
 
 from interop import __version__
 from interop.analysis.metrics import METRICS, Metric
-from interop.link_words import link_in_words
-from interop.model import Outcome
-from interop.sheets import Column, Value
-from interop.sheets import shown as in_words
-from interop.site.cells import BY_KEY, STATES, State, goodput
+from interop.model.link_format import format_link
+from interop.model.outcomes import Outcome
+from interop.model.text import printable
+from interop.model.units import byte_size, percent, seconds
+from interop.report.table import Column, Value
+from interop.report.table import shown as in_words
+from interop.site.matrix_cell_text import BY_KEY, CELL_STATES, CellState, goodput
 from interop.statistics.intervals import Mean
-from interop.tables import printable
-from interop.units import byte_size, percent, seconds
 
 _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[^\s\"'<>\\]*)?")
 
@@ -39,7 +39,7 @@ class Renderer:
         )
         self._environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
         self._environment.globals.update(
-            assets=assets, built=built.astimezone(UTC), version=__version__, states=STATES, metrics=METRICS
+            assets=assets, built=built.astimezone(UTC), version=__version__, states=CELL_STATES, metrics=METRICS
         )
         self._environment.filters.update(
             clean=printable,
@@ -50,7 +50,7 @@ class Renderer:
             duration=duration,
             metric=number,
             ends=ends,
-            link=link_in_words,
+            link=format_link,
             glyph=glyph,
             sentence=partial(printable, longest=2000),
             cell=in_sheet,
@@ -88,11 +88,11 @@ def number(metric: Metric, value: float | None) -> str:
 
 
 def in_sheet(value: Value, column: Column) -> str:
-    """A field of a sheet."""
+    """A field of a table."""
     return printable(in_words(value, column))
 
 
-def glyph(outcome: Outcome | str) -> State:
+def glyph(outcome: Outcome | str) -> CellState:
     """How an outcome is shown."""
     return BY_KEY[outcome]
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop import __version__
-from interop.site import address, campaign_pages, campaigns, cell_pages, report_pages, swap
+from interop.site import address, atomic_publish, campaign_pages, campaigns, cell_pages, report_pages
 from interop.site.pages import Renderer
 
 VENDOR = Path("build", "vendor", "uplot")
@@ -27,7 +27,7 @@ NAVIGATION = (
 
 
 @dataclass(frozen=True)
-class Request:
+class SiteRequest:
     """What is to be built of what."""
 
     places: Sequence[Path]
@@ -40,7 +40,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltSite:
     """What a build has made."""
 
     pages: int
@@ -49,17 +49,17 @@ class Built:
     campaigns: int
 
 
-def build(request: Request, say: Callable[[str], None]) -> Built:
+def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     """Build the site and let it take the place of the old one; ``say`` gets a sentence for what is missing.
 
     Raises InputError if there is nothing to show or the target must not be replaced, MachineError if it cannot be
     written; the old site then stays as it was.
     """
     found, problems = campaigns.find(request.places)
-    swap.check(request.target, [campaign.directory for campaign in found])
+    atomic_publish.check(request.target, [campaign.directory for campaign in found])
     for problem in problems:
         say(problem)
-    with swap.staged(request.target) as directory:
+    with atomic_publish.staged(request.target) as directory:
         assets, content = _assets(request.root, say)
         renderer = Renderer(request.root / "web" / "templates", assets, request.now)
         uplot = set(LIBRARY) <= set(content)
@@ -75,11 +75,11 @@ def build(request: Request, say: Callable[[str], None]) -> Built:
         marker: dict[str, Any] = {"made by": f"quicsat {__version__}", "campaigns": [each.folder for each in found]}
         site.put(address.MARKER, json.dumps(marker, indent=1).encode())
     pages, sizes = zip(*site.counted, strict=True)
-    return Built(sum(pages), sum(sizes), len(found))
+    return BuiltSite(sum(pages), sum(sizes), len(found))
 
 
 def _assets(root: Path, say: Callable[[str], None]) -> tuple[str, dict[str, bytes]]:
-    """Name of the folder of style sheets and scripts, which tells their content, and the files for it."""
+    """Folder of style sheets and scripts, named after a digest of their content, and its files."""
     content = {path.name: path.read_bytes() for path in sorted((root / "web" / "assets").iterdir())}
     library = {name: root / VENDOR / origin for name, origin in LIBRARY.items()}
     if all(path.is_file() for path in library.values()):

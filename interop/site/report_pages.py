@@ -9,58 +9,58 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from interop import attempt_reports, reports
-from interop.model import TestCase
-from interop.sheets import Sheet, Unit, render
+from interop.model.test_case import TestCase
+from interop.model.text import printable
+from interop.model.units import mbit_per_s
+from interop.report import attempt_tables, campaign_tables
+from interop.report.table import Table, Unit, render
 from interop.site import address, figures
 from interop.site.badges import badge, badge_picture
 from interop.site.campaign_pages import Site
-from interop.site.campaigns import Campaign
+from interop.site.campaigns import SiteCampaign
 from interop.statistics import comparison, history
-from interop.statistics.samples import ABOUT_THE_PAIR, GOODPUT
-from interop.tables import printable
-from interop.units import mbit_per_s
+from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
 MOST_COMPARED = 10
 """The newest campaigns, of which any two are compared; older ones are compared with their neighbours."""
 MOST_DOTS = 16
-"""Campaigns up to which each has a dot of its own in a course."""
-MOST_COURSES = 60
+"""Campaigns up to which each has a dot of its own in a trend."""
+MOST_CAMPAIGNS = 60
 """Campaigns that trends look back on."""
 
 
 # ---- of one campaign ------------------------------------------------------------------------
 
 
-def write(site: Site, campaign: Campaign) -> None:
+def write(site: Site, campaign: SiteCampaign) -> None:
     """Figures and tables of a campaign."""
     _figures(site, campaign)
     cases = campaign.measurements
-    sheets = [
-        reports.summary(campaign.results, cases),
-        reports.implementations(campaign.results, cases),
-        reports.variance(campaign.results, cases),
-        reports.congestion(campaign.results.manifest.implementations),
-        reports.pairs(campaign.results, cases),
-        attempt_reports.attempts(campaign.results, campaign.results.manifest.test_cases),
+    tables = [
+        campaign_tables.summary(campaign.results, cases),
+        campaign_tables.implementations(campaign.results, cases),
+        campaign_tables.variance(campaign.results, cases),
+        campaign_tables.congestion(campaign.results.manifest.implementations),
+        campaign_tables.pairs(campaign.results, cases),
+        attempt_tables.attempts(campaign.results, campaign.results.manifest.test_cases),
     ]
     page = address.campaign(campaign.folder, "tables")
-    for sheet in sheets:
-        _forms(site, page.parent, sheet)
-    site.show(page, "tables.html", campaign, "Tables", sheets=[shown(sheet) for sheet in sheets])
+    for table in tables:
+        _forms(site, page.parent, table)
+    site.show(page, "tables.html", campaign, "Tables", tables=[shown(table) for table in tables])
 
 
-def _forms(site: Site, folder: PurePosixPath, sheet: Sheet) -> None:
+def _forms(site: Site, folder: PurePosixPath, table: Table) -> None:
     for suffix, form in (("csv", "csv"), ("md", "markdown"), ("tex", "latex")):
-        site.put(folder / f"{sheet.name}.{suffix}", render(sheet, form).encode("utf-8", "replace") + b"\n")
+        site.put(folder / f"{table.name}.{suffix}", render(table, form).encode("utf-8", "replace") + b"\n")
 
 
-def shown(sheet: Sheet) -> dict[str, Any]:
-    """A sheet as its template shows it: with whether each column holds words."""
-    return {"sheet": sheet, "words": [column.unit is Unit.WORDS for column in sheet.columns]}
+def shown(table: Table) -> dict[str, Any]:
+    """A table for its template, with a flag per column that is true for words."""
+    return {"table": table, "words": [column.unit is Unit.WORDS for column in table.columns]}
 
 
-def _figures(site: Site, campaign: Campaign) -> None:
+def _figures(site: Site, campaign: SiteCampaign) -> None:
     """What `./run.py plot` has drawn into the campaign's directory; the page says so if there is nothing."""
     page = address.campaign(campaign.folder, "figures")
     found = figures.find(campaign.directory)
@@ -78,22 +78,22 @@ def _figures(site: Site, campaign: Campaign) -> None:
 class Compared:
     """Two campaigns side by side."""
 
-    before: Campaign
-    after: Campaign
+    before: SiteCampaign
+    after: SiteCampaign
     found: comparison.Comparison
     address: PurePosixPath
 
     @property
-    def sheet(self) -> Sheet:
+    def table(self) -> Table:
         """The pairs that changed."""
-        return replace(reports.comparison(self.found, "before", "after"), title=self.title)
+        return replace(campaign_tables.comparison(self.found, "before", "after"), title=self.title)
 
     @property
-    def all(self) -> Sheet:
+    def all(self) -> Table:
         """Every pair that both have."""
         found = replace(self.found, pairs=tuple(self.both), groups=())
-        sheet = reports.comparison(found, "before", "after", everything=True)
-        return replace(sheet, name="all", title=self.title, notes=())
+        table = campaign_tables.comparison(found, "before", "after", everything=True)
+        return replace(table, name="all", title=self.title, notes=())
 
     @property
     def title(self) -> str:
@@ -120,10 +120,10 @@ def write_all(site: Site) -> None:
     """Comparisons, trends, feed and badges."""
     compared = [each for two in _twos(site.campaigns) if (each := _compared(*two)).both]
     for each in compared:
-        tables = [each.sheet, each.all]
-        for sheet in tables:
-            _forms(site, each.address.parent, sheet)
-        values: dict[str, Any] = {"compared": each, "tables": [shown(sheet) for sheet in tables]}
+        tables = [each.table, each.all]
+        for table in tables:
+            _forms(site, each.address.parent, table)
+        values: dict[str, Any] = {"compared": each, "tables": [shown(table) for table in tables]}
         site.show(each.address, "comparison.html", None, "Compare", **values)
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     _trends(site)
@@ -134,7 +134,7 @@ def write_all(site: Site) -> None:
     _badges(site, site.campaigns[0])
 
 
-def _twos(campaigns: Sequence[Campaign]) -> list[tuple[Campaign, Campaign]]:
+def _twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
     """Which campaigns are compared: (earlier, later), the newest first."""
     newest = campaigns[:MOST_COMPARED]
     twos = [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
@@ -142,14 +142,14 @@ def _twos(campaigns: Sequence[Campaign]) -> list[tuple[Campaign, Campaign]]:
     return [*twos, *((earlier, later) for later, earlier in pairwise(older))]
 
 
-def _compared(before: Campaign, after: Campaign) -> Compared:
+def _compared(before: SiteCampaign, after: SiteCampaign) -> Compared:
     found = comparison.campaigns(before.results, after.results, before.results.manifest.test_cases)
     return Compared(before, after, found, PurePosixPath("compare", before.folder, after.folder, "index.html"))
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A campaign in a course: where in the small picture, what it says, and the page that tells more."""
+    """A campaign in a trend: position in the small picture, text, and address of its page."""
 
     x: float
     y: float
@@ -159,10 +159,10 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Trend:
-    """A course with its line in a small picture: 200 wide, 40 high."""
+class TrendRow:
+    """A trend with its line in a small picture, 200 by 40 units."""
 
-    course: history.Course
+    trend: history.Trend
     line: str
     marks: tuple[float, ...]
     """Where images changed."""
@@ -171,29 +171,29 @@ class Trend:
 
 
 def _trends(site: Site) -> None:
-    looked_at = site.campaigns[:MOST_COURSES]
+    looked_at = site.campaigns[:MOST_CAMPAIGNS]
     results = history.ordered([each.results for each in looked_at])
     by_id = {each.results.manifest.id: each for each in looked_at}
     ordered = [by_id[each.manifest.id] for each in results]
     cases = {case.name: case for each in results for case in each.manifest.test_cases}
     measured = {case.name for each in looked_at for case in each.measurements}
     dates = [printable(each.manifest.started)[:16].replace("T", " ") for each in results]
-    tables: list[tuple[TestCase, list[Trend]]] = []
+    tables: list[tuple[TestCase, list[TrendRow]]] = []
     shown_cases = [case for name, case in cases.items() if name in measured]
-    by_server = history.jointly(*(history.server_courses(results, case.name, GOODPUT) for case in shown_cases))
+    by_server = history.with_joint_steps(*(history.server_trends(results, case.name, GOODPUT) for case in shown_cases))
     for case, servers in zip(shown_cases, by_server, strict=True):
         matrices = [str(address.campaign(each.folder)) for each in ordered]
-        tables.append((case, [trend(each, dates, matrices) for each in servers]))
+        tables.append((case, [trend_row(each, dates, matrices) for each in servers]))
         pairs = [
-            trend(each, dates, [_cell_page(campaign, each.name, case.name) for campaign in ordered])
-            for each in history.pair_courses(results, case.name, GOODPUT)
+            trend_row(each, dates, [_cell_page(campaign, each.name, case.name) for campaign in ordered])
+            for each in history.pair_trends(results, case.name, GOODPUT)
         ]
         page = PurePosixPath("trends", case.name, "index.html")
         site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates)
     site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, dates=dates)
 
 
-def _cell_page(campaign: Campaign, pair: Sequence[str], case: str) -> str:
+def _cell_page(campaign: SiteCampaign, pair: Sequence[str], case: str) -> str:
     """Address of a pair's page in a campaign; empty if it has none."""
     server, client = pair
     if (server, client, case) not in campaign.cells:
@@ -202,24 +202,24 @@ def _cell_page(campaign: Campaign, pair: Sequence[str], case: str) -> str:
     return f"runs/{campaign.folder}/{place}/index.html"
 
 
-def trend(course: history.Course, dates: Sequence[str], pages: Sequence[str]) -> Trend:
-    """A course as a picture; ``dates`` and ``pages`` (addresses from the root) of its campaigns."""
-    known = [mean for mean in course.means if mean is not None]
-    top, last = max(known, default=1.0) or 1.0, max(len(course.means) - 1, 1)
+def trend_row(trend: history.Trend, dates: Sequence[str], pages: Sequence[str]) -> TrendRow:
+    """A trend as a picture; ``dates`` and ``pages`` (addresses from the root) are those of its campaigns."""
+    known = [mean for mean in trend.means if mean is not None]
+    top, last = max(known, default=1.0) or 1.0, max(len(trend.means) - 1, 1)
     dots = []
-    for at, (mean, fate) in enumerate(zip(course.means, course.fates, strict=True)):
-        if mean is None and fate not in ABOUT_THE_PAIR:
+    for at, (mean, pair_outcome) in enumerate(zip(trend.means, trend.outcomes, strict=True)):
+        if mean is None and pair_outcome not in CONCLUSIVE:
             continue
         x, y = 200 * at / last, 36 - 32 * (mean or 0.0) / top
-        told = fate.value if mean is None else mbit_per_s(mean)
-        dots.append(Dot(round(x, 1), round(y, 1), f"{dates[at]}: {told}", pages[at], mean is not None))
+        label = pair_outcome.value if mean is None else mbit_per_s(mean)
+        dots.append(Dot(round(x, 1), round(y, 1), f"{dates[at]}: {label}", pages[at], mean is not None))
     line = " ".join(f"{dot.x:g},{dot.y:g}" for dot in dots if dot.good)
-    marks = tuple(round(200 * mark / last, 1) for mark in course.marks)
+    marks = tuple(round(200 * mark / last, 1) for mark in trend.marks)
     few = dots if len(dots) <= MOST_DOTS else [dot for dot in dots if not dot.good or dot is dots[-1]]
-    return Trend(course, line, marks, tuple(few), known[-1] if known else None)
+    return TrendRow(trend, line, marks, tuple(few), known[-1] if known else None)
 
 
-def _badges(site: Site, campaign: Campaign) -> None:
+def _badges(site: Site, campaign: SiteCampaign) -> None:
     for each in campaign.results.manifest.implementations:
         found = badge(campaign, each.name)
         site.put(PurePosixPath("badge", f"{each.folder}.json"), json.dumps(found).encode())

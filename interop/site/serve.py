@@ -9,7 +9,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from interop.errors import InputError
+from interop.model.errors import InputError
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.traces.columns import Floats, Integers
+from interop.model.arrays import Floats, Integers
 
 MOST_CLUSTERS = 6
 _ROUNDS = 100

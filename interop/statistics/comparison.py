@@ -3,7 +3,8 @@
 Of each pair two things are tested: whether it succeeds as often (Fisher's exact test), and whether the repetitions that
 succeeded are as fast (permutation of the logarithms). Of each implementation per role, and of all pairs, it is tested
 whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together: two campaigns
-of the same thing raise an alarm, any alarm, in at most 5 of 100 cases. docs/statistics.md tells how that was checked.
+of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
+See docs/reference/statistics.md for how that was checked.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from interop.model import ResultSet, Role, TestCase
-from interop.statistics.reliability import Group, groups
+from interop.model.implementation import Role
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find, samples
@@ -35,7 +38,7 @@ LEVEL = 0.025
 
 
 ALL = "all"
-"""Partner and test case of what is told of an implementation over all its pairs."""
+"""Partner and test case in a change of an implementation over all its pairs."""
 
 
 class Change(StrEnum):
@@ -126,8 +129,8 @@ class _Cell:
     second: Sample
 
     @property
-    def told(self) -> bool:
-        return bool(self.first.told and self.second.told)
+    def conclusive(self) -> bool:
+        return bool(self.first.conclusive and self.second.conclusive)
 
     @property
     def smallest_location(self) -> float:
@@ -145,7 +148,7 @@ class _Cell:
     @property
     def reliability(self) -> tuple[int, int, int, int]:
         """Successes and repetitions of both."""
-        return self.first.succeeded, self.first.told, self.second.succeeded, self.second.told
+        return self.first.succeeded, self.first.conclusive, self.second.succeeded, self.second.conclusive
 
 
 def compare(first: Iterable[Sample], second: Iterable[Sample]) -> Comparison:
@@ -160,7 +163,7 @@ def compare(first: Iterable[Sample], second: Iterable[Sample]) -> Comparison:
     found = groups([(cell.first, cell.second) for cell in cells])
     smallest = [
         *(cell.smallest_location for cell in cells),
-        *(smallest_of_proportions(*cell.reliability) if cell.told else 1.0 for cell in cells),
+        *(smallest_of_proportions(*cell.reliability) if cell.conclusive else 1.0 for cell in cells),
         *(smallest_of_change(group) for group in found),
     ]
     able = which_can_tell(smallest, LEVEL)
@@ -206,7 +209,7 @@ def _absent(key: tuple[str, str, str]) -> Sample:
 
 def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
     first, second = cell.first, cell.second
-    if not cell.told:
+    if not cell.conclusive:
         return PairChange(first, second, Change.ABSENT, 1.0)
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
@@ -219,13 +222,13 @@ def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
     return found
 
 
-def _judge_group(group: Group, p: float) -> PairChange:
+def _judge_group(group: ReliabilityGroup, p: float) -> PairChange:
     server, client = (group.implementation if group.role is role else ALL for role in (Role.SERVER, Role.CLIENT))
     first, second = (
         Sample(server, client, ALL, (), tuple(outcome for each in many for outcome in each.outcomes))
         for many in (group.first, group.second)
     )
-    change = _reliability(first.succeeded, first.told, second.succeeded, second.told, sure=True)
+    change = _reliability(first.succeeded, first.conclusive, second.succeeded, second.conclusive, sure=True)
     return PairChange(first, second, change or Change.NONE, p)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.traces.columns import Floats
+from interop.model.arrays import Floats
 
 TIE = 1e-7
 """Relative: probabilities that differ by less are equal, for they are rounded."""
@@ -36,15 +36,15 @@ def dependence(strata: Iterable[Stratum]) -> float | None:
     """
     distribution: Floats = np.ones(1)
     found = lowest = 0
-    told = False
+    conclusive = False
     for each in strata:
         attempts, passes = each.excluded + each.valid, each.would_pass + each.passed
         if not (each.excluded and each.valid and 0 < passes < attempts):
             continue
         first, last = max(0, passes - each.valid), min(passes, each.excluded)
         distribution = np.convolve(distribution, _hypergeometric(passes, attempts, each.excluded, first, last))
-        lowest, found, told = lowest + first, found + each.would_pass, True
-    if not told:
+        lowest, found, conclusive = lowest + first, found + each.would_pass, True
+    if not conclusive:
         return None
     likely = distribution[found - lowest] * (1 + TIE)
     return min(1.0, float(distribution[distribution <= likely].sum()))

@@ -1,4 +1,4 @@
-"""Many campaigns in the order of their dates: each pair's series, its class, its steps, and when images changed; pure.
+"""Trends over many campaigns in the order of their dates: means, classes, steps, and changes of images; pure.
 
 The classes are those of QIR-SE's long-term evaluation, in which got fixed and got broken could never occur.
 """
@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from interop.model import ResultSet
-from interop.statistics.samples import ABOUT_THE_PAIR, Fate, Sample, find, samples
+from interop.model.arrays import Floats, Integers
+from interop.model.results import ResultSet
+from interop.statistics.samples import CONCLUSIVE, PairOutcome, Sample, find, samples
 from interop.statistics.significance import holm
-from interop.traces.columns import Floats, Integers
 
 SEED = 20210701
 SERIES = 10_000
@@ -31,11 +31,11 @@ COEFFICIENTS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 """Among which a series' own is chosen, by likelihood."""
 EQUAL = 1e-12
 SHORTEST = 3
-"""Campaigns on each side of a step: fewer are a whim."""
+"""Campaigns on each side of a step: fewer may be chance."""
 
 
-class Class(StrEnum):
-    """What a pair has been over the campaigns that say something about it."""
+class TrendClass(StrEnum):
+    """Class of a pair over the campaigns in which it was conclusive."""
 
     ALWAYS_OK = "always ok"
     ALWAYS_FAILED = "always failed"
@@ -44,7 +44,7 @@ class Class(StrEnum):
     GOT_BROKEN = "got broken"
     FLAKY = "flaky"
     UNKNOWN = "unknown"
-    """No campaign says anything."""
+    """Inconclusive in all campaigns."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,23 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Course:
+class Trend:
     """A pair, or an implementation in a role, over all campaigns; lists are as long as there are campaigns."""
 
     name: tuple[str, ...]
     """(server, client) or (role, implementation)."""
     means: tuple[float | None, ...]
-    fates: tuple[Fate, ...]
+    outcomes: tuple[PairOutcome, ...]
     marks: tuple[int, ...]
     """Campaigns whose images differ from those of the last campaign that had them."""
     steps: tuple[Step, ...]
-    kind: Class
+    classes: Mapping[TrendClass, int]
+    """Pairs by class: a pair itself, or all pairs of an implementation."""
+
+    @property
+    def class_in_words(self) -> str:
+        """``always ok``; ``3 always ok, 1 flaky`` where the pairs of an implementation differ."""
+        return in_words(self.classes) if len(self.classes) > 1 else next(iter(self.classes), TrendClass.UNKNOWN).value
 
 
 def ordered(campaigns: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
@@ -77,45 +83,54 @@ def ordered(campaigns: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
     return tuple(sorted(campaigns, key=lambda results: (results.manifest.started, results.manifest.id)))
 
 
-def pair_courses(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> tuple[Course, ...]:
+def pair_trends(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> tuple[Trend, ...]:
     """One series per pair that any of the campaigns (in their order) has in ``test_case``; steps as of all together."""
     found = [_by_pair(results, test_case, metric) for results in campaigns]
     names = sorted({pair for samples_of in found for pair in samples_of})
     digests = [_digests(results) for results in campaigns]
-    courses = tuple(
-        _course(
-            pair,
-            [samples_of[pair].mean if pair in samples_of else None for samples_of in found],
-            [samples_of[pair].fate if pair in samples_of else Fate.NOT_RUN for samples_of in found],
-            [tuple(known.get(name, "") for name in pair) for known in digests],
-        )
-        for pair in names
-    )
-    return jointly(courses)[0]
+    trends = []
+    for pair in names:
+        means, outcomes = _means_and_outcomes(found, pair)
+        marks = _marks([tuple(known.get(name, "") for name in pair) for known in digests])
+        trends.append(Trend(pair, means, outcomes, marks, (), {_class_of_pair(means, outcomes): 1}))
+    return with_joint_steps(trends)[0]
 
 
-def server_courses(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> tuple[Course, ...]:
-    """One series per server: the mean over its clients, each counted once; failed if none of them succeeded.
+def server_trends(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> tuple[Trend, ...]:
+    """One trend per server: the mean over its clients, each counted once, and the classes of its pairs.
 
-    Steps as of all servers together.
+    In each campaign a server has succeeded only if no pair of it timed out or failed. Steps are tested over all
+    servers together.
     """
     found = [_by_pair(results, test_case, metric) for results in campaigns]
     digests = [_digests(results) for results in campaigns]
-    servers = sorted({server for samples_of in found for server, _ in samples_of})
-    groups = [
-        [[sample for (name, _), sample in samples_of.items() if name == server] for samples_of in found]
-        for server in servers
-    ]
-    courses = tuple(
-        _course(
-            ("server", server),
-            [_mean_of(group) for group in per_campaign],
-            [_fate_of(group) for group in per_campaign],
-            [(known.get(server, ""),) for known in digests],
+    trends = []
+    for server in sorted({server for samples_of in found for server, _ in samples_of}):
+        groups = [[sample for (name, _), sample in samples_of.items() if name == server] for samples_of in found]
+        pairs = sorted({(server, sample.client) for group in groups for sample in group})
+        kinds = [_class_of_pair(*_means_and_outcomes(found, pair)) for pair in pairs]
+        trends.append(
+            Trend(
+                ("server", server),
+                tuple(map(_mean_of, groups)),
+                tuple(map(_outcome_of, groups)),
+                _marks([(known.get(server, ""),) for known in digests]),
+                (),
+                {kind: kinds.count(kind) for kind in TrendClass if kind in kinds},
+            )
         )
-        for server, per_campaign in zip(servers, groups, strict=True)
+    return with_joint_steps(trends)[0]
+
+
+def _means_and_outcomes(
+    found: Sequence[Mapping[tuple[str, str], Sample]], pair: tuple[str, str]
+) -> tuple[tuple[float | None, ...], tuple[PairOutcome, ...]]:
+    """Of a pair in each campaign; None and ``NOT_RUN`` where a campaign does not have it."""
+    samples_of = [each.get(pair) for each in found]
+    return (
+        tuple(sample.mean if sample else None for sample in samples_of),
+        tuple(sample.pair_outcome if sample else PairOutcome.NOT_RUN for sample in samples_of),
     )
-    return jointly(courses)[0]
 
 
 def _by_pair(results: ResultSet, test_case: str, metric: str) -> dict[tuple[str, str], Sample]:
@@ -133,18 +148,17 @@ def _mean_of(group: Sequence[Sample]) -> float | None:
     return statistics.fmean(means) if means else None
 
 
-def _fate_of(group: Sequence[Sample]) -> Fate:
-    fates = {sample.fate for sample in group}
-    return next((fate for fate in Fate if fate in fates), Fate.NOT_RUN)
+def _outcome_of(group: Sequence[Sample]) -> PairOutcome:
+    """Of several pairs: a time-out or failure of any of them comes before the success of others."""
+    found = {sample.pair_outcome for sample in group}
+    order = (PairOutcome.TIMEOUT, PairOutcome.FAILED, *PairOutcome)
+    return next((outcome for outcome in order if outcome in found), PairOutcome.NOT_RUN)
 
 
-def _course(
-    name: tuple[str, ...], means: Sequence[float | None], fates: Sequence[Fate], digests: Sequence[tuple[str, ...]]
-) -> Course:
-    kind = classify(fates)
-    if kind is Class.ALWAYS_FAILED and any(mean is not None for mean in means):
-        kind = Class.FLAKY  # some repetitions have succeeded
-    return Course(name, tuple(means), tuple(fates), _marks(digests), (), kind)
+def _class_of_pair(means: Sequence[float | None], outcomes: Sequence[PairOutcome]) -> TrendClass:
+    kind = classify(outcomes)
+    some_succeeded = any(mean is not None for mean in means)
+    return TrendClass.FLAKY if kind is TrendClass.ALWAYS_FAILED and some_succeeded else kind
 
 
 def _marks(digests: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
@@ -161,34 +175,39 @@ def _marks(digests: Sequence[tuple[str, ...]]) -> tuple[int, ...]:
 # ---- classes --------------------------------------------------------------------------------
 
 
-def classify(fates: Sequence[Fate]) -> Class:
-    """A pair's class; a single change of mind that lasted two campaigns or more is a repair or a breakage."""
-    told = [fate is Fate.SUCCEEDED for fate in fates if fate in ABOUT_THE_PAIR]
-    if not told:
-        return Class.UNKNOWN
-    if all(told) or not any(told):
-        return Class.ALWAYS_OK if told[0] else Class.ALWAYS_FAILED
-    turns = [number for number in range(1, len(told)) if told[number] != told[number - 1]]
-    if len(turns) == 1 and len(told) - turns[0] >= 2:
-        return Class.GOT_FIXED if told[-1] else Class.GOT_BROKEN
-    return Class.FLAKY
+def classify(pair_outcomes: Sequence[PairOutcome]) -> TrendClass:
+    """The class of a pair; a single change that lasts for two campaigns or more is a repair or a breakage."""
+    conclusive = [pair_outcome is PairOutcome.SUCCEEDED for pair_outcome in pair_outcomes if pair_outcome in CONCLUSIVE]
+    if not conclusive:
+        return TrendClass.UNKNOWN
+    if all(conclusive) or not any(conclusive):
+        return TrendClass.ALWAYS_OK if conclusive[0] else TrendClass.ALWAYS_FAILED
+    turns = [number for number in range(1, len(conclusive)) if conclusive[number] != conclusive[number - 1]]
+    if len(turns) == 1 and len(conclusive) - turns[0] >= 2:
+        return TrendClass.GOT_FIXED if conclusive[-1] else TrendClass.GOT_BROKEN
+    return TrendClass.FLAKY
 
 
-def classes(many: Sequence[Course]) -> Mapping[Class, int]:
-    """Course by class, those that occur."""
-    return {kind: count for kind in Class if (count := sum(course.kind is kind for course in many))}
+def count_classes(many: Sequence[Trend]) -> Mapping[TrendClass, int]:
+    """Pairs by class, classes without pairs left out."""
+    return {kind: count for kind in TrendClass if (count := sum(trend.classes.get(kind, 0) for trend in many))}
+
+
+def in_words(classes: Mapping[TrendClass, int]) -> str:
+    """``3 always ok, 1 flaky``; empty without pairs."""
+    return ", ".join(f"{classes[kind]} {kind.value}" for kind in TrendClass if classes.get(kind))
 
 
 # ---- steps ----------------------------------------------------------------------------------
 
 
 def steps(values: Sequence[float | None]) -> tuple[Step, ...]:
-    """Lasting changes of level in one series that is looked at alone; see :func:`together`."""
-    return together([values])[0]
+    """Lasting changes of level in one series that is tested alone; see :func:`joint_steps`."""
+    return joint_steps([values])[0]
 
 
-def together(many: Sequence[Sequence[float | None]]) -> list[tuple[Step, ...]]:
-    """Lasting changes of level in each of several series that are looked at together, as in one table.
+def joint_steps(many: Sequence[Sequence[float | None]]) -> list[tuple[Step, ...]]:
+    """Lasting changes of level in each of several series that are tested together, as in one table.
 
     Binary segmentation (Scott and Knott 1974). The best cut of a series is tested by the likelihood ratio of a series
     with and without a step, both with autocorrelated noise, AR(1), whose coefficient is estimated each time. Its null
@@ -211,10 +230,10 @@ def together(many: Sequence[Sequence[float | None]]) -> list[tuple[Step, ...]]:
     return result
 
 
-def jointly(*groups: Sequence[Course]) -> list[tuple[Course, ...]]:
-    """The same groups of courses, with the steps that hold if all of them are looked at together."""
-    found = iter(together([course.means for group in groups for course in group]))
-    return [tuple(replace(course, steps=next(found)) for course in group) for group in groups]
+def with_joint_steps(*groups: Sequence[Trend]) -> list[tuple[Trend, ...]]:
+    """The same groups of trends, with the steps that are significant if all of them are tested together."""
+    found = iter(joint_steps([trend.means for group in groups for trend in group]))
+    return [tuple(replace(trend, steps=next(found)) for trend in group) for group in groups]
 
 
 def _steps(values: Sequence[float | None], numbers: Floats, cuts: Sequence[int]) -> tuple[Step, ...]:

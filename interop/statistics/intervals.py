@@ -1,6 +1,6 @@
 """Confidence intervals of means of few numbers, and of means over partners and repetitions; pure.
 
-docs/statistics.md says how their coverage was checked.
+See docs/reference/statistics.md for how their coverage was checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from interop.traces.columns import Floats
+from interop.model.arrays import Floats
 
 SEED = 20220315
 DRAWS = 20_000
@@ -37,7 +37,7 @@ class Mean:
     """In the unit of the numbers."""
     low: float | None
     high: float | None
-    """Ends of the 95 % confidence interval; None if nothing tells how much the numbers spread."""
+    """Ends of the 95 % confidence interval; None if the variance is unknown."""
     geometric: bool
     count: int
     """Numbers, or partners, that it is taken from."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from interop.emulation import loss_share
-from interop.model import TestCase
+from interop.model.emulated_link import loss_share
+from interop.model.test_case import TestCase
 
 MB = 1_000_000
 
@@ -33,11 +33,11 @@ class Objective:
 
 WITHOUT_LOSS = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0), Objective(100 * MB, 20.0))
 WITH_LOSS = (Objective(2 * MB, 3.0), Objective(10 * MB, 6.0), Objective(100 * MB, 10.0))
-"""The paper's, for 50/10 Mbit/s without loss, and for 250/3 Mbit/s with 1 %; they hold if no others are asked for."""
+"""The paper's, for 50/10 Mbit/s without loss, and for 250/3 Mbit/s with 1 %; the default."""
 
 
 def objectives(case: TestCase, asked: Sequence[Objective] = ()) -> tuple[Objective, ...]:
-    """Those asked for, else the paper's, of which a transfer of this size can tell; the smallest first."""
+    """The requested objectives, or the paper's, that a transfer of this size can meet; the smallest first."""
     known = asked or (WITH_LOSS if loss_share(case.link.forward_loss) else WITHOUT_LOSS)
     return tuple(sorted((each for each in known if each.size <= case.total_size), key=lambda each: each.size))
 

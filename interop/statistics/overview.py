@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from interop.emulation import loss_share
-from interop.model import Implementation, Outcome, ResultSet, Role, TestCase
+from interop.model.emulated_link import loss_share
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
 from interop.statistics.intervals import over_partners
-from interop.statistics.samples import EFFICIENCY, GOODPUT, Fate, Sample, find, samples
+from interop.statistics.samples import EFFICIENCY, GOODPUT, PairOutcome, Sample, find, samples
 
 THRESHOLD = 0.1
 """Efficiency between the two clusters of Fig. 6."""
@@ -30,12 +33,12 @@ class Scenario:
     maximum: float | None
     """Goodput, bit/s."""
     pairs: int
-    """That say something: succeeded, timed out or failed."""
+    """Conclusive pairs: succeeded, timed out or failed."""
     timeouts: int
     failures: int
     """Pairs, by their first repetition that did not succeed."""
-    left_out: Mapping[Fate, int]
-    """Pairs that say nothing: unsupported, not run, or lost to errors of ours."""
+    left_out: Mapping[PairOutcome, int]
+    """Inconclusive pairs: unsupported, not run, or with harness errors only."""
 
     def efficiency(self, goodput: float | None) -> float | None:
         """Share of the forward rate (equation 1 of the paper); None where the rate is not known."""
@@ -43,7 +46,7 @@ class Scenario:
         return goodput / rate if goodput is not None and rate else None
 
     def share(self, pairs: int) -> float | None:
-        """Of the pairs that say something, 0..1."""
+        """Share of the conclusive pairs, 0..1."""
         return pairs / self.pairs if self.pairs else None
 
 
@@ -51,9 +54,11 @@ def scenario(result_set: ResultSet, case: TestCase) -> Scenario:
     """A row of Table II."""
     many = samples(result_set, case.name, GOODPUT)
     values = [value for sample in many for value in sample.values]
-    fates = Counter(sample.fate for sample in many)
-    pairs = fates[Fate.SUCCEEDED] + fates[Fate.TIMEOUT] + fates[Fate.FAILED]
-    silent = (Fate.UNSUPPORTED, Fate.ERROR, Fate.NOT_RUN)
+    pair_outcomes = Counter(sample.pair_outcome for sample in many)
+    pairs = (
+        pair_outcomes[PairOutcome.SUCCEEDED] + pair_outcomes[PairOutcome.TIMEOUT] + pair_outcomes[PairOutcome.FAILED]
+    )
+    inconclusive = (PairOutcome.UNSUPPORTED, PairOutcome.ERROR, PairOutcome.NOT_RUN)
     return Scenario(
         case,
         repetitions=len(values),
@@ -62,9 +67,11 @@ def scenario(result_set: ResultSet, case: TestCase) -> Scenario:
         deviation=statistics.stdev(values) if len(values) > 1 else None,
         maximum=max(values, default=None),
         pairs=pairs,
-        timeouts=fates[Fate.TIMEOUT],
-        failures=fates[Fate.FAILED],
-        left_out={fate: fates[fate] for fate in silent if fates[fate]},
+        timeouts=pair_outcomes[PairOutcome.TIMEOUT],
+        failures=pair_outcomes[PairOutcome.FAILED],
+        left_out={
+            pair_outcome: pair_outcomes[pair_outcome] for pair_outcome in inconclusive if pair_outcomes[pair_outcome]
+        },
     )
 
 
@@ -87,8 +94,8 @@ class Marginal:
     fewer than two partners, or where nothing spreads. With one repetition it holds for the seed of this one alone."""
     pairs: int
     """With a number."""
-    told: int
-    """Pairs that say something."""
+    conclusive: int
+    """Conclusive pairs."""
 
 
 def marginals(many: Sequence[Sample]) -> tuple[Marginal, ...]:
@@ -106,7 +113,7 @@ def _marginal(name: str, role: Role, group: Sequence[Sample]) -> Marginal:
     means = [sample.mean for sample in group if sample.mean is not None]
     found = over_partners([sample.by_repetition for sample in group])
     low, high = (found.low, found.high) if found is not None else (None, None)
-    told = sum(sample.told > 0 for sample in group)
+    conclusive = sum(sample.conclusive > 0 for sample in group)
     return Marginal(
         name,
         role,
@@ -115,7 +122,7 @@ def _marginal(name: str, role: Role, group: Sequence[Sample]) -> Marginal:
         low=low,
         high=min(1.0, high) if high is not None else None,
         pairs=len(means),
-        told=told,
+        conclusive=conclusive,
     )
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from interop.model import Outcome, Role
+from interop.model.arrays import Floats
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome
 from interop.statistics.samples import Sample
 from interop.statistics.significance import difference, smallest_p
-from interop.traces.columns import Floats
 
 SEED_EFFECT = 0.5
 """Standard deviation of what the seed of a repetition does to the log odds of success of an implementation's pairs,
@@ -29,7 +30,7 @@ _ABOUT_THE_PAIR = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT}
 
 
 @dataclass(frozen=True)
-class Group:
+class ReliabilityGroup:
     """The samples of an implementation in one role in two campaigns, cell by cell; or all samples."""
 
     role: Role | None
@@ -45,14 +46,14 @@ class Group:
         return sum(each.succeeded for each in self.first), sum(each.succeeded for each in self.second)
 
     @property
-    def told(self) -> tuple[int, int]:
-        """Repetitions that say something about the pairs."""
-        return sum(each.told for each in self.first), sum(each.told for each in self.second)
+    def conclusive(self) -> tuple[int, int]:
+        """Conclusive repetitions in both."""
+        return sum(each.conclusive for each in self.first), sum(each.conclusive for each in self.second)
 
 
-def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[Group]:
-    """All pairs, then each implementation per role; only those of two cells or more, of which both campaigns tell."""
-    known = [(one, other) for one, other in cells if one.told and other.told]
+def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[ReliabilityGroup]:
+    """All pairs, then each implementation per role; with two cells or more that are conclusive in both."""
+    known = [(one, other) for one, other in cells if one.conclusive and other.conclusive]
     found = [_group(None, "", known)]
     for role in (Role.SERVER, Role.CLIENT):
         names = dict.fromkeys(_name(one, role) for one, _ in known)
@@ -61,9 +62,9 @@ def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[Group]:
     return [group for group in found if len(group.first) > 1]
 
 
-def smallest(group: Group) -> float:
+def smallest(group: ReliabilityGroup) -> float:
     """The smallest p-value that :func:`change` can reach with as many successes in all."""
-    (hits, other_hits), (of, other_of) = group.succeeded, group.told
+    (hits, other_hits), (of, other_of) = group.succeeded, group.conclusive
     total = hits + other_hits
     if not 0 < total < of + other_of:
         return 1.0
@@ -73,7 +74,7 @@ def smallest(group: Group) -> float:
     return min(_shifted(end, of, total, other_of, 0.0, _deviation(group)) for end in ends)
 
 
-def change(group: Group, everyone: Group) -> float:
+def change(group: ReliabilityGroup, everyone: ReliabilityGroup) -> float:
     """Two-sided p-value of a change of the success rate of ``group``, of which ``everyone`` is the whole.
 
     With eight repetitions or more in both campaigns, whole repetitions are permuted. This is exact whatever a seed does
@@ -81,7 +82,7 @@ def change(group: Group, everyone: Group) -> float:
     between the campaigns by what their seeds do: normal, with a standard deviation of ``SEED_EFFECT``, about 0 or about
     the change of all other pairs, whichever gives the larger p-value. It takes pairs to fail independently otherwise.
     """
-    (hits, other_hits), (of, other_of) = group.succeeded, group.told
+    (hits, other_hits), (of, other_of) = group.succeeded, group.conclusive
     if not 0 < hits + other_hits < of + other_of:
         return 1.0
     if _by_blocks(group):
@@ -90,35 +91,35 @@ def change(group: Group, everyone: Group) -> float:
     return max(_shifted(hits, of, hits + other_hits, other_of, centre, _deviation(group)) for centre in centres)
 
 
-def _group(role: Role | None, name: str, cells: Sequence[tuple[Sample, Sample]]) -> Group:
-    return Group(role, name, tuple(one for one, _ in cells), tuple(other for _, other in cells))
+def _group(role: Role | None, name: str, cells: Sequence[tuple[Sample, Sample]]) -> ReliabilityGroup:
+    return ReliabilityGroup(role, name, tuple(one for one, _ in cells), tuple(other for _, other in cells))
 
 
 def _name(sample: Sample, role: Role) -> str:
     return sample.server if role is Role.SERVER else sample.client
 
 
-def _counts(group: Group) -> tuple[int, int]:
+def _counts(group: ReliabilityGroup) -> tuple[int, int]:
     """Repetitions of each campaign."""
     first, second = ({block for each in many for block in each.blocks} for many in (group.first, group.second))
     return len(first), len(second)
 
 
-def _by_blocks(group: Group) -> bool:
+def _by_blocks(group: ReliabilityGroup) -> bool:
     return smallest_p(*_counts(group)) <= FINE_ENOUGH
 
 
-def _deviation(group: Group) -> float:
+def _deviation(group: ReliabilityGroup) -> float:
     """Standard deviation of the difference of the log odds that the seeds of the two campaigns make."""
     effect = SEED_EFFECT if group.implementation else COMMON_SEED_EFFECT
     return effect * math.sqrt(sum(1 / count for count in _counts(group)))
 
 
-def _by_repetition(group: Group) -> tuple[list[float], list[float]]:
+def _by_repetition(group: ReliabilityGroup) -> tuple[list[float], list[float]]:
     """Successes of each repetition of each campaign, beyond what its cells have on average in both."""
     found = list[dict[int, float]](({}, {}))
     for cell in zip(group.first, group.second, strict=True):
-        rate = sum(each.succeeded for each in cell) / sum(each.told for each in cell)
+        rate = sum(each.succeeded for each in cell) / sum(each.conclusive for each in cell)
         for sums, each in zip(found, cell, strict=True):
             for block, outcome in zip(each.blocks, each.outcomes, strict=True):
                 if outcome in _ABOUT_THE_PAIR:
@@ -126,13 +127,13 @@ def _by_repetition(group: Group) -> tuple[list[float], list[float]]:
     return list(found[0].values()), list(found[1].values())
 
 
-def _log_odds_ratio(group: Group, everyone: Group) -> float:
+def _log_odds_ratio(group: ReliabilityGroup, everyone: ReliabilityGroup) -> float:
     """Of success in the first campaign, of all pairs that are not in the group (Haldane 1956); 0 if there are none."""
     rates = []
     for place in (0, 1):
-        told = everyone.told[place] - group.told[place]
+        conclusive = everyone.conclusive[place] - group.conclusive[place]
         hits = everyone.succeeded[place] - group.succeeded[place]
-        rates.append(math.log((hits + 0.5) / (told - hits + 0.5)))
+        rates.append(math.log((hits + 0.5) / (conclusive - hits + 0.5)))
     return rates[0] - rates[1]
 
 

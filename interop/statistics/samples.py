@@ -1,4 +1,4 @@
-"""All repetitions of one pair in one test case, seen through one metric; what figures and statistics are made of."""
+"""One metric of all repetitions of a pair in a test case: the input of figures and statistics; pure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from interop.model import Outcome, ResultSet, RunResult, TestCase
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
 
-EFFICIENCY, GOODPUT = "efficiency", "goodput"
+EFFICIENCY, GOODPUT, STREAM_GOODPUT = "efficiency", "goodput", "stream_goodput"
 
 
-class Fate(StrEnum):
-    """What became of a pair in a test case, all its repetitions together."""
+class PairOutcome(StrEnum):
+    """The outcome of a pair in a test case over all its repetitions."""
 
     SUCCEEDED = "succeeded"
-    """Every repetition that says something about the pair succeeded."""
+    """Every conclusive repetition succeeded."""
     TIMEOUT = "timeout"
     FAILED = "failed"
     """The first repetition that did not succeed timed out, or failed."""
     UNSUPPORTED = "unsupported"
     ERROR = "error"
-    """Only our own faults: nothing is known of the pair."""
+    """All attempts ended with a fault of the test harness."""
     NOT_RUN = "not run"
 
 
-ABOUT_THE_PAIR = frozenset({Fate.SUCCEEDED, Fate.TIMEOUT, Fate.FAILED})
-MARKS = {Fate.TIMEOUT: "T", Fate.FAILED: "×", Fate.UNSUPPORTED: "–", Fate.ERROR: "!", Fate.NOT_RUN: "·"}
+CONCLUSIVE = frozenset({PairOutcome.SUCCEEDED, PairOutcome.TIMEOUT, PairOutcome.FAILED})
+MARKS = {
+    PairOutcome.TIMEOUT: "T",
+    PairOutcome.FAILED: "×",
+    PairOutcome.UNSUPPORTED: "–",
+    PairOutcome.ERROR: "!",
+    PairOutcome.NOT_RUN: "·",
+}
 """As in Fig. 4 of arXiv 2202.08228, and in the matrices of the terminal."""
 
 
@@ -77,8 +85,8 @@ class Sample:
         return math.fsum(self.values) / len(self.values) if self.values else None
 
     @property
-    def told(self) -> int:
-        """Repetitions that say something about the pair: not unsupported, not ended by our own fault."""
+    def conclusive(self) -> int:
+        """Number of conclusive repetitions: succeeded, failed or timed out."""
         return sum(outcome in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT) for outcome in self.outcomes)
 
     @property
@@ -87,13 +95,13 @@ class Sample:
         return Counter(self.outcomes)[Outcome.SUCCEEDED]
 
     @property
-    def fate(self) -> Fate:
-        """As QIR-SE counts pairs: one repetition that did not succeed decides, the first one; ours never do."""
+    def pair_outcome(self) -> PairOutcome:
+        """The first valid repetition that did not succeed decides, as in QIR-SE; faults of the harness never do."""
         theirs = [outcome for outcome in self.outcomes if outcome is not Outcome.ERROR]
         if not theirs:
-            return Fate.ERROR if self.outcomes else Fate.NOT_RUN
+            return PairOutcome.ERROR if self.outcomes else PairOutcome.NOT_RUN
         worst = next((outcome for outcome in theirs if outcome is not Outcome.SUCCEEDED), Outcome.SUCCEEDED)
-        return Fate(worst.value)
+        return PairOutcome(worst.value)
 
 
 def find(result_set: ResultSet, name: str) -> TestCase | None:
@@ -141,27 +149,27 @@ def value_of(result: RunResult, metric: str) -> float | None:
 
 def with_zeros(sample: Sample) -> tuple[float, ...]:
     """The values, and 0 for every repetition that failed or timed out, as Fig. 3 of arXiv 2202.08228 counts them."""
-    return sample.values + (0.0,) * (sample.told - sample.succeeded)
+    return sample.values + (0.0,) * (sample.conclusive - sample.succeeded)
 
 
 def left_out(many: Iterable[Sample]) -> str:
-    """What a figure of these pairs cannot show: ``2 pairs unsupported, 1 pair not run``; empty if there is nothing."""
-    return silent(Counter(sample.fate for sample in many))
+    """Pairs that a figure leaves out: ``2 pairs unsupported, 1 pair not run``; empty if none."""
+    return inconclusive(Counter(sample.pair_outcome for sample in many))
 
 
 def without_number(many: Iterable[Sample]) -> str:
-    """What a figure of the means of pairs cannot show: as ``left_out``, and pairs of which no repetition succeeded."""
+    """Pairs that a figure of means leaves out: as ``left_out``, and pairs without a successful repetition."""
     known = tuple(many)
-    failed = sum(sample.mean is None and sample.fate in ABOUT_THE_PAIR for sample in known)
-    told = f"{failed} {'pair' if failed == 1 else 'pairs'} without a success" if failed else ""
-    return ", ".join(part for part in (told, left_out(known)) if part)
+    failed = sum(sample.mean is None and sample.pair_outcome in CONCLUSIVE for sample in known)
+    without = f"{failed} {'pair' if failed == 1 else 'pairs'} without a success" if failed else ""
+    return ", ".join(part for part in (without, left_out(known)) if part)
 
 
-def silent(fates: Mapping[Fate, int]) -> str:
-    """How many pairs say nothing, and why; empty if there are none."""
-    words = {Fate.ERROR: "lost to errors of ours"}
+def inconclusive(counts: Mapping[PairOutcome, int]) -> str:
+    """How many pairs are inconclusive, and why; empty if none are."""
+    words = {PairOutcome.ERROR: "with harness errors only"}
     return ", ".join(
-        f"{fates[fate]} {'pair' if fates[fate] == 1 else 'pairs'} {words.get(fate, fate.value)}"
-        for fate in (Fate.UNSUPPORTED, Fate.ERROR, Fate.NOT_RUN)
-        if fates.get(fate)
+        f"{count} {'pair' if count == 1 else 'pairs'} {words.get(outcome, outcome.value)}"
+        for outcome in (PairOutcome.UNSUPPORTED, PairOutcome.ERROR, PairOutcome.NOT_RUN)
+        if (count := counts.get(outcome))
     )

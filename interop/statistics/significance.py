@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from interop.traces.columns import Floats
+from interop.model.arrays import Floats
 
 MOST_EXACT = 32
 """Numbers in both groups together up to which every arrangement is counted; a few milliseconds."""
@@ -73,7 +73,7 @@ def stratified(
     stratum must be in their order, and strata that lack some are left out. Strata without a number in either group, or
     with a mean of 0, say nothing; without any other the answer is (0, 1).
     """
-    rng, observed, sums, said = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
+    rng, observed, sums, cells = np.random.default_rng(1), 0.0, np.zeros(ARRANGEMENTS), 0
     most = max((len(one) for one in first), default=0), max((len(other) for other in second), default=0)
     places = rng.permuted(np.tile(np.arange(sum(most)), (ARRANGEMENTS, 1)), axis=1) if whole else None
     for one, other in zip(first, second, strict=True):
@@ -86,11 +86,11 @@ def stratified(
         sums += (
             rng.permuted(np.tile(pooled, (ARRANGEMENTS, 1)), axis=1) if places is None else pooled[places]
         ) @ weights
-        said += 1
-    if not said:
+        cells += 1
+    if not cells:
         return 0.0, 1.0
-    extreme = int((np.abs(sums) >= abs(observed) - TIE * said).sum())
-    return observed / said, (extreme + 1) / (ARRANGEMENTS + 1)
+    extreme = int((np.abs(sums) >= abs(observed) - TIE * cells).sum())
+    return observed / cells, (extreme + 1) / (ARRANGEMENTS + 1)
 
 
 def spread(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> tuple[float, float]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from interop.model.arrays import Floats
 from interop.statistics.intervals import additive
 from interop.statistics.samples import Sample
-from interop.traces.columns import Floats
 
 SEED = 20220808
 DRAWS = 20_000

@@ -13,12 +13,8 @@ from ipaddress import ip_address
 from typing import Any, Self, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Marks = NDArray[np.uint64]
+from interop.model.arrays import Digests, Flags, Floats, Integers
 
 QUIC_PORT = 443
 
@@ -88,7 +84,7 @@ class Message(IntEnum):
     FINISHED = 20
 
 
-class Table:
+class ColumnTable:
     """Columns of equal length."""
 
     def __len__(self) -> int:
@@ -104,9 +100,9 @@ class Table:
         return cls(**arrays)
 
 
-def column_types(table: type[Table]) -> dict[str, Any]:
+def column_types(table: type[ColumnTable]) -> dict[str, Any]:
     """The numpy type of each column of a table."""
-    known = {Floats: np.float64, Integers: np.int64, Flags: np.bool_, Marks: np.uint64}
+    known = {Floats: np.float64, Integers: np.int64, Flags: np.bool_, Digests: np.uint64}
     hints = get_type_hints(table)
     return {field.name: known[hints[field.name]] for field in fields(table)}  # type: ignore[arg-type]
 
@@ -121,7 +117,7 @@ class Datagrams:
     from_server: Flags
     size: Integers
     """Bytes of UDP payload; TCP: of header and payload."""
-    digest: Marks
+    digest: Digests
     """Fingerprint of the UDP payload: the same on both sides of a link, also behind address translation."""
 
     def __len__(self) -> int:
@@ -129,7 +125,7 @@ class Datagrams:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamFrames(Table):
+class StreamFrames(ColumnTable):
     """All STREAM frames that could be decrypted, one row per frame."""
 
     packet: Integers
@@ -141,7 +137,7 @@ class StreamFrames(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class CryptoFrames(Table):
+class CryptoFrames(ColumnTable):
     """All CRYPTO frames that could be decrypted."""
 
     packet: Integers
@@ -150,7 +146,7 @@ class CryptoFrames(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class AckFrames(Table):
+class AckFrames(ColumnTable):
     """All ACK frames that could be decrypted."""
 
     packet: Integers
@@ -167,7 +163,7 @@ class AckFrames(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class AckRanges(Table):
+class AckRanges(ColumnTable):
     """The ranges of packet numbers that ACK frames acknowledge, both ends included; from the highest down."""
 
     smallest: Integers
@@ -175,7 +171,7 @@ class AckRanges(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Signals(Table):
+class Signals(ColumnTable):
     """All other frames that could be decrypted, except PADDING."""
 
     packet: Integers
@@ -196,7 +192,7 @@ class Signals(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Messages(Table):
+class Messages(ColumnTable):
     """The TLS messages, each in the packet that made it whole."""
 
     packet: Integers

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from interop.traces.columns import Form, Integers, Table, Trace
+from interop.model.arrays import Integers
+from interop.traces.columns import ColumnTable, Form, Trace
 
 
 def handshakes(trace: Trace) -> int:
@@ -81,14 +82,14 @@ def only(trace: Trace, connection: int | None) -> Trace:
     for name, part in vars(trace).items():
         if isinstance(part, np.ndarray):
             parts[name] = part[rows]
-        elif isinstance(part, Table) and name != "ack_ranges":
+        elif isinstance(part, ColumnTable) and name != "ack_ranges":
             parts[name] = _kept(part, place)
     parts["connection"] = np.zeros(len(rows), dtype=np.int64)
     parts["connections"] = () if connection is None else trace.connections[connection : connection + 1]
     return replace(trace, **parts)
 
 
-def _kept(table: Table, place: Integers) -> Table:
+def _kept(table: ColumnTable, place: Integers) -> ColumnTable:
     """The rows whose packet has a new place, with that."""
     columns: dict[str, Any] = dict(vars(table))
     columns["packet"] = place[columns["packet"]]

@@ -8,15 +8,16 @@ from typing import TypeVar
 
 import numpy as np
 
+from interop.model.text import printable
 from interop.traces.columns import (
     AckFrames,
     AckRanges,
+    ColumnTable,
     CryptoFrames,
     Frame,
     Messages,
     Signals,
     StreamFrames,
-    Table,
     column_types,
 )
 from interop.traces.tls import varint
@@ -39,10 +40,10 @@ TEXT_LIMIT = 1024
 """Bytes of a phrase or token that are kept."""
 RANGES_LIMIT = 4096
 """Ranges of one ACK frame that are kept."""
-Some = TypeVar("Some", bound=Table)
+Some = TypeVar("Some", bound=ColumnTable)
 
 
-class Frames:
+class FrameColumns:
     """The tables of frames while they grow."""
 
     def __init__(self) -> None:
@@ -209,13 +210,13 @@ def _path_data(data: bytes, at: int) -> Read:
 def _close(data: bytes, at: int) -> Read:
     code, frame, at = _numbers(data, at, 2)
     phrase, at = _sized(data, at)
-    return code, frame, _printable(phrase), at
+    return code, frame, _reason(phrase), at
 
 
 def _close_application(data: bytes, at: int) -> Read:
     code, at = varint(data, at)
     phrase, at = _sized(data, at)
-    return code, 0, _printable(phrase), at
+    return code, 0, _reason(phrase), at
 
 
 def _new_connection_id(data: bytes, at: int) -> Read:
@@ -258,5 +259,5 @@ READERS: dict[Frame, Callable[[bytes, int], Read]] = {
 """The frames of ``Signals`` that consist of more than numbers."""
 
 
-def _printable(phrase: bytes) -> str:
-    return "".join(c if c.isprintable() else "?" for c in phrase[:TEXT_LIMIT].decode("utf-8", "replace"))
+def _reason(phrase: bytes) -> str:
+    return printable(phrase[:TEXT_LIMIT].decode("utf-8", "replace"), TEXT_LIMIT)

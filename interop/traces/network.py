@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from interop.traces.columns import direction
-from interop.traces.records import Record
+from interop.traces.records import PacketRecord
 
 ETHERNET, RAW_IP, PPP = 1, 101, 9
 ETHERTYPES = {0x0800: 4, 0x86DD: 6}
@@ -34,7 +34,7 @@ class Segment(NamedTuple):
     """Bytes of payload on the wire; more than ``payload`` has if the record was cut."""
 
 
-def segment(record: Record) -> Segment | None:
+def segment(record: PacketRecord) -> Segment | None:
     """What a record holds; None for other protocols, fragments, other hosts and headers that are cut.
 
     IPv6 extension headers are not followed: neither the links nor the endpoints add any.
@@ -69,7 +69,7 @@ def segment(record: Record) -> Segment | None:
     return Segment(known[0], known[1], ecn, protocol, head, data[first:end], end - first)
 
 
-def _network_layer(record: Record) -> tuple[int, int]:
+def _network_layer(record: PacketRecord) -> tuple[int, int]:
     """IP version, 0 if there is none, and where its header begins."""
     data = record.data
     if record.link_type == ETHERNET and len(data) > 14:

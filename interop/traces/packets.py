@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from interop.traces.columns import Form, Message, Trace
-from interop.traces.keyring import HANDSHAKE, INITIAL, ONE_RTT, Connection, Secrets
+from interop.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
 from interop.traces.network import Segment
+from interop.traces.packet_columns import Packet, PacketColumns
 from interop.traces.protection import VERSION_2, unprotect
-from interop.traces.rows import Packet, Rows
 from interop.traces.tls import varint
 
 FORMS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.RETRY)
@@ -31,7 +31,7 @@ class Deferred(NamedTuple):
     """A packet that could not be decrypted when it came."""
 
     row: int
-    connection: Connection
+    connection: ConnectionState
     from_server: bool
     largest: int
     """The largest number known when it came, of its direction and packet number space; -1 if there was none."""
@@ -43,12 +43,12 @@ class Dissector:
 
     def __init__(self, secrets: Mapping[bytes, Secrets]) -> None:
         self._secrets = secrets
-        self._rows = Rows()
-        self._connections: list[Connection] = []
-        self._by_id: tuple[dict[bytes, Connection], dict[bytes, Connection]] = ({}, {})
+        self._rows = PacketColumns()
+        self._connections: list[ConnectionState] = []
+        self._by_id: tuple[dict[bytes, ConnectionState], dict[bytes, ConnectionState]] = ({}, {})
         """Whom a destination connection id means: in packets to the server, and from it."""
         self._id_sizes: tuple[dict[int, None], dict[int, None]] = ({}, {})
-        self._by_path: dict[str, Connection] = {}
+        self._by_path: dict[str, ConnectionState] = {}
         self._deferred: list[Deferred] = []
         self._deferred_size = 0
 
@@ -104,7 +104,7 @@ class Dissector:
         connection = self._by_path.get(segment.path)
         return segment.payload[at : at + (connection.id_sizes[segment.from_server] if connection else 0)]
 
-    def _know(self, connection: Connection, connection_id: bytes, *, from_server: bool) -> None:
+    def _know(self, connection: ConnectionState, connection_id: bytes, *, from_server: bool) -> None:
         """Packets of that direction with this destination belong to the connection."""
         if connection_id:
             self._by_id[from_server][connection_id] = connection
@@ -135,9 +135,9 @@ class Dissector:
             if self._decrypt(connection, self._rows.last, from_server, packet, largest) is None:
                 self._defer(connection, from_server, packet, largest)
 
-    def _begin(self, packet: Packet) -> Connection | None:
+    def _begin(self, packet: Packet) -> ConnectionState | None:
         """A new connection, if this Initial is truly its first."""
-        connection = Connection(len(self._connections), packet.version, packet.dcid)
+        connection = ConnectionState(len(self._connections), packet.version, packet.dcid)
         keys = connection.initial(packet.version, from_server=False)
         if not any(unprotect(packet.data, packet.payload, each, -1) for each in keys):
             return None
@@ -145,7 +145,9 @@ class Dissector:
         self._know(connection, packet.dcid, from_server=False)
         return connection
 
-    def _decrypt(self, connection: Connection, row: int, from_server: bool, packet: Packet, largest: int) -> int | None:
+    def _decrypt(
+        self, connection: ConnectionState, row: int, from_server: bool, packet: Packet, largest: int
+    ) -> int | None:
         """The packet's number if it could be decrypted, and then all that it says is taken down; else None.
 
         ``largest`` is the largest number before it in its direction and space: a packet's number is cut to the bits
@@ -166,7 +168,7 @@ class Dissector:
             return found.number
         return None
 
-    def _frames(self, connection: Connection, row: int, from_server: bool, space: int, payload: bytes) -> None:
+    def _frames(self, connection: ConnectionState, row: int, from_server: bool, space: int, payload: bytes) -> None:
         """Take down the frames, and learn from those that tell of keys and connection ids."""
         crypto, ids = self._rows.frames(row, payload)
         for offset, piece in crypto:
@@ -177,7 +179,7 @@ class Dissector:
         for connection_id in ids:
             self._know(connection, connection_id, from_server=not from_server)
 
-    def _defer(self, connection: Connection, from_server: bool, packet: Packet, largest: int) -> None:
+    def _defer(self, connection: ConnectionState, from_server: bool, packet: Packet, largest: int) -> None:
         """Keep a packet whose keys may become known: of a ServerHello, say, that had to be sent twice."""
         if self._deferred_size + len(packet.data) <= DEFERRED_LIMIT:
             self._deferred_size += len(packet.data)
@@ -193,4 +195,4 @@ class Dissector:
             if number is not None:
                 opened[key] = max(largest, number)
         self._deferred.clear()
-        return self._rows.trace(tuple(connection.facts for connection in self._connections))
+        return self._rows.trace(tuple(connection.handshake_summary for connection in self._connections))

@@ -11,7 +11,7 @@ import numpy as np
 
 from interop.traces.columns import Datagrams
 from interop.traces.network import UDP, Segment, segment
-from interop.traces.records import NANOSECONDS, BrokenError, Condition, Record, records, simulated
+from interop.traces.records import NANOSECONDS, Condition, DamagedTraceError, PacketRecord, records, simulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def check(path: Path, protocol: int = UDP) -> TraceState:
             packets += 1
             cut += record.length > len(record.data)
             table.add(record)
-    except BrokenError as broken:
+    except DamagedTraceError as broken:
         condition, reason = broken.condition, broken.reason
     if condition is Condition.OK and not packets:
         condition, reason = Condition.EMPTY, f"{path.name} holds no packet."
@@ -63,7 +63,7 @@ class _Table:
         self._protocol = protocol
         self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
 
-    def add(self, record: Record) -> None:
+    def add(self, record: PacketRecord) -> None:
         found = segment(record)
         if found is not None and found.protocol == self._protocol:
             self._times.append(record.time)

@@ -19,7 +19,7 @@ RECORD_SIGN = b"\x1e"
 
 
 @dataclass(frozen=True)
-class Event:
+class QlogEvent:
     """What one event of a qlog says."""
 
     time: float
@@ -29,7 +29,7 @@ class Event:
     data: Mapping[str, Any]
 
 
-def read(path: Path, *words: bytes) -> tuple[Event, ...]:
+def read(path: Path, *words: bytes) -> tuple[QlogEvent, ...]:
     """All events of QUIC and HTTP/3 in a qlog, in its order; raises ValueError with a sentence if there are none.
 
     If ``words`` are given, events that mention none of them may be left out, but not the first one: that saves most of
@@ -48,7 +48,7 @@ def read(path: Path, *words: bytes) -> tuple[Event, ...]:
     return found
 
 
-def _events(content: bytes, words: Sequence[bytes]) -> Iterator[Event]:
+def _events(content: bytes, words: Sequence[bytes]) -> Iterator[QlogEvent]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
@@ -60,7 +60,7 @@ def _events(content: bytes, words: Sequence[bytes]) -> Iterator[Event]:
             yield from _of_trace(trace, trace["events"])
 
 
-def _sequence(content: bytes, words: Sequence[bytes]) -> Iterator[Event]:
+def _sequence(content: bytes, words: Sequence[bytes]) -> Iterator[QlogEvent]:
     """Of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
     separator = RECORD_SIGN if content.lstrip().startswith(RECORD_SIGN) else b"\n"
     parts = [part for part in content.split(separator) if part.strip()]
@@ -79,21 +79,21 @@ def _parse(part: bytes) -> Any:
         return None
 
 
-def _of_trace(trace: Mapping[str, Any], events: Sequence[Any]) -> Iterator[Event]:
+def _of_trace(trace: Mapping[str, Any], events: Sequence[Any]) -> Iterator[QlogEvent]:
     settings = trace.get("configuration")
     unit = settings.get("time_units") if isinstance(settings, dict) else None
     scale = 1e-6 if unit == "us" else 1e-3
     fields = trace.get("event_fields")
     for event in events:
-        told = event
+        members = event
         if isinstance(event, list) and isinstance(fields, list):
-            told = dict(zip(map(str, fields), event, strict=False))
-        if isinstance(told, dict):
-            yield from _event(told, scale)
+            members = dict(zip(map(str, fields), event, strict=False))
+        if isinstance(members, dict):
+            yield from _event(members, scale)
 
 
-def _event(told: Mapping[str, Any], scale: float) -> Iterator[Event]:
-    name = told.get("name") or f"{told.get('category')}:{told.get('event', told.get('event_type'))}"
-    time = next((told[key] for key in ("time", "relative_time") if isinstance(told.get(key), int | float)), 0.0)
-    data = told.get("data")
-    yield Event(float(time) * scale, str(name), data if isinstance(data, dict) else {})
+def _event(members: Mapping[str, Any], scale: float) -> Iterator[QlogEvent]:
+    name = members.get("name") or f"{members.get('category')}:{members.get('event', members.get('event_type'))}"
+    time = next((members[key] for key in ("time", "relative_time") if isinstance(members.get(key), int | float)), 0.0)
+    data = members.get("data")
+    yield QlogEvent(float(time) * scale, str(name), data if isinstance(data, dict) else {})

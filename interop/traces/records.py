@@ -36,7 +36,7 @@ class Condition(StrEnum):
     CORRUPT = "corrupt"
 
 
-class BrokenError(Exception):
+class DamagedTraceError(Exception):
     """The walk cannot go on."""
 
     def __init__(self, condition: Condition, reason: str) -> None:
@@ -45,7 +45,7 @@ class BrokenError(Exception):
         self.reason = reason
 
 
-class Record(NamedTuple):
+class PacketRecord(NamedTuple):
     time: int
     """Nanoseconds since 1970, or since the start of a simulation."""
     link_type: int
@@ -54,23 +54,23 @@ class Record(NamedTuple):
     data: bytes
 
 
-def records(path: Path) -> Iterator[Record]:
-    """All records; raises ``BrokenError`` at the first fault."""
+def records(path: Path) -> Iterator[PacketRecord]:
+    """All records; raises ``DamagedTraceError`` at the first fault."""
     try:
         if not S_ISREG(path.lstat().st_mode):
-            raise BrokenError(Condition.CORRUPT, f"{path.name} is no regular file.")
+            raise DamagedTraceError(Condition.CORRUPT, f"{path.name} is no regular file.")
         with path.open("rb") as stream:
             yield from _in_order(_open(stream, path.name), path.name)
     except FileNotFoundError:
-        raise BrokenError(Condition.EMPTY, f"There is no file {path.name}.") from None
+        raise DamagedTraceError(Condition.EMPTY, f"There is no file {path.name}.") from None
     except OSError as error:
-        raise BrokenError(Condition.CORRUPT, f"{path.name} cannot be read: {error.strerror}.") from error
+        raise DamagedTraceError(Condition.CORRUPT, f"{path.name} cannot be read: {error.strerror}.") from error
 
 
-def _open(stream: BinaryIO, name: str) -> Iterator[Record]:
+def _open(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
     magic = stream.read(4)
     if not magic:
-        raise BrokenError(Condition.EMPTY, f"{name} has no bytes.")
+        raise DamagedTraceError(Condition.EMPTY, f"{name} has no bytes.")
     if magic == b"\x0a\x0d\x0d\x0a":
         return _pcapng(stream, name)
     for order in "<>":
@@ -78,8 +78,8 @@ def _open(stream: BinaryIO, name: str) -> Iterator[Record]:
             if magic == struct.pack(f"{order}I", code):
                 return _pcap(stream, name, order, unit)
     if len(magic) < 4:
-        raise BrokenError(Condition.TRUNCATED, f"{name} ends within its header.")
-    raise BrokenError(Condition.CORRUPT, f"{name} is no trace: it begins with the bytes {magic.hex()}.")
+        raise DamagedTraceError(Condition.TRUNCATED, f"{name} ends within its header.")
+    raise DamagedTraceError(Condition.CORRUPT, f"{name} is no trace: it begins with the bytes {magic.hex()}.")
 
 
 def simulated(time: int) -> bool:
@@ -87,17 +87,17 @@ def simulated(time: int) -> bool:
     return 0 <= time < LONGEST_SIMULATION * NANOSECONDS
 
 
-def _in_order(records: Iterator[Record], name: str) -> Iterator[Record]:
+def _in_order(records: Iterator[PacketRecord], name: str) -> Iterator[PacketRecord]:
     """The same records, as long as their times can be true. The first one decides on the clock of all."""
     before, least, most = 0, EARLIEST * NANOSECONDS, LATEST * NANOSECONDS
     for number, record in enumerate(records, 1):
         if number == 1 and simulated(record.time):
             least, most = 0, LONGEST_SIMULATION * NANOSECONDS
         if not least <= record.time < most:
-            raise BrokenError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
+            raise DamagedTraceError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
         if record.time < before - BACKWARD_LIMIT:
             late = (before - record.time) / NANOSECONDS
-            raise BrokenError(
+            raise DamagedTraceError(
                 Condition.CORRUPT, f"Record {number} of {name} is {late:.3f} s older than the one before."
             )
         before = record.time
@@ -107,36 +107,38 @@ def _in_order(records: Iterator[Record], name: str) -> Iterator[Record]:
 def _exactly(stream: BinaryIO, size: int, where: str) -> bytes:
     data = stream.read(size)
     if len(data) < size:
-        raise BrokenError(Condition.TRUNCATED, f"{where} is cut off.")
+        raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
     return data
 
 
-def _pcap(stream: BinaryIO, name: str, order: str, unit: int) -> Iterator[Record]:
+def _pcap(stream: BinaryIO, name: str, order: str, unit: int) -> Iterator[PacketRecord]:
     """Records after the magic number; ``unit`` is the resolution in nanoseconds."""
     header = _exactly(stream, 20, f"The header of {name}")
     major, _minor, _zone, _accuracy, snap_length, link_type = struct.unpack(f"{order}HHiIII", header)
     if major != 2:
-        raise BrokenError(Condition.CORRUPT, f"{name} has the unknown format version {major}.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{name} has the unknown format version {major}.")
     limit = min(snap_length or RECORD_LIMIT, RECORD_LIMIT)
     layout = struct.Struct(f"{order}IIII")
     number = 0
     while header := stream.read(16):
         number += 1
         if len(header) < 16:
-            raise BrokenError(Condition.TRUNCATED, f"The header of record {number} of {name} is cut off.")
+            raise DamagedTraceError(Condition.TRUNCATED, f"The header of record {number} of {name} is cut off.")
         second, fraction, captured, length = layout.unpack(header)
         _plausible(captured, length, limit, f"Record {number} of {name}")
         if fraction * unit >= NANOSECONDS:
-            raise BrokenError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
+            raise DamagedTraceError(Condition.CORRUPT, f"Record {number} of {name} has an impossible time.")
         data = _exactly(stream, captured, f"Record {number} of {name}")
-        yield Record(second * NANOSECONDS + fraction * unit, link_type & 0xFFFF, length, data)
+        yield PacketRecord(second * NANOSECONDS + fraction * unit, link_type & 0xFFFF, length, data)
 
 
 def _plausible(captured: int, length: int, limit: int, where: str) -> None:
     if captured > limit:
-        raise BrokenError(Condition.CORRUPT, f"{where} claims {captured} bytes, more than the {limit} possible ones.")
+        raise DamagedTraceError(
+            Condition.CORRUPT, f"{where} claims {captured} bytes, more than the {limit} possible ones."
+        )
     if captured > length or length > RECORD_LIMIT:
-        raise BrokenError(Condition.CORRUPT, f"{where} claims {captured} of {length} bytes.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} claims {captured} of {length} bytes.")
 
 
 # ---- pcapng ---------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ class _Interface(NamedTuple):
     """Per second."""
 
 
-def _pcapng(stream: BinaryIO, name: str) -> Iterator[Record]:
+def _pcapng(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
     """Packets of all sections, whose first block type has been read."""
     order, interfaces, number = "<", list[_Interface](), 0
     kind_bytes = b"\x0a\x0d\x0d\x0a"
@@ -161,7 +163,7 @@ def _pcapng(stream: BinaryIO, name: str) -> Iterator[Record]:
         number += 1
         where = f"Block {number} of {name}"
         if len(kind_bytes) < 4:
-            raise BrokenError(Condition.TRUNCATED, f"{where} is cut off.")
+            raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
         if struct.unpack(f"{order}I", kind_bytes)[0] == SECTION:
             order, body = _section(stream, where)
             interfaces = []
@@ -173,7 +175,7 @@ def _pcapng(stream: BinaryIO, name: str) -> Iterator[Record]:
         elif kind == ENHANCED_PACKET:
             yield _enhanced(body, order, interfaces, where)
         elif kind in (SIMPLE_PACKET, OLD_PACKET):
-            raise BrokenError(Condition.CORRUPT, f"{where} is a packet without a usable time.")
+            raise DamagedTraceError(Condition.CORRUPT, f"{where} is a packet without a usable time.")
         kind_bytes = stream.read(4)
 
 
@@ -183,23 +185,23 @@ def _section(stream: BinaryIO, where: str) -> tuple[str, bytes]:
     for order in "<>":
         if magic == struct.pack(f"{order}I", 0x1A2B3C4D):
             return order, magic + _body(stream, order, length, where, already=4)
-    raise BrokenError(Condition.CORRUPT, f"{where} has no byte order.")
+    raise DamagedTraceError(Condition.CORRUPT, f"{where} has no byte order.")
 
 
 def _body(stream: BinaryIO, order: str, length_bytes: bytes, where: str, already: int = 0) -> bytes:
     """What lies between the two lengths of a block, less the bytes ``already`` read."""
     (length,) = struct.unpack(f"{order}I", length_bytes)
     if length % 4 or not 12 + already <= length <= BLOCK_LIMIT:
-        raise BrokenError(Condition.CORRUPT, f"{where} claims a length of {length} bytes.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} claims a length of {length} bytes.")
     body = _exactly(stream, length - 12 - already, where)
     if _exactly(stream, 4, where) != length_bytes:
-        raise BrokenError(Condition.CORRUPT, f"{where} has two different lengths.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} has two different lengths.")
     return body
 
 
 def _interface(body: bytes, order: str, where: str) -> _Interface:
     if len(body) < 8:
-        raise BrokenError(Condition.CORRUPT, f"{where} is too short to describe an interface.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} is too short to describe an interface.")
     link_type, _reserved, snap_length = struct.unpack_from(f"{order}HHI", body)
     ticks, position = 1_000_000, 8
     while position + 4 <= len(body):
@@ -213,14 +215,14 @@ def _interface(body: bytes, order: str, where: str) -> _Interface:
     return _Interface(link_type, snap_length, ticks)
 
 
-def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str) -> Record:
+def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str) -> PacketRecord:
     if len(body) < 20:
-        raise BrokenError(Condition.CORRUPT, f"{where} is too short for a packet.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} is too short for a packet.")
     index, high, low, captured, length = struct.unpack_from(f"{order}IIIII", body)
     if index >= len(interfaces):
-        raise BrokenError(Condition.CORRUPT, f"{where} names an interface that is not described.")
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} names an interface that is not described.")
     interface = interfaces[index]
     limit = min(interface.snap_length or RECORD_LIMIT, RECORD_LIMIT, len(body) - 20)
     _plausible(captured, length, limit, where)
     time = ((high << 32) | low) * NANOSECONDS // interface.ticks
-    return Record(time, interface.link_type, length, body[20 : 20 + captured])
+    return PacketRecord(time, interface.link_type, length, body[20 : 20 + captured])

@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from interop.model import Protocol
-from interop.traces.columns import Flags, Floats, Integers, Table, column_types
+from interop.model.arrays import Flags, Floats, Integers
+from interop.model.implementation import Protocol
+from interop.traces.columns import ColumnTable, column_types
 
 FILE_NAME = "series.parquet"
 VERSION = 1
@@ -41,7 +42,7 @@ class SeriesError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamData(Table):
+class StreamData(ColumnTable):
     """The STREAM frames of the responses (server to client), as seen at one end."""
 
     time: Floats
@@ -64,7 +65,7 @@ class StreamData(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Packets(Table):
+class Packets(ColumnTable):
     """Every datagram (TCP: segment) of one direction, at both ends."""
 
     sent: Floats
@@ -86,7 +87,7 @@ class Packets(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Samples(Table):
+class Samples(ColumnTable):
     """A quantity over time."""
 
     time: Floats
@@ -94,7 +95,7 @@ class Samples(Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Requests(Table):
+class Requests(ColumnTable):
     """What the client asked for: the first bytes of each request stream, in the order of sending."""
 
     stream: Integers
@@ -144,7 +145,7 @@ class Series:
     requests: Requests
 
 
-TABLES: Mapping[str, type[Table]] = {
+TABLES: Mapping[str, type[ColumnTable]] = {
     "sent": StreamData,
     "arrived": StreamData,
     "forward": Packets,
@@ -181,7 +182,7 @@ def of_connection(series: Series, connection: int) -> Series:
     return replace(series, **tables)
 
 
-def _where(table: Table, rows: Flags) -> Table:
+def _where(table: ColumnTable, rows: Flags) -> ColumnTable:
     return type(table)(**{name: column[rows] for name, column in vars(table).items()})
 
 
@@ -250,7 +251,7 @@ def load(directory: Path) -> Series | None:
         raise SeriesError(f"{path} cannot be read ({error}): analyse the run again.") from error
 
 
-def _pieces(table: pa.Table) -> dict[str, pa.Table]:
+def _pieces(table: pa.ColumnTable) -> dict[str, pa.ColumnTable]:
     """The rows of each table; they stand together, as ``save`` has put them. ValueError if they do not."""
     stretches = pc.run_end_encode(table["kind"].combine_chunks().cast(pa.string()))
     names, ends = stretches.values.to_pylist(), stretches.run_ends.to_pylist()
@@ -259,13 +260,13 @@ def _pieces(table: pa.Table) -> dict[str, pa.Table]:
     return {name: table.slice(begin, end - begin) for name, begin, end in zip(names, [0, *ends], ends, strict=False)}
 
 
-def _rows(name: str, table: Table) -> pa.Table:
+def _rows(name: str, table: ColumnTable) -> pa.ColumnTable:
     """A table as rows of the file."""
     columns = {"kind": pa.array([name] * len(table), pa.string()).dictionary_encode()}
     return pa.table(columns | dict(_stored(table)))
 
 
-def _stored(table: Table) -> Iterator[tuple[str, pa.Array]]:
+def _stored(table: ColumnTable) -> Iterator[tuple[str, pa.Array]]:
     for name, column in table.__dict__.items():
         if name in TIMES:
             whole = np.round(np.nan_to_num(column * MICROSECONDS)).astype(np.int64)
@@ -274,7 +275,7 @@ def _stored(table: Table) -> Iterator[tuple[str, pa.Array]]:
             yield name, pa.array(column)
 
 
-def _table(kind: type[Table], rows: pa.Table) -> Table:
+def _table(kind: type[ColumnTable], rows: pa.ColumnTable) -> ColumnTable:
     columns: dict[str, Any] = {}
     for name, dtype in column_types(kind).items():
         if name in ADDED and name not in rows.column_names:

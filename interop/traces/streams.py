@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from interop.traces.columns import Flags, Integers, Trace
+from interop.model.arrays import Flags, Integers
+from interop.traces.columns import Trace
 
 
 def response_frames(trace: Trace) -> Flags:

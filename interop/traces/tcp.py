@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.errors import HarnessFault
-from interop.model import ErrorCode
-from interop.traces.columns import Flags, Floats, Integers, Table
+from interop.model.arrays import Flags, Floats, Integers
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
+from interop.traces.columns import ColumnTable
 from interop.traces.network import TCP, Segment, segment
-from interop.traces.records import BrokenError, records
+from interop.traces.records import DamagedTraceError, records
 from interop.traces.streams import ByteRanges
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
@@ -26,7 +27,7 @@ SPACE = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
-class Sacks(Table):
+class Sacks(ColumnTable):
     """Ranges that selective acknowledgements name, counted as ``TcpTrace.offset`` of the other direction."""
 
     segment: Integers
@@ -67,7 +68,7 @@ def read_tcp(path: Path) -> TcpTrace:
             found = segment(record)
             if found is not None and found.protocol == TCP:
                 table.add(record.time, found)
-    except BrokenError as broken:
+    except DamagedTraceError as broken:
         raise HarnessFault(ErrorCode.ANALYSIS_FAILED, f"{path.name} could not be read: {broken.reason}") from broken
     return table.trace()
 

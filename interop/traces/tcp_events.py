@@ -6,37 +6,49 @@ from bisect import bisect_left, bisect_right
 
 import numpy as np
 
-from interop.model import Protocol
-from interop.traces.columns import Floats, Integers
-from interop.traces.events import accumulated, packets, zeros
-from interop.traces.passage import BothEnds
+from interop.model.arrays import Floats, Integers
+from interop.model.implementation import Protocol
+from interop.traces.packet_matching import TracePair
+from interop.traces.quic_series import accumulated, packets, zeros
 from interop.traces.series import Requests, Samples, Series, StreamData
 from interop.traces.tcp import TcpTrace, finished_handshake, first_seen, response_rows
 
 
-class TcpEnds(BothEnds[TcpTrace]):
+class TcpTracePair(TracePair[TcpTrace]):
     """Both traces of a run over TCP."""
 
 
-def tcp_series(ends: TcpEnds) -> Series:
+def tcp_series(trace_pair: TcpTracePair) -> Series:
     """All events; each connection has one stream, 0."""
-    known = ends.clock
-    client, server = zeros(ends.at_client, ends.at_server, known)
-    numbers = _numbers(ends.client), _numbers(ends.server)
-    acknowledged = _Acknowledged(ends.server, ends.server.time - server, ends.at_server.size)
+    known = trace_pair.clock
+    client, server = zeros(trace_pair.at_client, trace_pair.at_server, known)
+    numbers = _numbers(trace_pair.client), _numbers(trace_pair.server)
+    acknowledged = _TcpAcknowledgements(trace_pair.server, trace_pair.server.time - server, trace_pair.at_server.size)
     return Series(
         protocol=Protocol.TCP,
         clock=known,
-        sent=_stream_data(ends.server, numbers[1], server),
-        arrived=_stream_data(ends.client, numbers[0], client),
+        sent=_stream_data(trace_pair.server, numbers[1], server),
+        arrived=_stream_data(trace_pair.client, numbers[0], client),
         forward=packets(
-            ends.forward, ends.at_server, ends.at_client, (server, client), numbers[1], ends.server.connection
+            trace_pair.forward,
+            trace_pair.at_server,
+            trace_pair.at_client,
+            (server, client),
+            numbers[1],
+            trace_pair.server.connection,
         ),
-        back=packets(ends.back, ends.at_client, ends.at_server, (client, server), numbers[0], ends.client.connection),
+        back=packets(
+            trace_pair.back,
+            trace_pair.at_client,
+            trace_pair.at_server,
+            (client, server),
+            numbers[0],
+            trace_pair.client.connection,
+        ),
         rtt=acknowledged.round_trips(),
         in_flight=acknowledged.in_flight(),
         cwnd=Samples.of(),
-        requests=_requests(ends, client, server),
+        requests=_requests(trace_pair, client, server),
     )
 
 
@@ -57,24 +69,26 @@ def _stream_data(trace: TcpTrace, numbers: Integers, start: float) -> StreamData
     )  # fmt: skip
 
 
-def _requests(ends: TcpEnds, client: float, server: float) -> Requests:
+def _requests(trace_pair: TcpTracePair, client: float, server: float) -> Requests:
     """The first request: what lies in it is encrypted, but it follows upon the client's Finished."""
-    sent = finished_handshake(ends.client)
+    sent = finished_handshake(trace_pair.client)
     if sent is None:
         return Requests.of()
-    rows = np.flatnonzero(~ends.client.from_server & (ends.client.length > 0) & (ends.client.time == sent))
-    passed = np.flatnonzero(np.isin(ends.back.sent, rows))
-    arrivals = ends.back.arrived[passed]
-    arrived = float(ends.server.time[arrivals[0]]) - server if len(arrivals) and arrivals[0] >= 0 else np.nan
-    answer = ends.client.time[response_rows(ends.client, sent) & (first_seen(ends.client) > 0)]
+    rows = np.flatnonzero(
+        ~trace_pair.client.from_server & (trace_pair.client.length > 0) & (trace_pair.client.time == sent)
+    )
+    passed = np.flatnonzero(np.isin(trace_pair.back.sent, rows))
+    arrivals = trace_pair.back.arrived[passed]
+    arrived = float(trace_pair.server.time[arrivals[0]]) - server if len(arrivals) and arrivals[0] >= 0 else np.nan
+    answer = trace_pair.client.time[response_rows(trace_pair.client, sent) & (first_seen(trace_pair.client) > 0)]
     first, last = (float(answer.min()), float(answer.max())) if len(answer) else (np.nan, np.nan)
     return Requests.of(
-        connection=[int(ends.client.connection[rows[0]])], stream=[0], sent=[sent - client], arrived=[arrived],
+        connection=[int(trace_pair.client.connection[rows[0]])], stream=[0], sent=[sent - client], arrived=[arrived],
         first_byte=[first - client], last_byte=[last - client],
     )  # fmt: skip
 
 
-class _Acknowledged:
+class _TcpAcknowledgements:
     """What the server learns from acknowledgements, at its end of the link."""
 
     def __init__(self, server: TcpTrace, times: Floats, sizes: Integers) -> None:
@@ -90,9 +104,9 @@ class _Acknowledged:
         trace = self._trace
         starts: list[int] = []
         latest: list[int] = []
-        ends: list[int] = []
+        segment_ends: list[int] = []
         repeated: set[int] = set()
-        told: dict[int, int] = {}
+        acked_up_to: dict[int, int] = {}
         cumulative = 0
         sacks = _by_segment(trace)
         rows = np.flatnonzero(trace.connection == connection)
@@ -105,7 +119,7 @@ class _Acknowledged:
                 place = bisect_left(starts, offset)
                 if place == len(starts):
                     starts.append(offset)
-                    ends.append(offset + length)
+                    segment_ends.append(offset + length)
                     latest.append(row)
                 elif starts[place] == offset:
                     self._finish(latest[place : place + 1], now)
@@ -115,13 +129,13 @@ class _Acknowledged:
                     self._finish([row], now)
                 continue
             first = cumulative
-            while cumulative < len(ends) and ends[cumulative] <= trace.acknowledged[row]:
+            while cumulative < len(segment_ends) and segment_ends[cumulative] <= trace.acknowledged[row]:
                 cumulative += 1
             self._answer(latest[first:cumulative], repeated, now)
             for low, high in sacks.get(row, ()):
-                begin = max(bisect_left(starts, max(low, told.get(low, low))), cumulative)
-                told[low] = high
-                self._answer(latest[begin : bisect_right(ends, high)], repeated, now)
+                begin = max(bisect_left(starts, max(low, acked_up_to.get(low, low))), cumulative)
+                acked_up_to[low] = high
+                self._answer(latest[begin : bisect_right(segment_ends, high)], repeated, now)
 
     def _answer(self, rows: list[int], repeated: set[int], now: float) -> None:
         """These segments are acknowledged; the last, if sent once and not acknowledged before, tells a round trip."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from interop.model.text import printable
 from interop.traces.columns import Message
 
 CRYPTO_LIMIT = 256 * 1024
@@ -121,7 +122,7 @@ class Handshake:
         extensions = dict(_extensions(body, at + 1 + body[at]))
         self._parameters(extensions, from_server=False)
         name = extensions.get(SERVER_NAME, b"")
-        self.server_name = _printable(name[5:])
+        self.server_name = _text(name[5:])
 
     def _server_hello(self, body: bytes) -> None:
         at = 35 + body[34]
@@ -130,7 +131,7 @@ class Handshake:
 
     def _encrypted_extensions(self, body: bytes) -> None:
         extensions = dict(_extensions(body, 0))
-        self.alpn = _printable(extensions.get(ALPN, b"")[3:])
+        self.alpn = _text(extensions.get(ALPN, b"")[3:])
         self.early_data = EARLY_DATA in extensions
         self._parameters(extensions, from_server=True)
 
@@ -172,5 +173,5 @@ def _transport_parameters(data: bytes) -> Iterator[tuple[str, int | str]]:
             yield name, varint(value, 0)[0] if value else 1
 
 
-def _printable(text: bytes) -> str:
-    return "".join(c for c in text[:255].decode("ascii", "replace") if c.isprintable())
+def _text(field: bytes) -> str:
+    return printable(field[:255].decode("ascii", "replace"))

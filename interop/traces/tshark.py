@@ -21,8 +21,9 @@ from typing import IO, Any
 
 from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet
 
-from interop.errors import HarnessFault, MachineError
-from interop.model import ErrorCode
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.outcomes import ErrorCode
+from interop.model.text import printable
 from interop.traces.columns import QUIC_PORT
 
 TIMEOUT = 120.0
@@ -30,7 +31,7 @@ TIMEOUT = 120.0
 MEMORY_LIMIT = 2 * 1024**3
 """Address space of tshark, bytes."""
 ANSWER_LIMIT = 64 * 1024 * 1024
-"""Bytes of tshark's answer that ``deep_look`` reads."""
+"""Bytes of tshark's answer that ``tshark_fields`` reads."""
 SETTINGS = ("-d", f"udp.port=={QUIC_PORT},quic", "--disable-protocol", "http3")
 """QUIC on the server's port, whatever the first packet looks like; HTTP/3 costs time and is not looked at."""
 
@@ -57,7 +58,7 @@ def tshark_version() -> str:
     return found[1]
 
 
-def deep_look(
+def tshark_fields(
     path: Path, keys: Iterable[str], frames: Sequence[int], timeout: float = TIMEOUT
 ) -> dict[int, dict[str, tuple[str, ...]]]:
     """Every QUIC field of a few captured frames (``Trace.frame``), by frame number and field name.
@@ -148,8 +149,8 @@ def _judge(path: Path, status: int, expired: bool, timeout: float, errors: IO[by
         raise _fault(path, f"tshark had not finished after {timeout:g} s.")
     if status:
         errors.seek(0)
-        said = errors.read(4000).decode("utf-8", "replace").strip().splitlines()
-        own = [line for line in said if line.startswith("tshark:")] or said[-1:] or ["it said nothing."]
-        last = "".join(c for c in own[0] if c.isprintable())[:200].rstrip(".") + "."
+        lines = errors.read(4000).decode("utf-8", "replace").strip().splitlines()
+        own = [line for line in lines if line.startswith("tshark:")] or lines[-1:] or ["it said nothing."]
+        last = printable(own[0], 200).rstrip(".") + "."
         ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         raise _fault(path, f"tshark {ended}: {last}")

@@ -11,9 +11,8 @@ int main(int argc, char** argv) {
                       [&blackhole](const std::string& text) { blackhole.on = quicsat::ReadDelay(text); });
     options.AddNeeded("off", "how long it does not, after that",
                       [&blackhole](const std::string& text) { blackhole.off = quicsat::ReadDelay(text); });
-    options.Add("repeat", "how often", [&blackhole](const std::string& text) {
-        blackhole.repeat = quicsat::ReadCount(text);
-    });
+    options.Add("repeat", "how often",
+                [&blackhole](const std::string& text) { blackhole.repeat = quicsat::ReadCount(text); });
     options.Add("direction", "both, toclient or toserver", [&blackhole](const std::string& text) {
         const std::string direction = quicsat::ReadWord(text, {"both", "toclient", "toserver"});
         blackhole.toClient = direction != "toserver";

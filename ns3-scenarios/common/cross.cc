@@ -74,8 +74,9 @@ void CrossFlow::Write(std::ostream& out) const {
     const auto nanoseconds = static_cast<double>(ns3::Simulator::Now().GetNanoSeconds() - m_simulatedBegin);
     const auto later = static_cast<double>(m_acknowledged - m_first);
     const double goodput = later > 0 && nanoseconds > 0 ? later * 8 * kSecond / nanoseconds : 0;
-    out << "{\"begin\":" << static_cast<double>(m_begin) / kSecond << ",\"end\":" << static_cast<double>(m_end) / kSecond
-        << ",\"acknowledged\":" << m_acknowledged << ",\"first\":" << m_first << ",\"goodput\":" << goodput << ",\"per_second\":[";
+    out << "{\"begin\":" << static_cast<double>(m_begin) / kSecond
+        << ",\"end\":" << static_cast<double>(m_end) / kSecond << ",\"acknowledged\":" << m_acknowledged
+        << ",\"first\":" << m_first << ",\"goodput\":" << goodput << ",\"per_second\":[";
     for (size_t second = 0; second < m_perSecond.size(); ++second) {
         out << (second ? "," : "") << m_perSecond[second];
     }

@@ -53,9 +53,9 @@ struct Side {
     const char* network6;  // /64
 };
 constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:cafe:0::2", "193.167.0.3",
-                        "fd00:cafe:cafe:0::3", "193.167.0.0", "fd00:cafe:cafe:0::"};
+                        "fd00:cafe:cafe:0::3",        "193.167.0.0", "fd00:cafe:cafe:0::"};
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
-                         "fd00:cafe:cafe:100::3", "193.167.100.0", "fd00:cafe:cafe:100::"};
+                         "fd00:cafe:cafe:100::3",       "193.167.100.0", "fd00:cafe:cafe:100::"};
 
 double InSeconds(int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / kNanoseconds;
@@ -84,8 +84,8 @@ class Emulator {
     void Join(End& left, End& right);
     void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
                       const char* link6, const char* peer4, const char* peer6);
-    Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving,
-                                          const Direction& in, Counters& arriving, uint32_t stream);
+    Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
+                                          Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
     void WatchClient(End& end);
     void Start(const End& left, const End& right);
@@ -155,8 +155,8 @@ void Emulator::WatchClient(End& end) {
     });
 }
 
-void Emulator::AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link,
-                            const char* link4, const char* link6, const char* peer4, const char* peer6) {
+void Emulator::AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
+                            const char* link6, const char* peer4, const char* peer6) {
     const auto ipv4 = end.node->GetObject<Ipv4>();
     const auto ipv6 = end.node->GetObject<Ipv6>();
     const auto add = [&](Ptr<NetDevice> device, const char* four, const char* six) {
@@ -172,10 +172,10 @@ void Emulator::AddAddresses(const End& end, const Side& side, const Side& other,
     ipv4->SetAttribute("IpForward", BooleanValue(true));
     ipv6->SetAttribute("IpForward", BooleanValue(true));
     // to the other side's networks alone: with default routes a stray packet would go to and fro until its TTL ends
-    Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->AddNetworkRouteTo(
-        other.network4, "255.255.255.0", peer4, ipv4->GetInterfaceForDevice(link));
-    Ipv6StaticRoutingHelper().GetStaticRouting(ipv6)->AddNetworkRouteTo(
-        other.network6, Ipv6Prefix(64), peer6, ipv6->GetInterfaceForDevice(link));
+    Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->AddNetworkRouteTo(other.network4, "255.255.255.0", peer4,
+                                                                        ipv4->GetInterfaceForDevice(link));
+    Ipv6StaticRoutingHelper().GetStaticRouting(ipv6)->AddNetworkRouteTo(other.network6, Ipv6Prefix(64), peer6,
+                                                                        ipv6->GetInterfaceForDevice(link));
 }
 
 // A point-to-point channel with a delay of its own per direction, and perhaps a NAT at its left end.
@@ -206,8 +206,8 @@ class Channel : public PointToPointChannel {
 };
 
 // One end of the link: it queues what leaves its side, and impairs what arrives at its side.
-Ptr<PointToPointNetDevice> Emulator::MakeDevice(
-    Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in, Counters& arriving, uint32_t stream) {
+Ptr<PointToPointNetDevice> Emulator::MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving,
+                                                const Direction& in, Counters& arriving, uint32_t stream) {
     const auto device = CreateObject<PointToPointNetDevice>();
     device->SetAddress(Mac48Address::Allocate());
     device->SetDataRate(out.rate);
@@ -250,8 +250,10 @@ void Emulator::Join(End& left, End& right) {
             return goes;
         });
     }
-    AddAddresses(left, kLeft, kRight, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2", "fd00:cafe:cafe:50::2");
-    AddAddresses(right, kRight, kLeft, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1", "fd00:cafe:cafe:50::1");
+    AddAddresses(left, kLeft, kRight, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2",
+                 "fd00:cafe:cafe:50::2");
+    AddAddresses(right, kRight, kLeft, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1",
+                 "fd00:cafe:cafe:50::1");
 }
 
 void Emulator::StartTimers() {
@@ -328,8 +330,9 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
     out << std::fixed << std::setprecision(6);
     out << "{\"scenario\":\"" << m_link.scenario << "\",\"seed\":" << m_link.seed << ",\"queue_mode\":\""
         << m_link.queueMode << "\",\"started\":" << InSeconds(m_started) << ",\"stopped\":" << InSeconds(stopped)
-        << ",\"realtime_priority\":" << (m_realtime ? "true" : "false") << ",\"lag\":{\"mean\":"
-        << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax << ",\"samples\":" << m_ticks;
+        << ",\"realtime_priority\":" << (m_realtime ? "true" : "false")
+        << ",\"lag\":{\"mean\":" << (m_ticks ? m_lagSum / m_ticks : 0) << ",\"max\":" << m_lagMax
+        << ",\"samples\":" << m_ticks;
     WriteList(out, "max_per_second", m_lagPerSecond, [&out](double lag) { out << lag; });
     out << "},\"lateness\":";
     m_lateness.Write(out, m_started);
@@ -410,8 +413,8 @@ bool ServerReady() {
 void Emulator::Start(const End& left, const End& right) {
     const double rate = static_cast<double>(std::max(m_link.forward.rate, m_link.back.rate).GetBitRate());
     const double factor = std::clamp(rate / kReservedRate, 1.0, kMostReserved);
-    m_realtime = TakeRealtimePriority({factor * kForwarding.share, kForwarding.period}) ||
-                 TakeRealtimePriority(kForwarding);
+    m_realtime =
+        TakeRealtimePriority({factor * kForwarding.share, kForwarding.period}) || TakeRealtimePriority(kForwarding);
     left.trace->Start();
     right.trace->Start();
     m_started = Nanoseconds(CLOCK_REALTIME) - RealTime();

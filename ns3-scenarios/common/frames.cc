@@ -19,7 +19,8 @@ namespace {
 
 constexpr uint16_t kMtu = 1500;
 constexpr size_t kBatch = 32;
-constexpr size_t kMostWaiting = 100'000;  // frames; more than these stay with the kernel, which drops and counts what is too much
+// frames; more than these stay with the kernel, which drops and counts what is too much
+constexpr size_t kMostWaiting = 100'000;
 constexpr uint16_t kSmallestType = 0x600;  // below it stands a length (IEEE 802.3, clause 3.2.6)
 
 void Call(const std::vector<FrameDevice::Watcher>& watchers, const Packet& frame) {

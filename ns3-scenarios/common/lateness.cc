@@ -89,7 +89,8 @@ void Lateness::WriteWay(std::ostream& out, const char* name, const Way& way) {
     bool first = true;
     for (size_t bin = 0; bin < way.bins.size(); ++bin) {
         if (way.bins[bin]) {
-            out << (std::exchange(first, false) ? "[" : ",[") << InSeconds(UpperEdge(bin)) << "," << way.bins[bin] << "]";
+            out << (std::exchange(first, false) ? "[" : ",[") << InSeconds(UpperEdge(bin)) << "," << way.bins[bin]
+                << "]";
         }
     }
     out << "],\"frames_per_interval\":[";

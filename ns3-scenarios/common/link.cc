@@ -10,9 +10,8 @@ namespace quicsat {
 namespace {
 
 void AddDelay(Options& options, Link& link) {
-    options.Add("delay", "one-way delay of both directions, like 300ms", [&link](const std::string& text) {
-        link.forward.delay = link.back.delay = ReadDelay(text);
-    });
+    options.Add("delay", "one-way delay of both directions, like 300ms",
+                [&link](const std::string& text) { link.forward.delay = link.back.delay = ReadDelay(text); });
 }
 
 void AddDirection(Options& options, const std::string& name, const std::string& way, Direction& direction) {
@@ -43,12 +42,10 @@ void CheckDirection(const Direction& direction, const std::string& name, const s
 
 void AddSymmetricOptions(Options& options, Link& link) {
     AddDelay(options, link);
-    options.Add("bandwidth", "rate of both directions, like 20Mbps", [&link](const std::string& text) {
-        link.forward.rate = link.back.rate = ReadRate(text);
-    });
-    options.Add("queue", "packets that may wait, in both directions", [&link](const std::string& text) {
-        link.forward.queue = link.back.queue = ReadCount(text);
-    });
+    options.Add("bandwidth", "rate of both directions, like 20Mbps",
+                [&link](const std::string& text) { link.forward.rate = link.back.rate = ReadRate(text); });
+    options.Add("queue", "packets that may wait, in both directions",
+                [&link](const std::string& text) { link.forward.queue = link.back.queue = ReadCount(text); });
 }
 
 void AddAsymmetricOptions(Options& options, Link& link) {

@@ -33,7 +33,7 @@ class Nat {
     Endpoint Outside(const Endpoint& inside, bool newPort);
 
     bool m_addresses;
-    uint8_t m_host = 0;  // last byte of the address outside; 0 as long as it is that of the inside
+    uint8_t m_host = 0;                      // last byte of the address outside; 0 as long as it is that of the inside
     std::map<Endpoint, Endpoint> m_outside;  // by what is inside
     std::map<Endpoint, Endpoint> m_inside;   // by what is outside
     std::mt19937_64 m_random;

@@ -63,8 +63,8 @@ ns3::Time ReadPeriod(const std::string& text) {
 
 ns3::DataRate ReadRate(const std::string& text) {
     const std::string expected = "a rate like 20Mbps (units bps, kbps, Mbps, Gbps; more than 0)";
-    const Units units = {{"bps", 1},   {"kbps", 1e3}, {"Kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9},
-                         {"b/s", 1},   {"kb/s", 1e3}, {"Kb/s", 1e3}, {"Mb/s", 1e6}, {"Gb/s", 1e9}};
+    const Units units = {{"bps", 1}, {"kbps", 1e3}, {"Kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9},
+                         {"b/s", 1}, {"kb/s", 1e3}, {"Kb/s", 1e3}, {"Mb/s", 1e6}, {"Gb/s", 1e9}};
     const double rate = Within(ReadNumber(text, units, expected), 1, kHighestRate, expected);
     return ns3::DataRate(static_cast<uint64_t>(std::llround(rate)));
 }

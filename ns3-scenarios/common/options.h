@@ -14,14 +14,14 @@
 namespace quicsat {
 
 // Readers of values; each throws std::invalid_argument with what it expects instead.
-ns3::Time ReadDelay(const std::string& text);       // "300ms"
-ns3::Time ReadPeriod(const std::string& text);      // the same, but not 0
-ns3::DataRate ReadRate(const std::string& text);    // "20Mbps", "20Mb/s"
-uint32_t ReadCount(const std::string& text);        // 1..1000000
-uint16_t ReadPort(const std::string& text);         // 1..65535
-uint32_t ReadSeed(const std::string& text);         // 1..4294967295
-double ReadPercent(const std::string& text);        // 0..100 as a share
-double ReadProbability(const std::string& text);    // 0..1
+ns3::Time ReadDelay(const std::string& text);             // "300ms"
+ns3::Time ReadPeriod(const std::string& text);            // the same, but not 0
+ns3::DataRate ReadRate(const std::string& text);          // "20Mbps", "20Mb/s"
+uint32_t ReadCount(const std::string& text);              // 1..1000000
+uint16_t ReadPort(const std::string& text);               // 1..65535
+uint32_t ReadSeed(const std::string& text);               // 1..4294967295
+double ReadPercent(const std::string& text);              // 0..100 as a share
+double ReadProbability(const std::string& text);          // 0..1
 std::set<uint64_t> ReadIndices(const std::string& text);  // "1,3,4", from 1
 std::string ReadWord(const std::string& text, const std::vector<std::string>& allowed);
 

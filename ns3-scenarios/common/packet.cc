@@ -142,7 +142,8 @@ uint16_t Editor::Word(uint32_t position) const {
 
 // Puts `bytes` at `position`; all that is summed up begins an even number of bytes behind the link's header.
 void Editor::Change(uint32_t position, std::span<const uint8_t> bytes, bool inHeader, bool fixChecksum) {
-    const uint32_t checksum = m_link + m_transport.offset + (m_transport.protocol == kUdp ? kUdpChecksum : kTcpChecksum);
+    const uint32_t checksum =
+        m_link + m_transport.offset + (m_transport.protocol == kUdp ? kUdpChecksum : kTcpChecksum);
     const bool none = m_transport.protocol == kUdp && Word(checksum) == 0;  // IPv4 may do without
     const auto size = static_cast<uint32_t>(bytes.size());
     for (uint32_t word = m_link + ((position - m_link) & ~1U); word < position + size; word += 2) {

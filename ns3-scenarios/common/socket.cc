@@ -27,12 +27,13 @@
 namespace quicsat {
 
 namespace {
-constexpr int kBuffer = 32 << 20;  // bytes; 250 Mbit/s for a second
+constexpr int kBuffer = 32 << 20;               // bytes; 250 Mbit/s for a second
 constexpr uint32_t kProbeVersion = 0x1a2a3a4a;  // reserved to force Version Negotiation (RFC 9000, section 15)
 constexpr size_t kProbeSize = 1200;             // smaller datagrams need not be answered
 constexpr int kProbeInterval = 20;              // milliseconds
-constexpr timeval kSendTimeout = {0, 10'000};   // an endpoint that takes no frames must not hold up the other one for long
-constexpr int64_t kSameMoment = 10'000;         // nanoseconds
+// an endpoint that takes no frames must not hold up the other one for long
+constexpr timeval kSendTimeout = {0, 10'000};
+constexpr int64_t kSameMoment = 10'000;  // nanoseconds
 
 int Check(int result, const char* what) {
     if (result < 0) {

@@ -14,11 +14,12 @@ namespace quicsat {
 
 namespace {
 
-constexpr size_t kBlock = 256 << 10;     // bytes
-constexpr size_t kWaitingBlocks = 2048;  // half a GiB; beyond that the link has to wait for the disk
+constexpr size_t kBlock = 256 << 10;                   // bytes
+constexpr size_t kWaitingBlocks = 2048;                // half a GiB; beyond that the link has to wait for the disk
 constexpr Reservation kWriting = {0.01, 100'000'000};  // for the lock's sake: who has no priority could keep it long
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr size_t kMostDepartures = 100'000;  // that wait for the simulation; a link that is so late is not believed anyway
+// that wait for the simulation; a link that is so late is not believed anyway
+constexpr size_t kMostDepartures = 100'000;
 
 // draft-ietf-opsawg-pcap, in the byte order of this machine
 struct FileHeader {
@@ -78,8 +79,7 @@ void Trace::Departed(int64_t time, int64_t now, const ns3::Packet& packet) {
 }
 
 void Trace::WriteDepartures(int64_t until) {
-    while (!m_departures.empty() &&
-           (m_departures.front().time <= until || m_departures.size() > kMostDepartures)) {
+    while (!m_departures.empty() && (m_departures.front().time <= until || m_departures.size() > kMostDepartures)) {
         Write(m_departures.front().time, *m_departures.front().packet);
         m_departures.pop_front();
     }
@@ -89,7 +89,8 @@ void Trace::WriteDepartures(int64_t until) {
 void Trace::Write(int64_t time, const ns3::Packet& packet) {
     m_latest = time = std::max(time, m_latest);
     const uint32_t size = packet.GetSize();
-    const RecordHeader header = {static_cast<uint32_t>(time / kSecond), static_cast<uint32_t>(time % kSecond), size, size};
+    const RecordHeader header = {static_cast<uint32_t>(time / kSecond), static_cast<uint32_t>(time % kSecond), size,
+                                 size};
     if (m_block.size() + sizeof header + size > kBlock) {
         HandOver();
     }

@@ -7,9 +7,8 @@ int main(int argc, char** argv) {
     quicsat::AddGeometryOptions(options, link);
     quicsat::AddLossOptions(options, link);
     link.subject.crossPort = 5001;
-    options.Add("cross-port", "TCP port by which that flow is known", [&link](const std::string& text) {
-        link.subject.crossPort = quicsat::ReadPort(text);
-    });
+    options.Add("cross-port", "TCP port by which that flow is known",
+                [&link](const std::string& text) { link.subject.crossPort = quicsat::ReadPort(text); });
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

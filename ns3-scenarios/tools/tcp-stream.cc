@@ -99,12 +99,14 @@ int Connect(const sockaddr_in& address, const std::string& congestionControl) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::map<std::string, std::string> options = {{"host", "0.0.0.0"}, {"port", "5001"}, {"congestion-control", "cubic"}};
+    std::map<std::string, std::string> options = {
+        {"host", "0.0.0.0"}, {"port", "5001"}, {"congestion-control", "cubic"}};
     const std::string mode = argc > 1 ? argv[1] : "";
     for (int index = 2; index < argc; ++index) {
         const std::string word = argv[index];
         const size_t equals = word.find('=');
-        const auto option = options.find(word.starts_with("--") && equals != word.npos ? word.substr(2, equals - 2) : "");
+        const auto option =
+            options.find(word.starts_with("--") && equals != word.npos ? word.substr(2, equals - 2) : "");
         if (option == options.end()) {
             Fail(2, "unknown option " + word);
         }

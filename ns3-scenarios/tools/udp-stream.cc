@@ -104,7 +104,7 @@ double Number(const std::string& name, const std::string& text) {
 Options Read(int argc, char** argv) {
     Options options;
     std::map<std::string, double*> numbers = {
-        {"port", &options.port},         {"rate", &options.rate},   {"size", &options.size},
+        {"port", &options.port},         {"rate", &options.rate},         {"size", &options.size},
         {"count", &options.count},       {"interval", &options.interval}, {"idle", &options.idle},
         {"patience", &options.patience}, {"catch-up", &options.catchUp},
     };
@@ -333,8 +333,9 @@ int Receiver(const Options& options) {
     const auto at = [&](double share) {
         return delays.empty() ? 0 : delays[static_cast<size_t>(share * static_cast<double>(delays.size() - 1))];
     };
-    Write(options, Field("received", static_cast<int64_t>(all.size())) + "," + Field("out_of_order", outOfOrder) +
-                       "," + Field("corrupted", corrupted) + "," + Field("duration_ns", all.empty() ? 0 : all.back().time - all.front().time) + "," +
+    Write(options, Field("received", static_cast<int64_t>(all.size())) + "," + Field("out_of_order", outOfOrder) + "," +
+                       Field("corrupted", corrupted) + "," +
+                       Field("duration_ns", all.empty() ? 0 : all.back().time - all.front().time) + "," +
                        Field("steady_rate", SteadyRate(all)) + ",\"delay_ns\":" +
                        List({at(0), at(0.5), at(0.95), at(1)}) + ",\"missing\":" + List(Missing(all)));
     return 0;
@@ -402,10 +403,11 @@ int main(int argc, char** argv) {
     const Options options = Read(argc, argv);
     const auto mode = modes.find(options.mode);
     if (mode == modes.end()) {
-        Fail("usage: udp-stream send|receive|echo|ping --host=H --port=P --rate=BPS --size=B --count=N --interval=S "
-             "--idle=S --patience=S --catch-up=S --report=FILE");
+        Fail(
+            "usage: udp-stream send|receive|echo|ping --host=H --port=P --rate=BPS --size=B --count=N --interval=S "
+            "--idle=S --patience=S --catch-up=S --report=FILE");
     }
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { g_stop = 1; };  // without SA_RESTART: a waiting call returns
     sigaction(SIGTERM, &action, nullptr);
     sigaction(SIGINT, &action, nullptr);

@@ -13,26 +13,16 @@ import pytest
 from interop.analysis import analyse as module
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.analysis.metrics import METRICS
-from interop.model import (
-    Cause,
-    Check,
-    Deadline,
-    ErrorCode,
-    Evidence,
-    Exit,
-    File,
-    HostFacts,
-    Implementation,
-    LinkCounters,
-    Measurement,
-    Outcome,
-    Protocol,
-    Run,
-    Verdict,
-)
+from interop.model.emulated_link import LinkCounters
+from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
+from interop.model.functional_checks import Check
+from interop.model.implementation import Implementation, Protocol
+from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
+from interop.model.results import Measurement
+from interop.model.run import File, Run
 from interop.traces.series import FILE_NAME, load
 from tests import tcp_traces
-from tests.analysis.test_checks import CASE, DONE, KILLED, REPORT
+from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
 from tests.quic_builder import PING, Connection, Packet, pcap, stream_frame
 from tests.traces.test_pcap import mutate
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from interop.analysis.causes import Scene, explain
-from interop.analysis.closes import code_name, is_error
-from interop.model import Cause, Protocol
+from interop.analysis.causes import FailureContext, explain
+from interop.analysis.close_reasons import code_name, is_error
+from interop.model.implementation import Protocol
+from interop.model.outcomes import Cause
 from interop.traces.columns import Connection, Form, Frame, Message
-from interop.traces.events import Ends, series
-from interop.traces.passage import follow
+from interop.traces.packet_matching import match_packets
+from interop.traces.quic_series import QuicTracePair, series
 from tests.quic_builder import Row, columns, datagram_columns
 
 DELAY = 0.1
@@ -42,7 +43,7 @@ def server(time: float, *, lost: bool = False, **row: object) -> Sent:
 def scene(
     *sent: Sent, size: int = 10_000, parameters: dict[str, int | str] | None = None, by_us: bool = True,
     duration: float = 0.0, others: Sequence[dict[str, int | str]] = (),
-) -> Scene:  # fmt: skip
+) -> FailureContext:  # fmt: skip
     """Both traces of these packets; ``others`` are the client's transport parameters of connections 1, 2, ..."""
     both: list[list[tuple[float, Row, int]]] = [[], []]
     for number, each in enumerate(sent):
@@ -57,9 +58,12 @@ def scene(
         side.sort(key=lambda entry: entry[0])
         traces.append(columns(*(row for _, row, _ in side), connections=facts))
         datagrams.append(datagram_columns([(time, row.from_server, number) for time, row, number in side]))
-    forward, back = follow(datagrams[1], datagrams[0], forward=True), follow(datagrams[0], datagrams[1], forward=False)
-    ends = Ends(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, one_clock=True)
-    return Scene(ends, series(ends, Protocol.HQ), size, 20e6, by_us, duration)
+    forward, back = (
+        match_packets(datagrams[1], datagrams[0], forward=True),
+        match_packets(datagrams[0], datagrams[1], forward=False),
+    )
+    trace_pair = QuicTracePair(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, one_clock=True)
+    return FailureContext(trace_pair, series(trace_pair, Protocol.HQ), size, 20e6, by_us, duration)
 
 
 HELLO = client(0, form=Form.INITIAL, messages=[(Message.CLIENT_HELLO, 300)])
@@ -73,7 +77,7 @@ def response(count: int, begin: float = 0.4, every: float = 0.01, lost: Sequence
     return [server(begin + n * every, lost=n in lost, frames=[(0, 1000 * n, 1000)]) for n in range(count)]
 
 
-def told(made: Scene, cause: Cause) -> str:
+def told(made: FailureContext, cause: Cause) -> str:
     found, sentence = explain(made)
     assert found is cause, sentence
     assert sentence.endswith(".")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from interop.analysis import checks
-from interop.links.simulator import read_report
-from interop.model import Interval, SimulatorReport
+from interop.analysis import run_outcome
+from interop.links.simulator_report import read_report
+from interop.model.emulated_link import Interval, SimulatorReport
 from tests.fakes import REPORT
 
 ROUND_TRIP = 0.03
-BOUND = checks.LAG_LIMIT
+BOUND = run_outcome.LAG_LIMIT
 PER_SECOND = (1700, 850)
 """Frames forward and return, as 20 Mbit/s need."""
 ATTEMPTS = 3
@@ -68,10 +69,11 @@ def runs(machine: Machine, duration: float, n: int = RUNS) -> Iterator[Simulator
         yield replace(read_report(document, client), lag_max=largest)
 
 
+@cache
 def rejected(machine: Machine, duration: float, *, old: bool = False) -> float:
     """Share of the runs that are not counted."""
     reports = (replace(report, lateness=None) if old else report for report in runs(machine, duration))
-    return float(np.mean([checks.simulator(report, ROUND_TRIP) is not None for report in reports]))
+    return float(np.mean([run_outcome.simulator(report, ROUND_TRIP) is not None for report in reports]))
 
 
 def test_the_old_rule_censored_by_length() -> None:
@@ -88,7 +90,7 @@ def test_runs_of_every_length_count_on_the_same_machine() -> None:
 @pytest.mark.parametrize("machine", [RARE, OFTEN, LONG], ids=["rare", "often", "long"])
 def test_the_rejection_rate_has_a_bound_that_does_not_depend_on_the_duration(machine: Machine) -> None:
     """Markov's inequality: the mean share of the time that passes in stalls is the same for all durations."""
-    bound = machine.stalled / checks.LATE_LIMIT
+    bound = machine.stalled / run_outcome.LATE_LIMIT
     sampling = 3 * np.sqrt(bound / RUNS)
     assert max(rejected(machine, duration) for duration in DURATIONS) <= bound + sampling
 
@@ -96,7 +98,7 @@ def test_the_rejection_rate_has_a_bound_that_does_not_depend_on_the_duration(mac
 @pytest.mark.parametrize("machine", [RARE, OFTEN], ids=["rare", "often"])
 def test_longer_runs_are_rejected_less(machine: Machine) -> None:
     """Beyond a hundred times the longest stall, which is what one stall can take of a run that counts."""
-    enough = [duration for duration in DURATIONS if duration >= machine.most / checks.LATE_LIMIT]
+    enough = [duration for duration in DURATIONS if duration >= machine.most / run_outcome.LATE_LIMIT]
     rates = [rejected(machine, duration) for duration in enough]
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] == 0.0

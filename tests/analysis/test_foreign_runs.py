@@ -11,11 +11,14 @@ import pytest
 
 from interop.analysis import metrics
 from interop.analysis.foreign_runs import HOST, MIXED, SIMULATOR, Findings, examine
-from interop.errors import HarnessFault
-from interop.foreign_logs import find_runs
-from interop.model import EmulatedLink, ErrorCode, Protocol
-from interop.traces.reading import KEY_LOGS, read_run, states
-from interop.traces.trace import key_lines, read
+from interop.model.emulated_link import EmulatedLink
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol
+from interop.model.outcomes import ErrorCode
+from interop.results.qir_logs import find_runs
+from interop.traces.key_log import key_lines
+from interop.traces.run_traces import KEY_LOGS, check_traces, read_run
+from interop.traces.trace import read
 from tests.foreign_builder import DATA, LEFT, RIGHT, begin, foreign_run, pieces, qir_output, qir_se_output, shifted
 
 SIZE = 30_000
@@ -52,7 +55,7 @@ def test_numbers_do_not_depend_on_the_clock(tmp_path: Path, start: int) -> None:
 
 def test_the_loss_is_that_of_the_packets_that_the_link_lost(tmp_path: Path) -> None:
     found = findings(foreign_run(place_of(tmp_path)))
-    states_there = states(DATA / "lossy", Protocol.HQ)
+    states_there = check_traces(DATA / "lossy", Protocol.HQ)
     sent = states_there.server.datagrams.from_server.sum()
     came = states_there.client.datagrams.from_server.sum()
     assert sent > came
@@ -151,10 +154,10 @@ def test_one_trace_of_each_clock_as_qir_se_has_them(tmp_path: Path) -> None:
 def test_our_own_emulated_runs_need_one_clock(tmp_path: Path) -> None:
     place = foreign_run(tmp_path / "run")
     link = EmulatedLink("simple-p2p", 0.0, 0.0, 1e6, 1e6, 25, 25)
-    assert read_run(place, Protocol.HQ, link, states(place, Protocol.HQ)).readable
+    assert read_run(place, Protocol.HQ, link, check_traces(place, Protocol.HQ)).readable
     shutil.copyfile(DATA / "lossy" / LEFT, place / LEFT)
     with pytest.raises(HarnessFault, match="The server's trace counts from the start of a simulation") as fault:
-        read_run(place, Protocol.HQ, link, states(place, Protocol.HQ))
+        read_run(place, Protocol.HQ, link, check_traces(place, Protocol.HQ))
     assert fault.value.code == ErrorCode.TRACE_CORRUPT
 
 

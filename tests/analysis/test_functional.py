@@ -11,12 +11,14 @@ from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
 from interop.analysis.functional import CHECKS, NEED_KEYS, Observation, judge
-from interop.inventory import load_known_test_cases
-from interop.model import Check, ErrorCode, Outcome, Rules, Verdict
+from interop.config.loader import load_known_test_cases
+from interop.model.functional_checks import Check, Rules
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form, Trace
-from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
-from interop.traces.trace import key_lines, read
-from tests.analysis.test_checks import CASE, connection, initial, is_fault
+from interop.traces.key_log import key_lines
+from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+from interop.traces.trace import read
+from tests.analysis.test_run_outcome import CASE, connection, initial, is_fault
 from tests.quic_builder import Row, columns
 from tests.simulated import Link, transfer
 

@@ -6,9 +6,9 @@ import pytest
 
 from interop.analysis import handshake_checks as checks
 from interop.analysis.handshake_checks import VERSION_2
-from interop.model import ErrorCode, Outcome, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form
-from tests.analysis.test_checks import connection, initial, is_fault
+from tests.analysis.test_run_outcome import connection, initial, is_fault
 from tests.quic_builder import Row, columns
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from interop.analysis import metrics
 from interop.analysis.metrics import METRICS
-from interop.model import CrossTrafficReport, LinkCounters, SimulatorReport
+from interop.model.emulated_link import CrossTrafficReport, LinkCounters, SimulatorReport
 from interop.traces.columns import Form
 from tests.quic_builder import Row, columns, datagram_columns
 

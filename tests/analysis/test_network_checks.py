@@ -8,11 +8,11 @@ import pytest
 
 from interop.analysis import network_checks as checks
 from interop.analysis.network_checks import CE, ECT_0, ECT_1
-from interop.model import ErrorCode, Outcome, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form, Trace
-from tests.analysis.test_checks import is_fault
 from tests.analysis.test_handshake_checks import fails
 from tests.analysis.test_path_checks import IPV4, IPV6
+from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import Row, columns
 
 # ---- ECN ------------------------------------------------------------------------------------

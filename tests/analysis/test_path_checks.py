@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from interop.analysis import path_checks as checks
-from interop.model import ErrorCode, Outcome, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form, Frame
-from tests.analysis.test_checks import is_fault
 from tests.analysis.test_handshake_checks import fails
+from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import Row, columns
 
 IPV4, IPV6 = "193.167.0.100:4433 193.167.100.100:443", "fd00:cafe:cafe::100:4433 fd00:cafe:cafe:100::100:443"

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from interop import cli
 from interop.analysis.reanalysis import analyse_again, carry_out
-from interop.errors import InputError
-from interop.model import ErrorCode, Exit, File, Outcome, RunResult, Verdict
-from interop.store import Journal, load
+from interop.cli import main as cli
+from interop.model.errors import InputError
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import File
+from interop.results.store import Journal, load
 from interop.traces import series
-from interop.traces.reading import CLIENT_TRACE
-from tests.analysis.test_checks import REPORT
+from interop.traces.run_traces import CLIENT_TRACE
+from tests.analysis.test_run_outcome import REPORT
 from tests.results_builder import SAT, result_set, run_result
 
 DATA = Path(__file__).parents[1] / "data"

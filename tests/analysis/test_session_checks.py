@@ -8,10 +8,10 @@ import pytest
 
 from interop.analysis import session_checks as checks
 from interop.analysis.session_checks import CHACHA20
-from interop.model import ErrorCode, Outcome, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form, Frame, Message, Trace
-from tests.analysis.test_checks import is_fault
 from tests.analysis.test_handshake_checks import fails
+from tests.analysis.test_run_outcome import is_fault
 from tests.quic_builder import NOBODY, Row, columns
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Dialog, Page, Playwright, Route
+from playwright.sync_api import Browser, Dialog, Page, Playwright, Request
 
 PROGRAM = "/usr/bin/chromium"
 OPTIONS = [
@@ -20,6 +21,7 @@ OPTIONS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 _WATCH = """
 window.violations = [];
@@ -85,19 +87,15 @@ def watched(
     page = context.new_page()
     found = Watched(page)
 
-    def local_only(route: Route) -> None:
-        if route.request.url.startswith("http://127.0.0.1:"):
-            route.continue_()
-        else:
-            found.complaints.append(f"asked for {route.request.url}")
-            route.abort()
+    def local_only(request: Request) -> None:
+        if re.match(r"(https?|wss?):(?!//127\.0\.0\.1:)", request.url):
+            found.complaints.append(f"asked for {request.url}")
 
     def refuse(dialog: Dialog) -> None:
         found.complaints.append(f"dialog {dialog.message}")
         dialog.dismiss()
 
-    page.route("http://**", local_only)
-    page.route("https://**", local_only)
+    page.on("request", local_only)
     page.add_init_script(_WATCH)
     page.on("console", lambda told: found.complaints.append(told.text) if told.type == "error" else None)
     page.on("pageerror", lambda error: found.complaints.append(str(error)))

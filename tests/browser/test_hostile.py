@@ -9,22 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from interop.model import (
-    Compliance,
-    CongestionControl,
-    ErrorCode,
-    Evidence,
-    HostFacts,
-    ImageFacts,
-    Outcome,
-    Provenance,
-    ResultSet,
-    Role,
-    RunResult,
-    Verdict,
-)
+from interop.model.evidence import Evidence, HostFacts
+from interop.model.implementation import CongestionControl, Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Compliance, ImageFacts, Provenance, ResultSet, RunResult
+from interop.model.text import printable
 from interop.site.serve import server
-from interop.tables import printable
 from tests.browser.chromium import Site, Watched
 from tests.browser.payloads import PAYLOADS
 from tests.results_builder import SAT, implementation, result_set, run_result

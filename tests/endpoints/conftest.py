@@ -10,19 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from interop import checkup, inventory
-from interop.errors import LockedError, MachineError
-from interop.execution.daemon import Daemon
-from interop.images_command import Request, try_out
-from interop.measure import Finished
-from interop.model import Implementation, Outcome, Role, TestCase
-from interop.plan import left_out
-from interop.stock import State, stock_of, stock_of_simulator
+from interop.cli import image_check
+from interop.cli.image_actions import ImageRequest, try_out
+from interop.config import loader
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.execution.run_campaign import CampaignOutcome
+from interop.images.status import ImageState, stock_of, stock_of_simulator
+from interop.model.errors import LockedError, MachineError
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import Outcome
+from interop.model.test_case import TestCase
+from interop.plan.selection import left_out
 from tests.engine.conftest import ROOT, URL
 
 LOCK_PATIENCE = 900
-KNOWN = inventory.load_implementations(ROOT / "implementations.json")
-PEER = KNOWN[checkup.PEER]
+KNOWN = loader.load_implementations(ROOT / "implementations.json")
+PEER = KNOWN[image_check.PEER]
 
 
 def has_peer(implementation: Implementation, role: Role) -> bool:
@@ -53,8 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Look:
     """What was found of one implementation in one role, with qlog and without."""
 
-    finding: checkup.Finding
-    without_qlog: checkup.Finding
+    finding: image_check.ImageCheck
+    without_qlog: image_check.ImageCheck
     left_without_qlog: tuple[str, ...]
     """Files of its qlog, although none was asked for."""
     small: Path
@@ -69,7 +73,7 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
     def once(name: str) -> dict[Role, Look] | str:
         need(KNOWN[name])
         folder = tmp_path_factory.mktemp(name)
-        cases = checkup.check_cases(inventory.load_known_test_cases(ROOT / "testcases")["terrestrial"])
+        cases = image_check.check_cases(loader.load_known_test_cases(ROOT / "testcases")["terrestrial"])
         asked = _campaign(KNOWN[name], cases, folder / "qlog", qlog=True)
         if busy := _fault_of_ours(asked):
             return busy
@@ -78,7 +82,10 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
             return busy
         return {
             first.role: Look(
-                first, second, _qlogs(unasked, name, first.role), _pair(asked, name, first.role) / checkup.SMALL / "1"
+                first,
+                second,
+                _qlogs(unasked, name, first.role),
+                _pair(asked, name, first.role) / image_check.SMALL / "1",
             )
             for first, second in zip(_findings(name, asked), _findings(name, unasked), strict=True)
         }
@@ -95,20 +102,22 @@ def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look
 def need(implementation: Implementation) -> None:
     """Skips the test unless the engine is there, and the images of the simulator, the peer and the implementation."""
     try:
-        daemon = Daemon(URL, "test-endpoints")
+        store = DaemonImages(Daemon(URL, "test-endpoints"))
         here = [
-            stock_of_simulator(daemon, ROOT),
-            *(stock_of(daemon, ROOT, each)[-1] for each in (PEER, implementation)),
+            stock_of_simulator(store, ROOT),
+            *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation)),
         ]
     except MachineError as error:
         pytest.skip(f"NO DOCKER ENGINE: {error}")
-    if missing := [each.name for each in here if each.state is not State.CURRENT]:
+    if missing := [each.name for each in here if each.state is not ImageState.CURRENT]:
         pytest.skip(f"NOT BUILT: `./run.py images build {' '.join(missing)}`")
 
 
-def _campaign(implementation: Implementation, cases: tuple[TestCase, ...], folder: Path, *, qlog: bool) -> Finished:
+def _campaign(
+    implementation: Implementation, cases: tuple[TestCase, ...], folder: Path, *, qlog: bool
+) -> CampaignOutcome:
     """A campaign of its own; waits for whoever else uses the engine."""
-    request = Request("check", (implementation.name,), URL, ROOT, ("pytest",))
+    request = ImageRequest("check", (implementation.name,), URL, ROOT, ("pytest",))
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
@@ -119,25 +128,27 @@ def _campaign(implementation: Implementation, cases: tuple[TestCase, ...], folde
             time.sleep(2)
 
 
-def _fault_of_ours(finished: Finished) -> str:
+def _fault_of_ours(finished: CampaignOutcome) -> str:
     """Why a run could not be made, if so; that is not the endpoint's fault."""
     results = finished.record.result_set.results
-    return next((each.verdict.reason for each in results if each.verdict.outcome is Outcome.ERROR), finished.fault)
+    return next(
+        (each.verdict.reason for each in results if each.verdict.outcome is Outcome.ERROR), finished.fault or ""
+    )
 
 
 def _hear(*_told: object) -> None:
     """Nobody watches."""
 
 
-def _findings(name: str, finished: Finished) -> tuple[checkup.Finding, ...]:
-    return checkup.findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
+def _findings(name: str, finished: CampaignOutcome) -> tuple[image_check.ImageCheck, ...]:
+    return image_check.findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
 
 
-def _pair(finished: Finished, name: str, role: Role) -> Path:
+def _pair(finished: CampaignOutcome, name: str, role: Role) -> Path:
     return finished.directory / (f"{PEER.folder}_{name}" if role is Role.CLIENT else f"{name}_{PEER.folder}")
 
 
-def _qlogs(finished: Finished, name: str, role: Role) -> tuple[str, ...]:
+def _qlogs(finished: CampaignOutcome, name: str, role: Role) -> tuple[str, ...]:
     return tuple(
         str(path.relative_to(finished.directory))
         for path in sorted(_pair(finished, name, role).glob(f"*/1/{role}/**/*"))

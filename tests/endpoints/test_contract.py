@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from interop.checkup import CLIENT_TRACE, outcome_of
-from interop.model import Outcome, Role
+from interop.cli.image_check import CLIENT_TRACE, outcome_of
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome
 from interop.traces.columns import Form
-from interop.traces.trace import key_lines, read
-from interop.traces.tshark import deep_look
+from interop.traces.key_log import key_lines
+from interop.traces.trace import read
+from interop.traces.tshark import tshark_fields
 from tests.endpoints.conftest import OURS, Look
 
 NO_KEY_LOG = {("kwik", Role.SERVER), ("nginx", Role.SERVER), ("haproxy", Role.SERVER)}
@@ -38,7 +40,7 @@ def test_tshark_accepts_its_key_log(look: Looker, name: str, role: Role) -> None
     packets = read(trace)
     frames = sorted({int(number) for number in packets.frame[packets.form == Form.ONE_RTT]})
     assert frames
-    told = {field for fields in deep_look(trace, keys, frames).values() for field in fields}
+    told = {field for fields in tshark_fields(trace, keys, frames).values() for field in fields}
     assert ("quic.stream.stream_id" in told) is ((name, role) not in NO_KEY_LOG)
 
 

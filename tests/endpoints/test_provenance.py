@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from interop import provenance
-from interop.execution.daemon import Daemon
-from interop.recipes import recipe_of
+from interop.docker import provenance
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.images.build_recipes import recipe_of
 from tests.endpoints.conftest import KNOWN, OURS, need
 from tests.engine.conftest import ROOT, URL
 
@@ -15,7 +16,7 @@ from tests.engine.conftest import ROOT, URL
 def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
     need(KNOWN[name])
     recipe = recipe_of(ROOT, name, KNOWN[name].build or "")
-    image = Daemon(URL, "test-endpoints").find(recipe.tag)
+    image = DaemonImages(Daemon(URL, "test-endpoints")).find(recipe.tag)
     assert image is not None
     assert image.provenance == provenance.of_labels(provenance.labels_of(recipe.folder / "Dockerfile"))
     assert image.provenance.source
@@ -23,7 +24,9 @@ def test_the_image_tells_what_its_dockerfile_states(name: str) -> None:
 
 def test_the_image_of_picoquic_tells_the_patches_that_were_applied() -> None:
     need(KNOWN["picoquic"])
-    image = Daemon(URL, "test-endpoints").find(recipe_of(ROOT, "picoquic", KNOWN["picoquic"].build or "").tag)
+    image = DaemonImages(Daemon(URL, "test-endpoints")).find(
+        recipe_of(ROOT, "picoquic", KNOWN["picoquic"].build or "").tag
+    )
     assert image is not None
     applied = image.provenance.patches or ()
     assert len(applied) == 11

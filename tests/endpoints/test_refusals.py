@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from interop import checkup, inventory
+from interop.cli import image_check
+from interop.config import loader
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
 from interop.execution import transfer as transfers
-from interop.execution.daemon import Daemon
-from interop.execution.inputs import Inputs, certificates, make_inputs
-from interop.execution.transfer import Surroundings, transfer
-from interop.links.ns3 import Ns3Backend
-from interop.model import Evidence, Implementation, Role, TestCase
-from interop.plan import make_plan
-from interop.stock import State, stock_of, stock_of_simulator
+from interop.execution.run_inputs import Inputs, certificates, make_inputs
+from interop.execution.transfer import RunContext, transfer
+from interop.images.status import ImageState, stock_of, stock_of_simulator
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.evidence import Evidence
+from interop.model.implementation import Implementation, Role
+from interop.model.test_case import TestCase
+from interop.plan.selection import make_plan
 from tests.endpoints.conftest import KNOWN, LOCK_PATIENCE, OURS, PEER, need
 from tests.engine.conftest import ROOT, URL
 from tests.engine_lock import held
@@ -46,24 +50,26 @@ def no_such_file(inputs: Inputs) -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def around() -> Iterator[Surroundings]:
+def around() -> Iterator[RunContext]:
     """The engine for us alone, and a testbed."""
     need(PEER)
     daemon = Daemon(URL, "test-refusals")
-    stocked = [each for one in KNOWN.values() if one.build for each in stock_of(daemon, ROOT, one)]
-    simulator = stock_of_simulator(daemon, ROOT)
-    images = {each.name: each.image.id for each in (simulator, *stocked) if each.image and each.state is State.CURRENT}
+    stocked = [each for one in KNOWN.values() if one.build for each in stock_of(DaemonImages(daemon), ROOT, one)]
+    simulator = stock_of_simulator(DaemonImages(daemon), ROOT)
+    images = {
+        each.name: each.image.id for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
+    }
     with (
         held(daemon, "tests/endpoints", LOCK_PATIENCE),
         Ns3Backend(daemon, images["simulator"]).open() as testbed,
     ):
-        yield Surroundings(daemon, testbed, images, threading.Event())
+        yield RunContext(daemon, testbed, images, threading.Event())
 
 
 @pytest.fixture
-def attempt(around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
+def attempt(around: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Try:
     """Carries out a run of 1 KiB whose inputs have been changed."""
-    small = checkup.check_cases(inventory.load_known_test_cases(ROOT / "testcases")["terrestrial"])[0]
+    small = image_check.check_cases(loader.load_known_test_cases(ROOT / "testcases")["terrestrial"])[0]
 
     def try_out(server: Implementation, client: Implementation, change: Change) -> Evidence:
         for each in (server, client):

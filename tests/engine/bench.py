@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from interop import links
 from interop.analysis.analyse import analyse
-from interop.execution.daemon import Container, ContainerSpec, Daemon
-from interop.execution.runner import ATTEMPTS
-from interop.execution.transfer import Surroundings, transfer
-from interop.model import EmulatedLink, ErrorCode, Evidence, Implementation, Outcome, Role, Run, TestCase, Verdict
-from interop.units import MBPS, MIB
+from interop.docker.client import Daemon
+from interop.docker.containers import Container, ContainerSpec, create_container, list_containers
+from interop.execution.retries import ATTEMPTS
+from interop.execution.run_config import RunConfig
+from interop.execution.transfer import RunContext, transfer
+from interop.links import backend
+from interop.model.emulated_link import EmulatedLink
+from interop.model.evidence import Evidence
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MIB
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 20 * MBPS, 20 * MBPS, 25, 25)
 CASE = TestCase("hostile", "HO", "", LINK, (100_000,), 1, 4.0)
@@ -27,15 +34,9 @@ SPARE = 30.0
 """Seconds beyond the deadline of the transfer within which any run must be over."""
 
 
-class SmallDaemon(Daemon):
-    """Gives endpoints little memory and few processes, so that tests need not fill the machine."""
-
-    @contextmanager
-    def container(self, spec: ContainerSpec) -> Iterator[Container]:
-        if spec.name.endswith(("-client", "-server")):
-            spec = replace(spec, memory=192 * MIB, pids=200)
-        with super().container(spec) as container:
-            yield container
+def small_endpoint(daemon: Daemon, spec: ContainerSpec) -> AbstractContextManager[Container]:
+    """An endpoint's container with little memory and few processes, so that tests need not fill the machine."""
+    return create_container(daemon, replace(spec, memory=192 * MIB, pids=200))
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Bench:
     """A testbed for one run after another."""
 
     daemon: Daemon
-    testbed: links.Testbed
+    testbed: backend.Testbed
     images: Mapping[str, str]
     folder: Path
     runs: int = 0
@@ -72,15 +73,14 @@ class Bench:
         case = replace(CASE, timeout=patience or usual)
         run = Run(implementation(server), implementation(client), case, 1, 1)
         parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
-        around = Surroundings(
-            self.daemon, self.testbed, self.images, threading.Event(), keep_files=keep, parameters=parameters
-        )
+        config = RunConfig(keep_files=keep, parameters=parameters)
+        context = RunContext(self.daemon, self.testbed, self.images, threading.Event(), config)
         self.runs += 1
-        before = set(self.daemon.leftovers(self.daemon.campaign))
+        before = set(list_containers(self.daemon, self.daemon.campaign))
         begin = time.monotonic()
-        evidence = transfer(run, around, self.directory)
+        evidence = transfer(run, context, self.directory)
         spent = time.monotonic() - begin
-        assert set(self.daemon.leftovers(self.daemon.campaign)) == before
+        assert set(list_containers(self.daemon, self.daemon.campaign)) == before
         verdict, _ = analyse(run, evidence, self.directory)
         assert spent < run.test_case.timeout + SPARE
         assert bool(verdict.reason) == (verdict.outcome is not Outcome.SUCCEEDED)

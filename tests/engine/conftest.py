@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from interop import links, recipes
-from interop.errors import MachineError
-from interop.execution.archive import pack
-from interop.execution.daemon import Daemon
-from interop.links.ns3 import Ns3Backend
-from tests.engine.bench import Bench, SmallDaemon
+from interop.docker.archive import pack
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.docker.daemon_images import DaemonImages
+from interop.execution import transfer
+from interop.images import build_recipes
+from interop.links import backend
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.errors import MachineError
+from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -45,15 +50,15 @@ def daemon() -> Daemon:
 @pytest.fixture(scope="session")
 def image_ids(daemon: Daemon) -> Mapping[str, str]:
     """Image id by name, and of an endpoint that does what CLIENT_PARAMS or SERVER_PARAMS say."""
-    expected = recipes.expected(ROOT)
-    found = {name: daemon.find(expected[name]) for name in NEEDED}
+    expected = build_recipes.expected(ROOT)
+    found = {name: DaemonImages(daemon).find(expected[name]) for name in NEEDED}
     missing = [name for name, image in found.items() if image is None]
     if missing:
         pytest.skip(f"IMAGES ARE MISSING, nothing of tests/engine was run; `./run.py images build {' '.join(missing)}`")
-    base = recipes.find_base(ROOT, "ENDPOINT_BASE").tag
+    base = build_recipes.find_base(ROOT, "ENDPOINT_BASE").tag
     dockerfile = f'FROM {base}\nCOPY run.sh /run.sh\nENTRYPOINT ["/bin/bash", "/run.sh"]\n'
     context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
-    hostile = daemon.build(context, HOSTILE, {}, lambda _line: None)
+    hostile = DaemonImages(daemon).build(context, HOSTILE, {}, lambda _line: None)
     return {"hostile": hostile.id} | {name: image.id for name, image in found.items() if image}
 
 
@@ -65,13 +70,15 @@ def lock(daemon: Daemon) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, links.Testbed]]:
-    small = SmallDaemon(daemon.url, daemon.campaign)
-    with Ns3Backend(small, image_ids["simulator"]).open() as testbed:
-        yield small, testbed
-    assert small.leftovers(small.campaign) == ()
+def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, backend.Testbed]]:
+    with (
+        patch.object(transfer, "create_container", small_endpoint),
+        Ns3Backend(daemon, image_ids["simulator"]).open() as testbed,
+    ):
+        yield daemon, testbed
+    assert list_containers(daemon, daemon.campaign) == ()
 
 
 @pytest.fixture
-def bench(testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
+def bench(testbed: tuple[Daemon, backend.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
     return Bench(*testbed, image_ids, tmp_path)

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from interop.execution.daemon import Daemon
-from interop.model import Outcome
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.model.outcomes import Outcome
+from interop.results.store import load
 from interop.traces.pcap import check
 from tests.dockerds import running, wait_for
 from tests.engine.conftest import ROOT
@@ -27,27 +28,27 @@ LEFT_AFTER = 15.0
 BUSY_PATIENCE = 100.0
 
 
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def scheduler(log: Path) -> Iterator[str]:
+    """A scheduler; its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [str(Path(sys.executable).with_name("dask")), "scheduler", "--host", "127.0.0.1", "--port", str(port)]
-    log = tmp_path / "scheduler.log"
     with running([*command, "--no-dashboard", "--dashboard-address", ":0"], log) as process:
         wait_for(lambda: b"Scheduler at" in log.read_bytes(), "the scheduler", process, log)
         yield f"tcp://127.0.0.1:{port}"
 
 
 @contextmanager
-def worker(scheduler: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "run.py", "worker", scheduler, "--testbeds", "1"]
+def worker(address: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "run.py", "worker", address, "--parallel", "1"]
     with running(command, log, cwd=ROOT) as process:
         wait_for(lambda: b"offers 1 testbeds" in log.read_bytes(), "the worker", process, log)
         yield process
 
 
-def begin(scheduler: str, directory: Path, *words: str | Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "run.py", *PAIR, *map(str, words), "--cluster", scheduler, "-l", str(directory)]
+def begin(address: str, directory: Path, *words: str | Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "run.py", *PAIR, *map(str, words), "--cluster", address, "-l", str(directory)]
     command += ["--images", "local", "--no-qlog"]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -61,52 +62,59 @@ def until(true: Callable[[], object], patience: float) -> bool:
     return True
 
 
+@pytest.fixture(scope="class")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a scheduler that has a worker."""
+    logs = tmp_path_factory.mktemp("cluster")
+    with scheduler(logs / "scheduler.log") as found, worker(found, logs / "worker.log"):
+        yield found
+
+
 @pytest.mark.usefixtures("image_ids")
-def test_a_campaign_over_a_worker(scheduler: str, mine: Path, tmp_path: Path) -> None:  # noqa: F811
-    with worker(scheduler, tmp_path / "worker.log"):
-        process = begin(scheduler, tmp_path / "c", "-t", mine)
+class TestOneWorker:
+    """Campaigns one after the other over the same worker."""
+
+    def test_a_campaign_over_a_worker(self, address: str, mine: Path, tmp_path: Path) -> None:  # noqa: F811
+        process = begin(address, tmp_path / "c", "-t", mine)
         said, _ = process.communicate()
-    assert process.returncode == 0, said
-    results = load(tmp_path / "c").result_set
-    assert [result.verdict.outcome for result in results.results] == [Outcome.SUCCEEDED] * 2
-    assert all(result.evidence.notes[-1].startswith("carried out by worker") for result in results.results)
-    for result in results.results:
-        place = tmp_path / "c" / f"quic-go_aioquic/{result.test_case}/1"
-        assert len(check(place / "sim/trace_node_left.pcap").datagrams) > 200
-        assert (place / "client/keys.log").stat().st_size
-        assert (place / "series.parquet").stat().st_size
+        assert process.returncode == 0, said
+        results = load(tmp_path / "c").result_set
+        assert [result.verdict.outcome for result in results.results] == [Outcome.SUCCEEDED] * 2
+        assert all(result.evidence.notes[-1].startswith("carried out by worker") for result in results.results)
+        for result in results.results:
+            place = tmp_path / "c" / f"quic-go_aioquic/{result.test_case}/1"
+            assert len(check(place / "sim/trace_node_left.pcap").datagrams) > 200
+            assert (place / "client/keys.log").stat().st_size
+            assert (place / "series.parquet").stat().st_size
 
-
-@pytest.mark.usefixtures("image_ids")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_who_dies_leaves_nothing_at_workers(
-    scheduler: str,
-    mine: Path,  # noqa: F811
-    tmp_path: Path,
-    daemon: Daemon,
-    number: signal.Signals,
-) -> None:
-    with worker(scheduler, tmp_path / "worker.log"):
-        process = begin(scheduler, tmp_path / "c", "-t", mine, "--repetitions", "50")
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    def test_who_dies_leaves_nothing_at_workers(
+        self,
+        address: str,
+        mine: Path,  # noqa: F811
+        tmp_path: Path,
+        daemon: Daemon,
+        number: signal.Signals,
+    ) -> None:
+        process = begin(address, tmp_path / "c", "-t", mine, "--repetitions", "50")
         assert until(lambda: finished(tmp_path / "c") or process.poll() is not None, BUSY_PATIENCE)
         assert process.poll() is None, process.communicate()
-        there = {*daemon.leftovers()}
+        there = {*list_containers(daemon)}
         process.send_signal(number)
         process.communicate()
         assert there
-        assert until(lambda: not there & {*daemon.leftovers()}, LEFT_AFTER)
-    before = finished(tmp_path / "c")
-    assert {(each.test_case, each.repetition) for each in load(tmp_path / "c").history} >= {*before}
+        assert until(lambda: not there & {*list_containers(daemon)}, LEFT_AFTER)
+        before = finished(tmp_path / "c")
+        assert {(each.test_case, each.repetition) for each in load(tmp_path / "c").history} >= {*before}
 
 
 @pytest.mark.usefixtures("image_ids")
-def test_a_worker_that_is_killed_loses_nothing(scheduler: str, mine: Path, tmp_path: Path) -> None:  # noqa: F811
-    log = tmp_path / "worker.log"
-    with worker(scheduler, log) as first:
-        process = begin(scheduler, tmp_path / "c", "-t", mine, "--repetitions", "2")
+def test_a_worker_that_is_killed_loses_nothing(mine: Path, tmp_path: Path) -> None:  # noqa: F811
+    with scheduler(tmp_path / "scheduler.log") as place, worker(place, tmp_path / "worker.log") as first:
+        process = begin(place, tmp_path / "c", "-t", mine, "--repetitions", "2")
         assert until(lambda: finished(tmp_path / "c") or process.poll() is not None, BUSY_PATIENCE)
         os.kill(first.pid, signal.SIGKILL)
-        with worker(scheduler, tmp_path / "second.log"):
+        with worker(place, tmp_path / "second.log"):
             said, _ = process.communicate()
     assert process.returncode == 0, said
     record = load(tmp_path / "c")

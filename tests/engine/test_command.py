@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from interop.execution.daemon import LABEL, Daemon
-from interop.model import Outcome, RunResult
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import LABEL, list_containers, remove_container
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
+from interop.results.store import load
 from interop.traces.pcap import check
 from tests.engine.conftest import LOCK_PATIENCE, ROOT
 
@@ -46,6 +49,23 @@ def mine(tmp_path: Path) -> Path:
     path = tmp_path / "mine.yaml"
     path.write_text(MINE)
     return path
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A campaign that tests share, as none of them changes it."""
+
+    directory: Path
+    results: list[RunResult]
+
+
+@pytest.fixture(scope="module")
+def with_seed_7(image_ids: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Both test cases once."""
+    place = tmp_path_factory.mktemp("seed-7")
+    (place / "mine.yaml").write_text(MINE)
+    words = ("-t", place / "mine.yaml", "--repetitions", "1", "--seed", "7")
+    return Measured(place / "r", measure(place / "r", *PAIR, *words))
 
 
 def start(*words: str | Path) -> subprocess.Popen[str]:
@@ -99,7 +119,7 @@ def finished(directory: Path) -> list[tuple[str, int]]:
 
 
 def leftovers(daemon: Daemon, directory: Path) -> tuple[str, ...]:
-    return daemon.leftovers(load(directory).result_set.manifest.id)
+    return list_containers(daemon, load(directory).result_set.manifest.id)
 
 
 # ---- transfers ------------------------------------------------------------------------------
@@ -113,14 +133,18 @@ def test_10_mib_over_a_satellite(image_ids: Mapping[str, str], tmp_path: Path) -
     assert result.evidence.simulator is not None
 
 
-def test_the_same_seed_loses_the_same_packets(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
+def test_the_same_seed_loses_the_same_packets(with_seed_7: Measured, tmp_path: Path) -> None:
     """The loss of a direction depends on nothing but the seed and the number of the packet."""
+    alone = tmp_path / "alone.yaml"
+    alone.write_text(MINE.partition("---\n")[0])
+    campaigns = [with_seed_7]
+    for name, seed in (("b", "7"), ("c", "8")):
+        words = ("-t", alone, "--repetitions", "1", "--seed", seed)
+        campaigns.append(Measured(tmp_path / name, measure(tmp_path / name, *PAIR, *words)))
     lost: list[list[list[int]]] = []
-    for name, seed in (("a", "7"), ("b", "7"), ("c", "8")):
-        [result] = measure(tmp_path / name, *PAIR, "-t", f"{mine}", "--repetitions", "1", "--seed", seed)[:1]
-        folder = tmp_path / name / "quic-go_aioquic/mine/1"
-        lost.append(lost_packets(folder))
-        report = result.evidence.simulator
+    for campaign in campaigns:
+        lost.append(lost_packets(campaign.directory / "quic-go_aioquic/mine/1"))
+        report = campaign.results[0].evidence.simulator
         assert report is not None
         assert report.forward.loss_drops == len(lost[-1][0]) > 0
     shortest = [min(len(run[way]) for run in lost[:2]) for way in (0, 1)]
@@ -140,11 +164,10 @@ def lost_packets(folder: Path) -> list[list[int]]:
     return ways
 
 
-def test_ipv6(image_ids: Mapping[str, str], tmp_path: Path, mine: Path) -> None:
-    results = measure(tmp_path / "r", *PAIR, "-t", f"{mine}")
-    assert [result.test_case for result in results] == ["mine", "mine6"]
-    assert all(result.verdict.outcome is Outcome.SUCCEEDED for result in results)
-    trace = (tmp_path / "r/quic-go_aioquic/mine6/1/sim/trace_node_left.pcap").read_bytes()
+def test_ipv6(with_seed_7: Measured) -> None:
+    assert [result.test_case for result in with_seed_7.results] == ["mine", "mine6"]
+    assert all(result.verdict.outcome is Outcome.SUCCEEDED for result in with_seed_7.results)
+    trace = (with_seed_7.directory / "quic-go_aioquic/mine6/1/sim/trace_node_left.pcap").read_bytes()
     assert bytes.fromhex("fd00cafecafe00000000000000000100") in trace
 
 
@@ -204,10 +227,10 @@ def test_clean_leaves_what_is_not_ours(image_ids: Mapping[str, str], daemon: Dae
     try:
         status, out, _ = call("clean")
         assert status == 0
-        assert "removed" in out
+        assert "Removed " in out
         names = [container["Id"] for container in daemon.quick.containers(all=True)]
         assert foreign["Id"] in names
         assert ours["Id"] not in names
     finally:
-        daemon.remove(foreign["Id"])
-        daemon.remove(ours["Id"])
+        remove_container(daemon, foreign["Id"])
+        remove_container(daemon, ours["Id"])

@@ -12,11 +12,22 @@ from typing import Any
 import pytest
 import requests.exceptions
 
-from interop.errors import HarnessFault
-from interop.execution.archive import pack
-from interop.execution.daemon import QUICK, ContainerSpec, Daemon, Event, StartFailure
-from interop.model import ErrorCode, Exit
-from interop.units import MIB
+from interop.docker.archive import pack
+from interop.docker.client import QUICK, Daemon
+from interop.docker.containers import (
+    ContainerEvent,
+    ContainerSpec,
+    StartFailure,
+    create_container,
+    list_containers,
+    remove_container,
+    remove_containers,
+)
+from interop.docker.daemon_images import DaemonImages
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode
+from interop.model.units import MIB
 
 
 def spec(daemon: Daemon, image: str, *command: str, name: str = "contract") -> ContainerSpec:
@@ -27,16 +38,16 @@ def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
     daemon: Daemon, image_ids: Mapping[str, str]
 ) -> None:
     """While its stream is open an engine keeps the container; a traceback may hold it, as when our disk is full."""
-    with daemon.container(spec(daemon, image_ids["simulator"], "holder")) as container:
+    with create_container(daemon, spec(daemon, image_ids["simulator"], "holder")) as container:
         container.put(pack({"large": bytes(64 * MIB)}))
         begin = time.monotonic()
         with pytest.raises(OSError, match="full") as kept, container.fetch("/large") as archive:
             next(archive)
             raise OSError("the disk is full")
-        daemon.remove(container.id)
+        remove_container(daemon, container.id)
     assert kept.traceback
     assert time.monotonic() - begin < QUICK
-    assert daemon.leftovers(daemon.campaign) == ()
+    assert list_containers(daemon, daemon.campaign) == ()
 
 
 def lived(end: Exit, begin: float) -> Exit:
@@ -48,7 +59,7 @@ def lived(end: Exit, begin: float) -> Exit:
 
 def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
     simulator = image_ids["simulator"]
-    with daemon.container(spec(daemon, simulator, "holder")) as container:
+    with create_container(daemon, spec(daemon, simulator, "holder")) as container:
         assert container.exit() == Exit(None)
         container.put(pack({"a/b": b"content"}))
         with container.fetch("/a") as archive:
@@ -56,55 +67,59 @@ def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> No
         with container.fetch("/no/such/path") as archive:
             assert list(archive) == []
     words, begin = ("bash", "-c", "trap 'exit 0' TERM; echo hello; sleep 60 & wait"), time.time()
-    with daemon.container(spec(daemon, simulator, *words)) as container:
-        events: SimpleQueue[Event] = SimpleQueue()
+    with create_container(daemon, spec(daemon, simulator, *words)) as container:
+        events: SimpleQueue[ContainerEvent] = SimpleQueue()
         container.start()
         container.watch(events, lines=True)
-        assert events.get(timeout=10) == Event(container, "hello")
+        assert events.get(timeout=10) == ContainerEvent(container, "hello")
         assert container.running()
         assert container.pid > 1
         assert not container.wait(0)
         container.stop(grace=10)
-        assert events.get(timeout=10) == Event(container, None)
+        assert events.get(timeout=10) == ContainerEvent(container, None)
         assert lived(container.exit(), begin) == Exit(0, killed=True)
         assert b"hello" in container.output()
         container.signal("SIGTERM")  # has ended: nothing happens
-    assert daemon.leftovers(daemon.campaign) == ()
+    assert list_containers(daemon, daemon.campaign) == ()
 
 
 def test_exit_status_and_a_program_that_is_not_there(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
     simulator, begin = image_ids["simulator"], time.time()
-    with daemon.container(spec(daemon, simulator, "true")) as container:
+    with create_container(daemon, spec(daemon, simulator, "true")) as container:
         container.start()
         assert container.wait(10)
         container.stop(grace=1)
         assert lived(container.exit(), begin) == Exit(0)
-    with daemon.container(spec(daemon, simulator, "/no/such/program")) as container:
+    with create_container(daemon, spec(daemon, simulator, "/no/such/program")) as container:
         with pytest.raises(StartFailure, match="no such file"):
             container.start()
         assert container.exit() == Exit(None)
 
 
 def test_refusals(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
-    with pytest.raises(HarnessFault) as caught, daemon.container(spec(daemon, "quicsat/none:none", "true")):
+    with pytest.raises(HarnessFault) as caught, create_container(daemon, spec(daemon, "quicsat/none:none", "true")):
         pass
     assert caught.value.code == ErrorCode.IMAGE_MISSING
-    assert daemon.find("quicsat/none:none") is None
-    daemon.remove("no-such-container")
+    assert DaemonImages(daemon).find("quicsat/none:none") is None
+    remove_container(daemon, "no-such-container")
     one = spec(daemon, image_ids["simulator"], "true")
-    with daemon.container(one), pytest.raises(HarnessFault, match="already in use"), daemon.container(one):
+    with (
+        create_container(daemon, one),
+        pytest.raises(HarnessFault, match="already in use"),
+        create_container(daemon, one),
+    ):
         pass
     assert daemon.answers()
-    assert daemon.sweep(daemon.campaign) == 0
+    assert remove_containers(daemon, daemon.campaign) == 0
 
 
 def test_no_container_joins_the_network_of_one_that_has_ended(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
     simulator = image_ids["simulator"]
-    with daemon.container(spec(daemon, simulator, "true", name="holder")) as holder:
+    with create_container(daemon, spec(daemon, simulator, "true", name="holder")) as holder:
         holder.start()
         assert holder.wait(10)
         late = replace(spec(daemon, simulator, "true", name="late"), network=f"container:{holder.id}")
-        with daemon.container(late) as container, pytest.raises(HarnessFault, match="non running container"):
+        with create_container(daemon, late) as container, pytest.raises(HarnessFault, match="non running container"):
             container.start()
 
 
@@ -122,8 +137,8 @@ def test_lines_are_told_once_though_their_stream_breaks_off(
         return itertools.islice(whole, 2) if len(asked) == 2 else whole
 
     monkeypatch.setattr(daemon.slow, "logs", break_off)
-    with daemon.container(spec(daemon, image_ids["simulator"], *words)) as container:
-        events: SimpleQueue[Event] = SimpleQueue()
+    with create_container(daemon, spec(daemon, image_ids["simulator"], *words)) as container:
+        events: SimpleQueue[ContainerEvent] = SimpleQueue()
         container.start()
         container.watch(events, lines=True)
         assert container.wait(20)

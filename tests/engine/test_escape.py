@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from interop import links
-from interop.execution.daemon import Daemon
-from interop.links.ns3 import Ns3Backend
-from interop.model import Outcome, Role, Verdict
+from interop.docker.client import Daemon
+from interop.links import backend
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome, Verdict
 from tests.captures import Capture, inside
 from tests.engine.bench import Bench
 from tests.engine.test_hostile import addresses_of_the_host
@@ -65,7 +66,7 @@ def outside() -> Iterator[Outside]:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
-def namespaces(daemon: Daemon, testbed: links.Testbed) -> dict[str, Path]:
+def namespaces(daemon: Daemon, testbed: backend.Testbed) -> dict[str, Path]:
     """Network namespace of each endpoint's side of a testbed; skips where the engine is not on this machine."""
     found = {}
     for role in Role:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.model import ErrorCode, Outcome
-from interop.store import load
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.results.store import load
 from tests.engine.test_command import call
 
 BOTH = "quic-go,aioquic"
@@ -21,7 +21,8 @@ QUICK = ("H", "R", "S", "Z", "L2")
 def test_the_quick_ones_pass_by_the_rfcs(image_ids: Mapping[str, str], tmp_path: Path) -> None:
     """Handshake, resumption, Retry, 0-RTT and a transfer with 2 % loss, each way round."""
     directory = tmp_path / "r"
-    status, out, err = call("run", "-s", BOTH, "-c", BOTH, "-t", *QUICK, "-l", directory, "--images", "local")
+    options = ("--images", "local", "--parallel", "auto")
+    status, out, err = call("run", "-s", BOTH, "-c", BOTH, "-t", *QUICK, "-l", directory, *options)
     results = load(directory).result_set.results
     found = {(each.server, each.client, each.test_case): each for each in results}
     assert len(results) == 4 * len(QUICK)

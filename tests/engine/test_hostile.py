@@ -7,17 +7,24 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
-from interop import links
-from interop.execution.daemon import Daemon
-from interop.links.ns3 import Ns3Backend
-from interop.model import Outcome, Role, Verdict
-from interop.units import MIB
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.links import backend as links
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.evidence import Evidence
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome, Verdict
+from interop.model.units import MIB
 from tests.engine.bench import Bench
 
 
@@ -31,38 +38,89 @@ def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
 
 SEND = "/setup.sh; echo x >/dev/udp/193.167.100.100/443; "
 DEAF = "trap '' TERM INT HUP; while :; do sleep 1; done"
-
-
-@pytest.mark.parametrize(
-    ("client", "code"),
-    [
-        ("exit 1", "client-failed"),
-        ("exit 127", "unsupported"),
-        ("bash -c 'kill -SEGV $$'; exit $?", "crashed"),
-        (DEAF, "timeout"),
-        ("/setup.sh; echo x >/dev/udp/193.167.100.100/443; exit 0", "file-missing"),
-        ("exec tail /dev/zero", "out-of-memory"),
-    ],
+CLIENTS = {
+    "exit 1": "client-failed",
+    "exit 127": "unsupported",
+    "bash -c 'kill -SEGV $$'; exit $?": "crashed",
+    DEAF: "timeout",
+    "/setup.sh; echo x >/dev/udp/193.167.100.100/443; exit 0": "file-missing",
+    "exec tail /dev/zero": "out-of-memory",
+}
+"""Commands of a client, and the code of its outcome."""
+SERVERS = {
+    "exit 1": "server-exited",
+    "exit 127": "unsupported",
+    "bash -c 'kill -SEGV $$'; exit $?": "crashed",
+    DEAF: "server-not-ready",
+    "exec tail /dev/zero": "out-of-memory",
+}
+"""Commands of a server, and the code of its outcome."""
+HARMS = (
+    "ip addr flush dev eth0; ip addr add 193.167.0.77/24 dev eth0; ip link set eth0 mtu 700",
+    "ip route add blackhole 193.167.100.0/24; ip rule add from all blackhole priority 5",
+    "tc qdisc add dev eth0 root tbf rate 1kbit burst 1500 latency 1s; ip link set eth0 down",
+    "ip link add dummy0 type dummy; ip addr add 193.167.100.100/32 dev dummy0; ip link set dummy0 up",
+    "ip neigh replace 193.167.0.2 lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
+    "ip link set eth0 address 02:00:00:00:00:09; ip link set eth0 arp off; ethtool -K eth0 tx on gso on",
 )
-def test_clients(bench: Bench, client: str, code: str) -> None:
-    verdict, evidence, _ = bench.run(client)
+"""What an endpoint does to its network."""
+SIDE_BY_SIDE = 2
+"""Testbeds for runs that do not depend on each other."""
+Found = tuple[Verdict, Evidence, float]
+Outcomes = Mapping[Hashable, Future[Found]]
+
+
+def harm_and_run(bench: Bench, harm: str) -> Found:
+    """The run that follows one whose client does harm."""
+    bench.run(f"({harm}) 2>&1; exit 1")
+    return bench.run()
+
+
+def jobs() -> dict[Hashable, Callable[[Bench], Found]]:
+    """Runs that do not depend on each other, by what identifies them."""
+    found: dict[Hashable, Callable[[Bench], Found]] = {}
+    found |= {(Role.CLIENT, each): partial(Bench.run, client=each) for each in CLIENTS}
+    found |= {(Role.SERVER, each): partial(Bench.run, server=each) for each in SERVERS}
+    found |= {("harm", each): partial(harm_and_run, harm=each) for each in HARMS}
+    return found
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Outcomes:
+    """Results of the jobs, which run on two testbeds at the same time: most of them only wait."""
+    free: SimpleQueue[Bench] = SimpleQueue()
+    daemons = [Daemon(testbed[0].url, f"{testbed[0].campaign}-{number}") for number in range(SIDE_BY_SIDE)]
+
+    def on_a_free_testbed(job: Callable[[Bench], Found]) -> Found:
+        bench = free.get()
+        try:
+            return job(bench)
+        finally:
+            free.put(bench)
+
+    with ExitStack() as stack, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for daemon in daemons:
+            side = stack.enter_context(Ns3Backend(daemon, image_ids["simulator"]).open())
+            free.put(Bench(daemon, side, image_ids, tmp_path_factory.mktemp("side")))
+        futures = {name: pool.submit(on_a_free_testbed, job) for name, job in jobs().items()}
+        wait(futures.values())
+    assert [list_containers(daemon, daemon.campaign) for daemon in daemons] == [()] * SIDE_BY_SIDE
+    return futures
+
+
+@pytest.mark.parametrize(("client", "code"), CLIENTS.items())
+def test_clients(outcomes: Outcomes, client: str, code: str) -> None:
+    verdict, evidence, _ = outcomes[Role.CLIENT, client].result()
     assert verdict.code == code
     assert evidence.server is not None
     assert evidence.server.killed
 
 
-@pytest.mark.parametrize(
-    ("server", "code"),
-    [
-        ("exit 1", "server-exited"),
-        ("exit 127", "unsupported"),
-        ("bash -c 'kill -SEGV $$'; exit $?", "crashed"),
-        (DEAF, "server-not-ready"),
-        ("exec tail /dev/zero", "out-of-memory"),
-    ],
-)
-def test_servers(bench: Bench, server: str, code: str) -> None:
-    verdict, _, _ = bench.run(server=server)
+@pytest.mark.parametrize(("server", "code"), SERVERS.items())
+def test_servers(outcomes: Outcomes, server: str, code: str) -> None:
+    verdict, _, _ = outcomes[Role.SERVER, server].result()
     assert verdict.code == code
 
 
@@ -160,20 +218,9 @@ def test_the_other_side_is_reached_through_the_simulator_alone(bench: Bench) -> 
 # ---- what the next run finds ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        "ip addr flush dev eth0; ip addr add 193.167.0.77/24 dev eth0; ip link set eth0 mtu 700",
-        "ip route add blackhole 193.167.100.0/24; ip rule add from all blackhole priority 5",
-        "tc qdisc add dev eth0 root tbf rate 1kbit burst 1500 latency 1s; ip link set eth0 down",
-        "ip link add dummy0 type dummy; ip addr add 193.167.100.100/32 dev dummy0; ip link set dummy0 up",
-        "ip neigh replace 193.167.0.2 lladdr 02:00:00:00:00:01 dev eth0 nud permanent",
-        "ip link set eth0 address 02:00:00:00:00:09; ip link set eth0 arp off; ethtool -K eth0 tx on gso on",
-    ],
-)  # fmt: skip
-def test_the_next_run_is_unharmed(bench: Bench, harm: str) -> None:
-    bench.run(f"({harm}) 2>&1; exit 1")
-    verdict, evidence, _ = bench.run()
+@pytest.mark.parametrize("harm", HARMS)
+def test_the_next_run_is_unharmed(outcomes: Outcomes, harm: str) -> None:
+    verdict, evidence, _ = outcomes["harm", harm].result()
     assert verdict == Verdict(Outcome.SUCCEEDED), (verdict, evidence.notes)
 
 
@@ -215,4 +262,4 @@ def test_a_testbed_that_ends_during_a_run_is_our_fault(
         verdict, _, _ = mine.run(client="trap 'exit 1' TERM; sleep 20 & wait")
         thread.join()
     assert verdict.outcome is Outcome.ERROR
-    assert "the testbed has ended during the run" in verdict.reason
+    assert "the testbed ended during the run" in verdict.reason

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from bench.figures import Figure
+from bench.result_rows import Figure
 from bench.scenarios import (
     blackhole,
     corrupt_rate,
@@ -19,12 +19,12 @@ from bench.scenarios import (
     tcp_losses,
 )
 from bench.stalls import stalls
-from bench.traffic import Bench
-from interop.execution.daemon import Daemon
-from interop.execution.runner import ATTEMPTS
-from interop.links.ns3 import Ns3Backend
-from interop.model import Blackhole, CorruptionMode, EmulatedLink, Towards
-from interop.units import MBPS
+from bench.testbed_traffic import Bench
+from interop.docker.client import Daemon
+from interop.execution.retries import ATTEMPTS
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.emulated_link import Blackhole, CorruptionMode, EmulatedLink, LinkDirection
+from interop.model.units import MBPS
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,9 @@ def lagged(figures: list[Figure]) -> bool:
         pytest.param(lambda bench: corrupt_rate(bench, 0.3, CorruptionMode.LOSS, 5000), id="corrupt-rate, loss"),
         pytest.param(droplist, id="droplist"),
         pytest.param(lambda bench: blackhole(bench, Blackhole(0.5, 0.3, 2)), id="blackhole"),
-        pytest.param(lambda bench: blackhole(bench, Blackhole(0.5, 0.3, 1, Towards.CLIENT)), id="blackhole, forward"),
+        pytest.param(
+            lambda bench: blackhole(bench, Blackhole(0.5, 0.3, 1, LinkDirection.CLIENT)), id="blackhole, forward"
+        ),
         pytest.param(lambda bench: rebind(bench, 4, address=False), id="rebind, ports"),
         pytest.param(lambda bench: rebind(bench, 6, address=True), id="rebind, IPv6 addresses"),
         pytest.param(tcp_losses, id="losses of a run over TCP"),

@@ -10,15 +10,19 @@ from dataclasses import replace
 
 import pytest
 
-from interop.execution import admission, place
-from interop.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, Turn
+from interop.execution import admission, local_worker
+from interop.execution.admission import BUDGET, SERVED_RATE, UNKNOWN_NEED, Admission, AdmissionTicket
 from interop.execution.admission import slow_start as lasting
-from interop.execution.load import Meter
-from interop.model import ErrorCode, Evidence, LinkCounters, Outcome, Run, RunResult, SimulatorReport, Verdict
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.model.emulated_link import LinkCounters, SimulatorReport
+from interop.model.evidence import Evidence
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import Run
 from tests.fakes import CASE, run_of
 
 
-class Calm(Meter):
+class Calm(CpuMonitor):
     """Shows the load that a test wants."""
 
     share = 0.0
@@ -34,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "PATIENCE", 0.001)
 
 
-def of(cpus: int = 2, *, measured: bool = True, meter: Meter | None = None) -> Admission:
+def of(cpus: int = 2, *, measured: bool = True, meter: CpuMonitor | None = None) -> Admission:
     return Admission(cpus, meter or Calm(), threading.Event(), measured=measured)
 
 
@@ -45,25 +49,25 @@ def needed(run: Run, cpus: float) -> RunResult:
 
 
 @contextmanager
-def under_way(admission: Admission, run: Run) -> Iterator[Turn]:
+def under_way(admission: Admission, run: Run) -> Iterator[AdmissionTicket]:
     """A run whose client has been started."""
-    with admission.turn(run) as turn:
-        turn.begun()
-        yield turn
+    with admission.admit(run) as admit:
+        admit.client_started()
+        yield admit
 
 
 def begins(admission: Admission, run: Run) -> bool:
     """Whether ``run`` may begin within a moment."""
-    begun, over = threading.Event(), threading.Event()
+    client_started, over = threading.Event(), threading.Event()
 
     def wait() -> None:
-        with admission.turn(run):
-            begun.set()
+        with admission.admit(run):
+            client_started.set()
             over.wait(5)
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
-    admitted = begun.wait(0.2)
+    admitted = client_started.wait(0.2)
     over.set()
     if not admitted:
         admission._stop.set()
@@ -75,7 +79,7 @@ def test_the_first_run_always_begins() -> None:
     meter = Calm()
     admission = of(cpus=1, meter=meter)
     meter.share = 1.0
-    admission.learn(needed(run_of(), 8))
+    admission.record(needed(run_of(), 8))
     assert begins(admission, run_of())
 
 
@@ -84,19 +88,19 @@ def test_a_run_begins_when_the_one_before_has_left_its_slow_start(monkeypatch: p
     far = replace(CASE, link=replace(CASE.emulated, forward_delay=0.3))
     for case, soon in ((CASE, True), (far, False)):
         patient = of(cpus=8)
-        with under_way(patient, run_of(case=case)) as turn:
+        with under_way(patient, run_of(case=case)) as admit:
             assert begins(patient, run_of()) is soon
             patient._stop.clear()
-            turn.ended()
+            admit.client_ended()
             assert begins(patient, run_of())
 
 
 def test_a_run_begins_when_the_one_before_has_been_made() -> None:
     patient = of(cpus=8)
-    with patient.turn(run_of()) as turn:
+    with patient.admit(run_of()) as admit:
         assert not begins(patient, run_of())
         patient._stop.clear()
-        turn.begun()
+        admit.client_started()
         assert begins(patient, run_of())
 
 
@@ -106,7 +110,7 @@ def test_no_more_links_are_under_way_than_simulators_can_serve() -> None:
     with under_way(admission, run_of(case=wide)) as first, under_way(admission, run_of(case=wide)):
         assert not begins(admission, run_of())
         admission._stop.clear()
-        first.ended()
+        first.client_ended()
         assert begins(admission, run_of(case=wide))
 
 
@@ -122,25 +126,25 @@ def test_files_are_moved_slowly_during_a_slow_start(monkeypatch: pytest.MonkeyPa
     patient = of()
     monkeypatch.setattr(patient._stop, "wait", rests.append)
     monkeypatch.setattr(admission, "slow_start", lambda _: 60.0)
-    patient.give_way()
-    with patient.turn(run_of()) as turn:
-        patient.give_way()
+    patient.throttle()
+    with patient.admit(run_of()) as admit:
+        patient.throttle()
         assert rests == []
-        turn.begun()
-        patient.give_way()
+        admit.client_started()
+        patient.throttle()
         assert rests == [admission.REST]
-        turn.ended()
-        patient.give_way()
+        admit.client_ended()
+        patient.throttle()
     assert len(rests) == 1
 
 
 def test_who_has_ended_needs_no_cpu() -> None:
     admission = of(cpus=2)
-    admission.learn(needed(run_of(), 1.2))
-    with under_way(admission, run_of()) as turn:
+    admission.record(needed(run_of(), 1.2))
+    with under_way(admission, run_of()) as admit:
         assert not begins(admission, run_of())
         admission._stop.clear()
-        turn.ended()
+        admit.client_ended()
         assert begins(admission, run_of())
 
 
@@ -154,8 +158,8 @@ def test_unknown_runs_share_the_budget() -> None:
 
 def test_hungry_runs_wait_and_modest_ones_do_not() -> None:
     admission = of(cpus=2)
-    admission.learn(needed(run_of(), 1.2))
-    admission.learn(needed(run_of("modest", "modest"), 0.1))
+    admission.record(needed(run_of(), 1.2))
+    admission.record(needed(run_of("modest", "modest"), 0.1))
     with under_way(admission, run_of()):
         assert begins(admission, run_of("modest", "modest"))
         assert not begins(admission, run_of())
@@ -164,7 +168,7 @@ def test_hungry_runs_wait_and_modest_ones_do_not() -> None:
 def test_need_is_that_of_the_hungriest_with_an_endpoint_in_common() -> None:
     admission = of()
     for server, client, cpus in (("a", "a", 0.3), ("b", "a", 0.9), ("c", "c", 5.0)):
-        admission.learn(needed(run_of(server, client), cpus))
+        admission.record(needed(run_of(server, client), cpus))
     assert admission.need(run_of("a", "b")) == 0.3
     assert admission.need(run_of("x", "a")) == 0.9
     assert admission.need(run_of("x", "y")) is None
@@ -207,9 +211,9 @@ def test_a_number_that_was_asked_for_is_not_doubted() -> None:
     meter = Calm()
     admission = of(cpus=1, measured=False, meter=meter)
     meter.share = 1.0
-    with under_way(admission, run_of()), under_way(admission, run_of(repetition=2)) as turn:
+    with under_way(admission, run_of()), under_way(admission, run_of(repetition=2)) as admit:
         assert begins(admission, run_of(repetition=3))
-        assert turn.most_neighbours == 2
+        assert admit.most_neighbours == 2
 
 
 def test_who_is_told_to_stop_does_not_wait() -> None:
@@ -233,5 +237,5 @@ def test_a_simulator_with_time_of_its_own_is_not_late_for_want_of_cpus(
 ) -> None:
     late = SimulatorReport(0.0, reserved, 0.0, 0.05, 0, LinkCounters(0, 0, 0, 0), LinkCounters(0, 0, 0, 0))
     found = replace(needed(run_of(), 1.0), verdict=Verdict(Outcome.ERROR, code))
-    assert place._crowded(replace(found, evidence=replace(found.evidence, simulator=late))) is crowded
-    assert place._crowded(found) is (code is not ErrorCode.CAPTURE_FAILED)
+    assert local_worker._lacked_cpu(replace(found, evidence=replace(found.evidence, simulator=late))) is crowded
+    assert local_worker._lacked_cpu(found) is (code is not ErrorCode.CAPTURE_FAILED)

@@ -6,12 +6,13 @@ import threading
 
 import pytest
 
-from interop.errors import HarnessFault
 from interop.execution import compliance as module
 from interop.execution.compliance import check_compliance
 from interop.execution.transfer import Interrupted
-from interop.links.ns3 import Ns3Backend
-from interop.model import Compliance, Role
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Role
+from interop.model.results import Compliance
 from tests.fakes import (
     SIMULATOR,
     FakeEngine,
@@ -22,7 +23,7 @@ from tests.fakes import (
     endpoint,
     hang,
     implementation,
-    surroundings,
+    run_context,
 )
 from tests.faults import FaultyEngine
 
@@ -32,10 +33,10 @@ BOTH = tuple(Role)
 def check(engine: FakeEngine, *roles: Role, stop: bool = False) -> dict[Role, Compliance]:
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        around = surroundings(daemon, testbed, engine)
+        context = run_context(daemon, testbed, engine)
         if stop:
-            around.stop.set()
-        found = check_compliance(implementation("it"), roles or BOTH, around)
+            context.stop.set()
+        found = check_compliance(implementation("it"), roles or BOTH, context)
     assert engine.lives == {}
     return {compliance.role: compliance for compliance in found}
 
@@ -94,7 +95,7 @@ def test_a_refusal_of_the_daemon_says_nothing_about_the_image() -> None:
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
         engine.refused = {"start"}
         with pytest.raises(HarnessFault, match="start was refused"):
-            check_compliance(implementation("it"), BOTH, surroundings(daemon, testbed, engine))
+            check_compliance(implementation("it"), BOTH, run_context(daemon, testbed, engine))
 
 
 @pytest.mark.parametrize("gently", [True, False])

@@ -13,10 +13,10 @@ from pathlib import Path
 import docker
 import pytest
 
+from interop.docker.containers import ContainerSpec, create_container
+from interop.docker.ssh_tunnel import hosts_to_json
 from interop.execution import reaper
-from interop.execution.daemon import ContainerSpec
-from interop.execution.remote import in_words
-from interop.model import Host
+from interop.model.real_link import Host
 from tests.fakes import FakeEngine, connect, endpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ class Input:
 
 
 def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Input(in_words([NOWHERE]).encode() + b"\n" + content))
+    monkeypatch.setattr(sys, "stdin", Input(hosts_to_json([NOWHERE]).encode() + b"\n" + content))
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(reaper, "PASSES", 1)
     reaper.main("dead")
@@ -41,8 +41,8 @@ def end(content: bytes, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_farewell_it_cleans_up(words: bytes, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine(it=endpoint)
     with (
-        connect(engine, "dead").container(ContainerSpec("a", "it")),
-        connect(engine).container(ContainerSpec("b", "it")),
+        create_container(connect(engine, "dead"), ContainerSpec("a", "it")),
+        create_container(connect(engine), ContainerSpec("b", "it")),
     ):
         end(words, engine, monkeypatch)
         assert [life.name for life in engine.lives.values()] == ["a", "b"][1 - left :]
@@ -60,7 +60,7 @@ def children() -> set[int]:
 
 def test_it_ends_with_its_campaign_however_that_ends() -> None:
     before = children()
-    with pytest.raises(ValueError, match="x"), reaper.watched_over([NOWHERE], "x"):
+    with pytest.raises(ValueError, match="x"), reaper.start_reaper([NOWHERE], "x"):
         [pid] = children() - before
         assert os.getsid(pid) != os.getsid(0)  # Ctrl-C at the terminal must not end it
         raise ValueError("x")
@@ -69,7 +69,7 @@ def test_it_ends_with_its_campaign_however_that_ends() -> None:
 
 def test_a_reaper_that_was_killed_is_no_fault() -> None:
     before = children()
-    with reaper.watched_over([NOWHERE], "x"):
+    with reaper.start_reaper([NOWHERE], "x"):
         [pid] = children() - before
         os.kill(pid, signal.SIGKILL)
     assert children() == before
@@ -79,8 +79,8 @@ def test_it_outlives_a_campaign_that_is_killed(tmp_path: Path) -> None:
     script = """
 import os, sys
 from interop.execution import reaper
-from interop.model import Host
-with reaper.watched_over([Host("", sys.argv[1])], "x"):
+from interop.model.real_link import Host
+with reaper.start_reaper([Host("", sys.argv[1])], "x"):
     pid = os.getpid()
     print(open(f"/proc/{pid}/task/{pid}/children").read(), flush=True)
     os.kill(pid, 9)

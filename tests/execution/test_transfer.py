@@ -13,11 +13,15 @@ from pathlib import Path
 import pytest
 
 from interop.analysis.analyse import analyse
+from interop.docker.archive import ArchiveLimits
 from interop.execution import transfer as module
-from interop.execution.archive import Limits
-from interop.execution.transfer import Interrupted, Surroundings, endpoint_spec, plain, transfer
-from interop.links.ns3 import Ns3Backend
-from interop.model import Contract, Deadline, ErrorCode, Evidence, Exit, Interval, Outcome, Role, Run, Verdict
+from interop.execution.transfer import Interrupted, RunContext, endpoint_spec, transfer
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.emulated_link import Interval
+from interop.model.evidence import Deadline, Evidence, Exit
+from interop.model.implementation import Contract, Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.run import Run
 from tests.fakes import (
     CASE,
     SIMULATOR,
@@ -32,9 +36,9 @@ from tests.fakes import (
     hang,
     judge,
     only_as,
+    run_context,
     run_of,
     simulate,
-    surroundings,
 )
 
 
@@ -51,10 +55,10 @@ def carry_out(
     """The evidence of one run; checks that the run has removed its containers."""
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        around = surroundings(daemon, testbed, engine, **options)
+        context = run_context(daemon, testbed, engine, **options)
         holders = set(engine.lives)
         try:
-            return transfer(run or run_of(), replace(around, stop=stop or around.stop), directory)
+            return transfer(run or run_of(), replace(context, stop=stop or context.stop), directory)
         finally:
             assert set(engine.lives) == holders or engine.refused
 
@@ -122,8 +126,8 @@ def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
     engine = FakeEngine(good=endpoint)
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        around: Surroundings = surroundings(daemon, testbed, engine, **options)
-        return dict(endpoint_spec(role, run, around, ("one", "two")).environment)
+        context: RunContext = run_context(daemon, testbed, engine, **options)
+        return dict(endpoint_spec(role, run, context, ("one", "two")).environment)
 
 
 def test_environment_of_the_client() -> None:
@@ -365,7 +369,7 @@ def test_a_testbed_that_ends_while_traces_are_fetched(tmp_path: Path, monkeypatc
     monkeypatch.setattr(engine, "get_archive", end_holders)
     evidence = carry_out(engine, tmp_path)
     assert evidence.fault_code is ErrorCode.DAEMON_FAULT
-    assert "the testbed has ended during the run" in evidence.fault
+    assert "the testbed ended during the run" in evidence.fault
 
 
 @pytest.mark.parametrize("verb", ["put", "get"])
@@ -382,9 +386,9 @@ def test_an_image_that_has_gone(tmp_path: Path) -> None:
     engine = FakeEngine(good=endpoint)
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
-        around = surroundings(daemon, testbed, engine)
+        context = run_context(daemon, testbed, engine)
         del engine.programs["good"]
-        evidence = transfer(run_of(), around, tmp_path)
+        evidence = transfer(run_of(), context, tmp_path)
     assert evidence.fault_code == ErrorCode.IMAGE_MISSING
 
 
@@ -398,7 +402,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_logs_beyond_the_limit_are_cut_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "log_limits", lambda _test_case: Limits(total=100))
+    monkeypatch.setattr(module, "log_limits", lambda _test_case: ArchiveLimits(total=100))
     evidence = carry_out(FakeEngine(good=endpoint), tmp_path)
     assert not evidence.fault
     assert [note for note in evidence.notes if note.startswith("server: logs cut")]
@@ -429,12 +433,6 @@ def test_files_are_kept_if_wanted(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "www").iterdir()} == {file.name for file in evidence.offered}
     for path in (tmp_path / "downloads").iterdir():
         assert path.read_bytes() == (tmp_path / "www" / path.name).read_bytes()
-
-
-def test_output_does_nothing_to_a_terminal() -> None:
-    hostile = b"a\x1b[2Jb\x1b]0;title\x07c\x1bPd\r\n\x9b31m\x00\xff"
-    assert plain(hostile) == "abcd\n�31m��"
-    assert "\x1b" not in plain(b"\x1b\x1b[\x1b]0;never ended")
 
 
 def test_carry_packets_is_what_the_simulator_does_by_default() -> None:

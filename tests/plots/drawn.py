@@ -7,20 +7,20 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from interop.model import ResultSet
-from interop.pictures import Campaign, Wish
+from interop.model.results import ResultSet
+from interop.report.plot_request import CampaignResults, PlotRequest
 from plots.base import Panel, Plot
 
 
-def wish(*results: ResultSet, **choices: object) -> Wish:
+def plot_request(*results: ResultSet, **choices: object) -> PlotRequest:
     """A wish over these campaigns."""
-    campaigns = tuple(Campaign(f"c{number}", each) for number, each in enumerate(results))
-    return Wish(campaigns, Path("unused"), **choices)  # type: ignore[arg-type]
+    campaigns = tuple(CampaignResults(f"c{number}", each) for number, each in enumerate(results))
+    return PlotRequest(campaigns, Path("unused"), **choices)  # type: ignore[arg-type]
 
 
-def panel(plot: Plot, wished: Wish, number: int = 0) -> Panel:
+def panel(plot: Plot, plot_request: PlotRequest, number: int = 0) -> Panel:
     """The first panel of one of its drawings."""
-    found = plot.table(wished)[number].panels[0][0]
+    found = plot.table(plot_request)[number].panels[0][0]
     assert found is not None
     return found
 

@@ -7,26 +7,26 @@ import pytest
 
 from plots.base import NothingToDrawError
 from plots.cdf import PLOT
-from tests.plots.drawn import axes, panel, wish
+from tests.plots.drawn import axes, panel, plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 RESULTS = result_set([*runs(4e6, 2e6, None), *runs(1e6, test_case="satloss")], test_cases=(SAT, SATLOSS))
 
 
 def test_failed_count_as_nothing() -> None:
-    shown = panel(PLOT, wish(RESULTS))
+    shown = panel(PLOT, plot_request(RESULTS))
     assert shown.columns == {
         "case": ["SAT", "SATL"], "value": [[0.0, 0.1, 0.2], [0.05]], "n": [3, 1], "failed": [1, 0],
     }  # fmt: skip
-    assert "the one that failed or timed out counts as 0" in PLOT.table(wish(RESULTS))[0].caption
+    assert "the one that failed or timed out counts as 0" in PLOT.table(plot_request(RESULTS))[0].caption
 
 
 def test_failed_are_left_out() -> None:
-    assert panel(PLOT, wish(RESULTS, without_failed=True)).columns["value"] == [[0.1, 0.2], [0.05]]
+    assert panel(PLOT, plot_request(RESULTS, without_failed=True)).columns["value"] == [[0.1, 0.2], [0.05]]
 
 
 def test_lines_end_at_one() -> None:
-    ax = axes(PLOT, panel(PLOT, wish(RESULTS)))
+    ax = axes(PLOT, panel(PLOT, plot_request(RESULTS)))
     first, second = ax.get_lines()
     assert np.asarray(first.get_xdata()).tolist() == pytest.approx([0, 0, 10, 20, 100])
     assert np.asarray(first.get_ydata()).tolist() == pytest.approx([0, 100 / 3, 200 / 3, 100, 100])
@@ -38,4 +38,4 @@ def test_lines_end_at_one() -> None:
 
 def test_nothing() -> None:
     with pytest.raises(NothingToDrawError):
-        PLOT.table(wish(result_set(runs(None))))
+        PLOT.table(plot_request(result_set(runs(None))))

@@ -12,15 +12,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from interop.errors import InputError
-from interop.model import ResultSet
-from interop.pictures import Wish
+from interop.model.errors import InputError
+from interop.model.results import ResultSet
+from interop.report.plot_request import PlotRequest
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Plot
-from plots.catalogue import draw, plots
+from plots.discovery import RENAMED, draw, plots
 from plots.render import figure
 from tests.campaign_builder import LOSSES, NAMES, SMALL, TERRESTRIAL, Shape, campaign
-from tests.plots.drawn import wish
+from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 OVER_RESULTS = [plot for plot in plots().values() if plot.of != "runs"]
@@ -42,7 +42,7 @@ def drawings(plot: Plot, shape: str) -> list[Drawing]:
     first = campaign(SHAPES[shape])
     several = [first, first] if plot.of == "campaigns" else [first]
     try:
-        return list(plot.table(wish(*several)))
+        return list(plot.table(plot_request(*several)))
     except NothingToDrawError:
         return []
 
@@ -110,7 +110,7 @@ def test_the_check_for_overlaps_finds_one() -> None:
 @pytest.mark.parametrize("plot", OVER_RESULTS, ids=lambda plot: plot.name)
 @pytest.mark.parametrize("results", [result_set(), result_set(runs(None, None))], ids=["empty", "all timed out"])
 def test_nothing_is_drawn_of_nothing(plot: Plot, results: ResultSet, tmp_path: Path) -> None:
-    gallery = draw(Wish(wish(results).campaigns, tmp_path, (plot.name,), ("png",)))
+    gallery = draw(PlotRequest(plot_request(results).campaigns, tmp_path, (plot.name,), ("png",)))
     if plot.name == "topology" or (plot.name == "heatmap" and results.results):
         assert len(gallery.files) == 1
     else:
@@ -120,10 +120,10 @@ def test_nothing_is_drawn_of_nothing(plot: Plot, results: ResultSet, tmp_path: P
 
 @pytest.mark.parametrize("form", ["svg", "png", "pdf", "pgf"])
 def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
-    campaigns = wish(campaign(SHAPES["3 by 3"])).campaigns
+    campaigns = plot_request(campaign(SHAPES["3 by 3"])).campaigns
     contents = []
     for name in ("a", "b"):
-        made = draw(Wish(campaigns, tmp_path / name, ("cdf", "violin"), (form,), ("SAT",)))
+        made = draw(PlotRequest(campaigns, tmp_path / name, ("cdf", "violin"), (form,), ("SAT",)))
         assert len(made.files) == 2
         contents.append([path.read_bytes() for path in made.files])
     assert contents[0] == contents[1]
@@ -131,12 +131,33 @@ def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
 
 def test_plots_are_found_by_their_modules() -> None:
     files = {path.stem.replace("_", "-") for path in Path(theme.__file__).parent.glob("*.py")}
-    assert set(plots()) == files - {"--init--", "base", "catalogue", "quantity", "render", "runs", "theme"}
+    assert set(plots()) == files - {
+        "--init--",
+        "base",
+        "discovery",
+        "metric-axis",
+        "render",
+        "theme",
+        "time-series-base",
+    }
+
+
+def test_old_names_draw_the_same_and_say_so(tmp_path: Path) -> None:
+    campaigns = plot_request(campaign(SHAPES["3 by 3"])).campaigns
+    gallery = draw(PlotRequest(campaigns, tmp_path, ("swarm", "strip-plot"), ("svg",), ("SAT",)))
+    assert [path.name for path in gallery.files] == ["strip-plot.svg"]
+    assert gallery.warnings == ("--plot swarm is now called strip-plot; the old name goes in the next release.",)
+    assert draw(PlotRequest(campaigns, tmp_path, ("cdf",), ("svg",), ("SAT",))).warnings == ()
+
+
+def test_every_old_name_leads_to_a_plot() -> None:
+    assert set(RENAMED.values()) <= set(plots())
+    assert not set(RENAMED) & set(plots())
 
 
 def test_a_wrong_name_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Did you mean heatmap"):
-        draw(Wish((), tmp_path, ("heatmaps",)))
+        draw(PlotRequest((), tmp_path, ("heatmaps",)))
 
 
 def test_implementations_look_the_same_everywhere_and_unlike_each_other() -> None:
@@ -157,7 +178,7 @@ def test_a_dollar_sign_is_no_formula(tmp_path: Path) -> None:
 
 def test_pgf_needs_no_latex_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    [file] = draw(Wish(wish(campaign(SHAPES["3 by 3"])).campaigns, tmp_path, ("cdf",), ("pgf",))).files
+    [file] = draw(PlotRequest(plot_request(campaign(SHAPES["3 by 3"])).campaigns, tmp_path, ("cdf",), ("pgf",))).files
     text = file.read_text()
     assert r"\begin{pgfpicture}" in text
     assert "efficiency [%]" in text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from matplotlib.collections import EllipseCollection
 
-from interop.model import Outcome
+from interop.model.outcomes import Outcome
 from plots.base import NothingToDrawError
 from plots.heatmap import PLOT
-from tests.plots.drawn import axes, panel, texts, wish
+from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 RESULTS = result_set(
@@ -27,7 +27,7 @@ RESULTS = result_set(
 
 
 def test_table() -> None:
-    shown = panel(PLOT, wish(RESULTS))
+    shown = panel(PLOT, plot_request(RESULTS))
     assert shown.columns == {
         "server": [0, 1, 0, 1],
         "client": [1, 1, 0, 0],
@@ -46,17 +46,17 @@ def test_table() -> None:
 
 
 def test_own_scale() -> None:
-    assert panel(PLOT, wish(RESULTS, own_scale=True)).columns["diameter"][0] == pytest.approx(0.9)
+    assert panel(PLOT, plot_request(RESULTS, own_scale=True)).columns["diameter"][0] == pytest.approx(0.9)
 
 
 def test_caption_tells_what_is_left_out() -> None:
-    caption = PLOT.table(wish(RESULTS))[0].caption
+    caption = PLOT.table(plot_request(RESULTS))[0].caption
     assert "n = 3 repetitions" in caption
-    assert "Left out, for no result says anything of them: c as server." in caption
+    assert "Left out, without a result: c as server." in caption
 
 
 def test_artists() -> None:
-    ax = axes(PLOT, panel(PLOT, wish(RESULTS)))
+    ax = axes(PLOT, panel(PLOT, plot_request(RESULTS)))
     [circles] = [each for each in ax.collections if isinstance(each, EllipseCollection)]
     assert circles.get_offsets().tolist() == [[0, 1], [1, 1]]  # type: ignore[union-attr]
     assert texts(ax) == ["T 1/2", "T", "×"]
@@ -66,4 +66,4 @@ def test_artists() -> None:
 
 def test_nothing() -> None:
     with pytest.raises(NothingToDrawError):
-        PLOT.table(wish(result_set()))
+        PLOT.table(plot_request(result_set()))

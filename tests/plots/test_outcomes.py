@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model import Check, Outcome
+from interop.model.functional_checks import Check
+from interop.model.outcomes import Outcome
 from plots.base import NothingToDrawError
 from plots.outcomes import PLOT
-from tests.plots.drawn import axes, panel, texts, wish
+from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, result_set, run_result
 
 HANDSHAKE = replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE)
@@ -30,18 +31,18 @@ RESULTS = result_set(
 
 
 def test_only_what_says_something_of_the_pair_counts() -> None:
-    assert panel(PLOT, wish(RESULTS)).facts["title"] == "H: 1 of 3"
+    assert panel(PLOT, plot_request(RESULTS)).facts["title"] == "H: 1 of 3"
 
 
 def test_marks() -> None:
-    ax = axes(PLOT, panel(PLOT, wish(RESULTS)))
+    ax = axes(PLOT, panel(PLOT, plot_request(RESULTS)))
     assert texts(ax) == ["✓", "–", "×", "T", "!", "·"]
 
 
 def test_tests_that_were_not_run_are_left_out_and_told() -> None:
-    [drawing] = PLOT.table(wish(RESULTS))
+    [drawing] = PLOT.table(plot_request(RESULTS))
     assert sum(each is not None for row in drawing.panels for each in row) == 1
     assert "H handshake." in drawing.caption
     assert "Left out, since not run: S." in drawing.caption
     with pytest.raises(NothingToDrawError):
-        PLOT.table(wish(replace(RESULTS, results=())))
+        PLOT.table(plot_request(replace(RESULTS, results=())))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
-from interop.model import Role
-from interop.pictures import Wish
+from interop.model.implementation import Role
+from interop.report.plot_request import PlotRequest
 from interop.statistics.objectives import MB, Objective
 from plots import (
     comparison,
@@ -16,16 +16,16 @@ from plots import (
     data_size,
     kde,
     packet_number,
-    relation,
     ridgeline,
-    swarm,
+    strip_plot,
     topology,
+    two_case_scatter,
     violin,
 )
-from plots.base import NothingToDrawError, beginning
-from plots.runs import overlay
+from plots.base import NothingToDrawError, axis_start
+from plots.time_series_base import overlay
 from tests.campaign_builder import TERRESTRIAL
-from tests.plots.drawn import axes, panel, texts, wish
+from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.runs_builder import campaign
 
@@ -47,20 +47,20 @@ def some(**options: object):  # type: ignore[no-untyped-def]
 
 
 def test_violins_have_halves_and_few_values_are_points() -> None:
-    shown = panel(violin.PLOT, wish(some()))
+    shown = panel(violin.PLOT, plot_request(some()))
     assert shown.columns["implementation"] == ["a", "b", "c", "x", "y", "z"]
     assert shown.columns["role"] == [Role.SERVER] * 3 + [Role.CLIENT] * 3
     assert [len(values) for values in shown.columns["values"]] == [10, 10, 10, 15, 10, 5]
     halves = [each for each in axes(violin.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
     assert len(halves) == 6
-    few = axes(violin.PLOT, panel(violin.PLOT, wish(some(repetitions=1))))
+    few = axes(violin.PLOT, panel(violin.PLOT, plot_request(some(repetitions=1))))
     assert not [each for each in few.collections if isinstance(each, FillBetweenPolyCollection)]
     assert [len(line.get_xdata()) for line in few.get_lines()] == [2, 2, 2, 3, 2, 1]  # type: ignore[arg-type]
 
 
 def test_a_half_ends_at_the_least_and_the_largest_value_on_its_side() -> None:
     [server, client] = axes(
-        violin.PLOT, panel(violin.PLOT, wish(result_set(runs(2e6, 3e6, 4e6, 5e6, 6e6))))
+        violin.PLOT, panel(violin.PLOT, plot_request(result_set(runs(2e6, 3e6, 4e6, 5e6, 6e6))))
     ).collections
     box = server.get_paths()[0].get_extents()
     assert (box.y0, box.y1) == pytest.approx((2, 6))
@@ -69,7 +69,7 @@ def test_a_half_ends_at_the_least_and_the_largest_value_on_its_side() -> None:
 
 
 def test_ridges_stand_on_their_rows_the_best_at_the_top() -> None:
-    shown = panel(ridgeline.PLOT, wish(some()))
+    shown = panel(ridgeline.PLOT, plot_request(some()))
     assert shown.columns["name"] == ["b", "c", "a"]
     ridges = [each for each in axes(ridgeline.PLOT, shown).collections if isinstance(each, FillBetweenPolyCollection)]
     boxes = [ridge.get_paths()[0].get_extents() for ridge in ridges]
@@ -78,9 +78,9 @@ def test_ridges_stand_on_their_rows_the_best_at_the_top() -> None:
 
 
 def test_an_axis_begins_near_values_that_are_far_from_0() -> None:
-    assert beginning([1e6, 5e6, 9e6]) == 0
-    assert beginning([18.0, 19.0]) == pytest.approx(18 - 0.3 - 0.19)
-    high = wish(result_set(runs(18e6, 18.5e6, 19e6, 18.2e6, 18.1e6)))
+    assert axis_start([1e6, 5e6, 9e6]) == 0
+    assert axis_start([18.0, 19.0]) == pytest.approx(18 - 0.3 - 0.19)
+    high = plot_request(result_set(runs(18e6, 18.5e6, 19e6, 18.2e6, 18.1e6)))
     ax = axes(violin.PLOT, panel(violin.PLOT, high))
     assert ax.get_ylim()[0] == pytest.approx(17.51)
     assert "The axis does not begin at 0." in violin.PLOT.table(high)[0].caption
@@ -88,23 +88,23 @@ def test_an_axis_begins_near_values_that_are_far_from_0() -> None:
 
 
 def test_equal_values_are_a_line() -> None:
-    ax = axes(ridgeline.PLOT, panel(ridgeline.PLOT, wish(result_set(runs(2e6, 2e6, 2e6)))))
+    ax = axes(ridgeline.PLOT, panel(ridgeline.PLOT, plot_request(result_set(runs(2e6, 2e6, 2e6)))))
     assert [type(each) for each in ax.collections] == [LineCollection]
 
 
 def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
-    shown = panel(kde.PLOT, wish(some()))
+    shown = panel(kde.PLOT, plot_request(some()))
     assert shown.columns["name"] == ["a", "b", "c", "x", "y", "z"]
     assert shown.columns["mean"][0] == pytest.approx((10.2 + 9.2) / 2 / 20)
     ax = axes(kde.PLOT, shown)
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [-0.1] * 3 + [0.1] * 3  # type: ignore[index]
     with pytest.raises(NothingToDrawError):
-        kde.PLOT.table(wish(result_set(runs(1e6))))
+        kde.PLOT.table(plot_request(result_set(runs(1e6))))
 
 
-def test_swarm_tells_what_is_left_out_of_each_test_case() -> None:
+def test_strip_plot_tells_what_is_left_out_of_each_test_case() -> None:
     given = result_set([*runs(1e6), *runs(None, server="b")], servers=("a", "b", "picoquic"))
-    assert swarm.PLOT.table(wish(given))[0].caption.endswith(
+    assert strip_plot.PLOT.table(plot_request(given))[0].caption.endswith(
         "Left out in SAT: 1 pair without a success, 1 pair not run."
     )
 
@@ -119,12 +119,12 @@ def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> No
         for case, share in zip(("sat", "satloss"), shares, strict=True)
     ]
     given = result_set(found, servers=("a", "b", "c", "d"), test_cases=(SATLOSS, SAT), repetitions=1)
-    [drawing] = relation.PLOT.table(wish(given))
-    shown = panel(relation.PLOT, wish(given))
+    [drawing] = two_case_scatter.PLOT.table(plot_request(given))
+    shown = panel(two_case_scatter.PLOT, plot_request(given))
     assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("SAT", "SATL", 0.1)
     assert shown.columns["group"] == [0, 0, 1, 1]
     assert shown.facts["centres"] == ((pytest.approx(0.49), pytest.approx(0.41)), (pytest.approx(0.305), 0.02))
-    ax = axes(relation.PLOT, shown)
+    ax = axes(two_case_scatter.PLOT, shown)
     assert texts(ax) == ["1", "2"]
     [spokes] = [each for each in ax.collections if isinstance(each, LineCollection)]
     assert len(spokes.get_segments()) == 4
@@ -133,17 +133,17 @@ def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> No
 
 def test_no_threshold_without_loss() -> None:
     given = result_set([*runs(5e6), *runs(9e6, test_case="terrestrial")], test_cases=(SAT, TERRESTRIAL))
-    shown = panel(relation.PLOT, wish(given))
+    shown = panel(two_case_scatter.PLOT, plot_request(given))
     assert (shown.facts["x"], shown.facts["y"], shown.facts["threshold"]) == ("T", "SAT", None)
-    assert len(axes(relation.PLOT, shown).get_lines()) == 1
+    assert len(axes(two_case_scatter.PLOT, shown).get_lines()) == 1
 
 
 # ---- testbed --------------------------------------------------------------------------------
 
 
 def test_the_testbed_is_that_of_the_plan() -> None:
-    [drawing] = topology.PLOT.table(wish(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
-    shown = panel(topology.PLOT, wish(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
+    [drawing] = topology.PLOT.table(plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
+    shown = panel(topology.PLOT, plot_request(result_set(servers=("a", "b"), test_cases=(SATLOSS,))))
     assert shown.columns == {
         "way": ["server to client", "client to server"],
         "words": [
@@ -160,7 +160,7 @@ def test_the_testbed_is_that_of_the_plan() -> None:
 
 def test_objectives_are_stars_where_they_lie(tmp_path: Path) -> None:
     asked = (Objective(MB, 4.0), Objective(2 * MB, 5.0), Objective(50 * MB, 9.0))
-    given = Wish((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked)
+    given = PlotRequest((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked)
     shown = data_size.PLOT.table(given)[0].panels[0][0]
     assert shown is not None
     assert shown.columns["role"][-1] == "target"
@@ -170,7 +170,7 @@ def test_objectives_are_stars_where_they_lie(tmp_path: Path) -> None:
 
 def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
     made = campaign(tmp_path, values={"startup_time": 0.5, "steady_rate": 900e3})
-    [drawing] = data_rate.PLOT.table(Wish((made,), tmp_path))
+    [drawing] = data_rate.PLOT.table(PlotRequest((made,), tmp_path))
     shown = drawing.panels[0][0]
     assert shown is not None
     assert shown.columns["role"][-1] == "steady"
@@ -181,8 +181,8 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
 
 
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
-    [drawing] = packet_number.PLOT.table(Wish((campaign(tmp_path),), tmp_path))
-    assert "1 packets before them" in drawing.caption
+    [drawing] = packet_number.PLOT.table(PlotRequest((campaign(tmp_path),), tmp_path))
+    assert "without a readable number: 1 packets" in drawing.caption
     shown = drawing.panels[0][0]
     assert shown is not None
     assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
@@ -201,7 +201,7 @@ def test_pairs_have_the_colour_of_whom_they_differ_in(
     pairs: tuple[tuple[str, str], ...], roles: list[str], tmp_path: Path
 ) -> None:
     [drawing] = data_size.PLOT.table(
-        Wish((campaign(tmp_path, pairs, 2, 2_100_000),), tmp_path, pairs=pairs, overlaid=True)
+        PlotRequest((campaign(tmp_path, pairs, 2, 2_100_000),), tmp_path, pairs=pairs, overlaid=True)
     )
     shown = drawing.panels[0][0]
     assert shown is not None
@@ -218,7 +218,7 @@ def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
     names = ("a", "b", "c", "d")
     before = [*runs(*fast, server="a"), *runs(*fast, server="b"), *runs(*fast, server="c")]
     after = [*runs(*slow, server="a"), *runs(*fast, server="b"), *runs(None, None, server="c"), *runs(1e6, server="d")]
-    given = wish(result_set(before, servers=names), result_set(after, servers=names))
+    given = plot_request(result_set(before, servers=names), result_set(after, servers=names))
     ranks, tiles = comparison.PLOT.table(given)
     histogram, by_rank = ranks.panels[0]
     assert histogram is not None

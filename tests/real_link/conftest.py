@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from interop.errors import MachineError
-from interop.store import load
+from interop.model.errors import MachineError
+from interop.results.store import load
 from tests.dockerds import LaboratoryError
 from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare
 

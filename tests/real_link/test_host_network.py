@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
-from interop.execution.daemon import Daemon
-from interop.model import Outcome
-from interop.store import load
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.model.outcomes import Outcome
+from interop.results.store import load
 from interop.traces.records import records
 from tests.dockerds import inside
 from tests.laboratory import SIMULATOR
@@ -65,9 +66,9 @@ def prepared(shared: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("refused")
     for number, host in enumerate(("client", "server")):
         said = refusal(shared, folder / str(number))
-        [line] = [line for line in said.splitlines() if "joins packets" in line]
-        assert f"up0 of lab_{host} joins packets" in line
-        there(shared, host, line.partition("there, ")[2])
+        [line] = [line for line in said.splitlines() if "merges packets" in line]
+        assert f"up0 of lab_{host} merges packets" in line
+        there(shared, host, line.split("`")[1])
     yield shared
     for host in ("client", "server"):
         there(shared, host, "ethtool -K up0 tx on gro on")
@@ -86,7 +87,7 @@ def test_a_run_in_the_hosts_own_networks(prepared: Bench, tmp_path: Path) -> Non
         found = [each.data for each in records(tmp_path / "r/quic-go_quic-go/lab/1" / trace)]
         assert all(data[23] == 17 and b"\x01\xbb" in (data[34:36], data[36:38]) for data in found)  # UDP, port 443
     assert settings(prepared) == before
-    assert [left for url in prepared.lab.sockets.values() for left in Daemon(url, "look").leftovers()] == []
+    assert [left for url in prepared.lab.sockets.values() for left in list_containers(Daemon(url, "look"))] == []
 
 
 def test_a_port_that_is_taken_is_nobodys_fault(prepared: Bench, tmp_path: Path) -> None:

@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from bench.ssh_cuts import cut
-from interop.access import CLOCKS
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE
-from interop.execution.daemon import Daemon
-from interop.model import Outcome, Protocol, RunResult
-from interop.store import load
-from interop.traces.reading import read_run, states
+from interop.docker.client import Daemon
+from interop.docker.containers import list_containers
+from interop.docker.daemon_images import DaemonImages
+from interop.model.implementation import Protocol
+from interop.model.outcomes import Outcome
+from interop.model.real_link import CLOCKS
+from interop.model.results import RunResult
+from interop.results.store import load
 from interop.traces.records import records
+from interop.traces.run_traces import check_traces, read_run
 from tests.laboratory import ROOT, images_of
 from tests.real_link.conftest import Bench
 
@@ -42,7 +46,7 @@ def only(directory: Path) -> RunResult:
 
 def containers(bench: Bench) -> list[str]:
     """All that is left on both hosts."""
-    return [left for url in bench.lab.sockets.values() for left in Daemon(url, "look").leftovers()]
+    return [left for url in bench.lab.sockets.values() for left in list_containers(Daemon(url, "look"))]
 
 
 def test_a_run_over_a_real_link(campaign: Path, bench: Bench) -> None:
@@ -71,9 +75,12 @@ def test_every_packet_that_arrived_is_matched_through_both_nats(campaign: Path) 
     client, server = ({found.data[26:34] for found in records(folder / name)} for name in (CLIENT_TRACE, SERVER_TRACE))
     assert not client & server  # no pair of addresses is the same at both ends
     link = load(campaign).result_set.manifest.test_cases[0].link
-    reading = read_run(folder, Protocol.HQ, link, states(folder, Protocol.HQ))
-    for passage, there in ((reading.ends.forward, reading.ends.at_client), (reading.ends.back, reading.ends.at_server)):
-        came = int((there.from_server == (passage is reading.ends.forward)).sum())
+    reading = read_run(folder, Protocol.HQ, link, check_traces(folder, Protocol.HQ))
+    for passage, there in (
+        (reading.trace_pair.forward, reading.trace_pair.at_client),
+        (reading.trace_pair.back, reading.trace_pair.at_server),
+    ):
+        came = int((there.from_server == (passage is reading.trace_pair.forward)).sum())
         assert came > 20
         assert int((passage.arrived >= 0).sum()) >= 0.999 * came
 
@@ -111,15 +118,15 @@ def test_a_clock_that_is_an_hour_ahead(campaign: Path, tmp_path: Path) -> None:
 def test_images_that_differ_are_refused_before_any_run(bench: Bench, campaign: Path, tmp_path: Path) -> None:
     client = Daemon(bench.lab.sockets["client"], "test")
     [tools, quic_go] = images_of(ROOT, "link-tools", "quic-go")
-    right = client.find(quic_go)
-    other = client.find(tools)
+    right = DaemonImages(client).find(quic_go)
+    other = DaemonImages(client).find(tools)
     assert right is not None
     assert other is not None
-    client.tag(other.id, quic_go)
+    DaemonImages(client).tag(other.id, quic_go)
     try:
         status, _, err = bench.finish(bench.measure(tmp_path / "r"))
     finally:
-        client.tag(right.id, quic_go)
+        DaemonImages(client).tag(right.id, quic_go)
     assert status == 3
     [line] = [line for line in err.splitlines() if line.startswith("quic-go is ")]
     assert "lab_client" in line

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model import ErrorCode, ImageFacts, Outcome, Provenance, ResultSet
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.results import ImageFacts, Provenance, ResultSet
+from interop.results.store import write_result_json
 from interop.site import publish
-from interop.store import write_result_json
 from interop.traces import series
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.series_builder import Transfer
@@ -47,8 +48,7 @@ def on_disk(directory: Path, results: ResultSet, output: str = "client | hello\n
     directory.mkdir(parents=True)
     write_result_json(directory, results)
     for each in results.results:
-        pair = f"{each.server}_{each.client}".replace(":", "+")
-        run = directory / pair / each.test_case / str(each.repetition)
+        run = directory / each.key.path
         run.mkdir(parents=True)
         (run / "output.txt").write_text(output, encoding="utf-8")
         if each.measurement:
@@ -57,9 +57,9 @@ def on_disk(directory: Path, results: ResultSet, output: str = "client | hello\n
     return directory
 
 
-def build(directory: Path, target: Path, *, files: bool = False, root: Path = ROOT) -> publish.Built:
+def build(directory: Path, target: Path, *, files: bool = False, root: Path = ROOT) -> publish.BuiltSite:
     """The site of one directory; what it says is not looked at."""
-    return publish.build(publish.Request([directory], target, root, files=files), lambda text: None)
+    return publish.build(publish.SiteRequest([directory], target, root, files=files), lambda text: None)
 
 
 def pages(site: Path) -> Mapping[str, str]:

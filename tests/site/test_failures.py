@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interop.model import ErrorCode, Outcome, RunResult
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.results import RunResult
 from interop.site import failures
-from interop.site.campaigns import Campaign
+from interop.site.campaigns import SiteCampaign
 from tests.results_builder import result_set, run_result
 
 PEERS = ("a", "b", "c")
@@ -16,8 +17,8 @@ def with_all(outcome: Outcome, code: ErrorCode | None = None) -> list[RunResult]
     return [run_result(None, server="me", client=peer, outcome=outcome, code=code) for peer in PEERS]
 
 
-def campaign(results: list[RunResult]) -> Campaign:
-    return Campaign(Path(), "one", result_set(results, servers=("me",), clients=PEERS, repetitions=1))
+def campaign(results: list[RunResult]) -> SiteCampaign:
+    return SiteCampaign(Path(), "one", result_set(results, servers=("me",), clients=PEERS, repetitions=1))
 
 
 def test_what_ends_alike_with_every_peer_is_named_but_not_what_nobody_has_to_mend() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.site.packets import TICK, Column, encode, pack, unpack
+from interop.site.packets import TICK, PackedColumn, encode, pack, unpack
 from interop.traces.series import Requests
 from tests.series_builder import Transfer, series
 
@@ -15,7 +15,9 @@ from tests.series_builder import Transfer, series
 def test_what_is_packed_is_unpacked() -> None:
     values = np.array([0, 1, -5, 2**31 - 1, -(2**31) + 1, 7])
     steps = np.array([3, 3, 2_000_000_000, 0, 1])
-    found = unpack(pack([Column("a", steps, 1.0), Column("b", np.array([]), 1.0), Column("c", values[:3], 0.5)]))
+    found = unpack(
+        pack([PackedColumn("a", steps, 1.0), PackedColumn("b", np.array([]), 1.0), PackedColumn("c", values[:3], 0.5)])
+    )
     assert found["a"].tolist() == steps.tolist()
     assert found["b"].tolist() == []
     assert found["c"].tolist() == [0, 1, -5]
@@ -23,7 +25,7 @@ def test_what_is_packed_is_unpacked() -> None:
 
 def test_a_number_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="no numbers"):
-        pack([Column("a", np.array([1.0, np.nan]), 1.0)])
+        pack([PackedColumn("a", np.array([1.0, np.nan]), 1.0)])
 
 
 def test_a_run_is_told_to_a_tick() -> None:

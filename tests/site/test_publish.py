@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.errors import InputError
-from interop.model import (
-    Check,
-    DirectionLateness,
-    ErrorCode,
-    Lateness,
-    LinkCounters,
-    Outcome,
-    SimulatorReport,
-    Verdict,
-)
+from interop.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
+from interop.model.errors import InputError
+from interop.model.functional_checks import Check
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Versions
 from interop.site import cell_pages, publish
 from tests.site import builder
 
@@ -149,7 +143,7 @@ def hostile(tmp_path: Path) -> Mapping[str, str]:
     facts = {name: replace(each, reference=HOSTILE, version=HOSTILE) for name, each in results.manifest.images.items()}
     manifest = replace(
         results.manifest, id=f"../../{HOSTILE}", started=HOSTILE, command=(HOSTILE,), tool_version=HOSTILE,
-        images=facts,
+        versions=Versions(HOSTILE, HOSTILE, HOSTILE, HOSTILE), images=facts,
         test_cases=(case, *results.manifest.test_cases[1:]),
         implementations=tuple(replace(each, url=f"javascript:{HOSTILE}", image=HOSTILE, licence=HOSTILE)
                               for each in results.manifest.implementations),
@@ -171,11 +165,24 @@ def test_words_from_outside_stay_words(hostile: Mapping[str, str]) -> None:
         assert 'href="javascript:' not in text, name
 
 
+def test_the_method_names_the_versions_of_the_programs(tmp_path: Path) -> None:
+    results = builder.small()
+    old = builder.on_disk(tmp_path / "old", results)
+    versions = Versions("1b7f8ea-dirty", "28.1", "2", "Debian libns3-dev 3.43")
+    manifest = replace(results.manifest, versions=versions)
+    new = builder.on_disk(tmp_path / "new", replace(results, manifest=manifest))
+    for directory, shown in ((old, False), (new, True)):
+        builder.build(directory, tmp_path / f"site-{shown}")
+        [page] = (tmp_path / f"site-{shown}").glob("runs/*/method/index.html")
+        assert ("quicsat 0.1.0 (1b7f8ea-dirty)" in page.read_text()) is shown
+        assert ("version 2, Debian libns3-dev 3.43" in page.read_text()) is shown
+
+
 def test_without_its_library_the_site_is_built_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "web").symlink_to(builder.ROOT / "web")
     said: list[str] = []
     directory = builder.on_disk(tmp_path / "results", builder.small())
-    publish.build(publish.Request([directory], tmp_path / "site", tmp_path), said.append)
+    publish.build(publish.SiteRequest([directory], tmp_path / "site", tmp_path), said.append)
     assert any("uPlot is not here" in text for text in said)
     [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
     assert "built without uPlot" in page.read_text()

@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from interop.site.report_pages import MOST_DOTS, trend
-from interop.statistics.history import Class, Course
-from interop.statistics.samples import Fate
+from interop.site.report_pages import MOST_DOTS, trend_row
+from interop.statistics.history import Trend, TrendClass
+from interop.statistics.samples import PairOutcome
 from tests.site import builder
 
-OK, BAD, NOT = Fate.SUCCEEDED, Fate.FAILED, Fate.NOT_RUN
+OK, BAD, NOT = PairOutcome.SUCCEEDED, PairOutcome.FAILED, PairOutcome.NOT_RUN
 
 
-def course(*means: float | None, fates: tuple[Fate, ...]) -> Course:
-    return Course(("a", "b"), means, fates, (2,), (), Class.FLAKY)
+def trend(*means: float | None, pair_outcomes: tuple[PairOutcome, ...]) -> Trend:
+    return Trend(("a", "b"), means, pair_outcomes, (2,), (), {TrendClass.FLAKY: 1})
 
 
 def test_a_course_has_a_dot_per_campaign_a_cross_where_nothing_succeeded_and_a_gap_where_nothing_ran() -> None:
-    found = trend(course(8e6, None, None, 4e6, fates=(OK, BAD, NOT, OK)), ["1", "2", "3", "4"], ["a", "b", "c", "d"])
+    found = trend_row(
+        trend(8e6, None, None, 4e6, pair_outcomes=(OK, BAD, NOT, OK)), ["1", "2", "3", "4"], ["a", "b", "c", "d"]
+    )
     assert [(dot.x, dot.y, dot.good, dot.address) for dot in found.dots] == [
         (0, 4, True, "a"), (66.7, 36, False, "b"), (200, 20, True, "d"),
     ]  # fmt: skip
@@ -33,8 +35,8 @@ def test_a_long_course_keeps_its_crosses_and_its_end() -> None:
     count = MOST_DOTS + 10
     means: list[float | None] = [8e6] * count
     means[5] = None
-    fates = tuple(BAD if mean is None else OK for mean in means)
-    found = trend(course(*means, fates=fates), ["d"] * count, [""] * count)
+    pair_outcomes = tuple(BAD if mean is None else OK for mean in means)
+    found = trend_row(trend(*means, pair_outcomes=pair_outcomes), ["d"] * count, [""] * count)
     assert [dot.good for dot in found.dots] == [False, True]
 
 

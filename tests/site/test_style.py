@@ -11,11 +11,11 @@ from tests.site.builder import ROOT
 STYLE = (ROOT / "web" / "assets" / "site.css").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"\{\s*color-scheme[^}]*\}", STYLE)[:3]
 LIGHT, DARK_BY_SYSTEM, DARK = (dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})", block)) for block in BLOCKS)
-STATES = ("timeout", "failed", "unsupported", "error", "partial", "succeeded")
+CELL_STATES = ("timeout", "failed", "unsupported", "error", "partial", "succeeded")
 TEXTS = [
     *((name, "ground") for name in ("text", "dim", "link")),
     *((name, "soft") for name in ("text", "dim", "link")),
-    *((f"on-{state}", state) for state in STATES),
+    *((f"on-{state}", state) for state in CELL_STATES),
     *(("on-low", f"e{shade}") for shade in range(6)),
     *(("on-high", f"e{shade}") for shade in range(6, 11)),
 ]

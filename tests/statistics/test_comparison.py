@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop import reports
-from interop.model import Outcome
-from interop.statistics.comparison import ALL, BETTER, WORSE, Change, campaigns, compare, geometric_mean_ratio, links
+from interop.model.outcomes import Outcome
+from interop.report import campaign_tables
+from interop.statistics.comparison import (
+    ALL,
+    BETTER,
+    WORSE,
+    Change,
+    Comparison,
+    campaigns,
+    compare,
+    geometric_mean_ratio,
+    links,
+)
 from interop.statistics.samples import GOODPUT, Sample, samples
 from tests.campaign_builder import NAMES, Shape, campaign
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
@@ -65,7 +75,7 @@ def test_three_repetitions_are_blind_and_it_is_told() -> None:
     found = compare([sample(10, 10.1, 10.2)], [sample(5, 5.1, 5.2)])
     assert found.pairs[0].change is Change.NONE
     assert (found.tests, found.blind) == (0, 1)
-    assert "too few repetitions" in reports.comparison(found, "a", "b").notes[-1]
+    assert "too few repetitions" in campaign_tables.comparison(found, "a", "b").notes[-1]
 
 
 def test_worst_first() -> None:
@@ -83,9 +93,9 @@ def test_two_campaigns_by_name_or_abbreviation() -> None:
     found = campaigns(first, second, [SAT, SATLOSS])
     assert [pair.change for pair in found.pairs] == [Change.SLOWER]
     assert geometric_mean_ratio(found.pairs) == pytest.approx(-0.287, abs=0.001)
-    sheet = reports.comparison(found, "before", "after")
-    assert sheet.rows[0][:4] == ("sat", "picoquic", "quiche", "slower")
-    assert sheet.rows[0][8:] == ("10/10", "10/10")
+    table = campaign_tables.comparison(found, "before", "after")
+    assert table.rows[0][:4] == ("sat", "picoquic", "quiche", "slower")
+    assert table.rows[0][8:] == ("10/10", "10/10")
 
 
 def test_two_links_of_one_campaign_are_compared_by_efficiency() -> None:
@@ -154,19 +164,32 @@ def test_a_server_that_fails_with_everyone_is_an_alarm_of_its_own(repetitions: i
     after[3] = False
     found = compare(campaign_of(before), campaign_of(after))
     assert found.worse
-    told = [(each.first.server, each.first.client) for each in found.groups if each.change in WORSE]
-    assert ("s3", ALL) in told
-    assert all(server in ("s3", ALL) for server, _ in told)
-    rows = reports.comparison(found, "a", "b").rows
+    conclusive = [(each.first.server, each.first.client) for each in found.groups if each.change in WORSE]
+    assert ("s3", ALL) in conclusive
+    assert all(server in ("s3", ALL) for server, _ in conclusive)
+    rows = campaign_tables.comparison(found, "a", "b").rows
     assert any(row[:3] == (ALL, "s3", ALL) for row in rows)
 
 
 def test_a_failure_that_proves_nothing_is_shown_but_not_worse() -> None:
     found = compare([sample(5.0)], [sample(failed=1)])
     assert (found.alarms, found.worse) == (0, False)
-    sheet = reports.comparison(found, "a", "b")
-    assert [row[3] for row in sheet.rows] == ["new failure, not significant"]
-    assert any("may be chance" in note for note in sheet.notes)
+    table = campaign_tables.comparison(found, "a", "b")
+    assert [row[3] for row in table.rows] == ["new failure, not significant"]
+    assert any("may be chance" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        (0, "No change can be significant (p at most 0.025): too few repetitions for any test. "),
+        (1, "p-values are those of the only test; a change is significant where they are at most 0.025. "),
+        (7, "p-values are corrected for 7 tests (Holm); a change is significant where they are at most 0.025. "),
+    ],
+)
+def test_the_note_says_how_many_tests_were_made(tests: int, words: str) -> None:
+    notes = campaign_tables.comparison(Comparison((), tests, 0), "a", "b").notes
+    assert notes[-1] == f"{words}Differences are those of geometric means."
 
 
 def test_equal_seeds_are_compared_with_each_other() -> None:

@@ -7,32 +7,38 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop import reports
-from interop.model import ImageFacts, ResultSet
-from interop.statistics.history import Class, classify, ordered, pair_courses, server_courses, steps, together
-from interop.statistics.samples import GOODPUT, Fate
+from interop.model.results import ImageFacts, ResultSet
+from interop.report import campaign_tables
+from interop.statistics.history import TrendClass, classify, joint_steps, ordered, pair_trends, server_trends, steps
+from interop.statistics.samples import GOODPUT, PairOutcome
 from tests.results_builder import SAT, result_set, runs
 
-FATES = {"✓": Fate.SUCCEEDED, "x": Fate.FAILED, "T": Fate.TIMEOUT, "·": Fate.NOT_RUN, "!": Fate.ERROR}
+FATES = {
+    "✓": PairOutcome.SUCCEEDED,
+    "x": PairOutcome.FAILED,
+    "T": PairOutcome.TIMEOUT,
+    "·": PairOutcome.NOT_RUN,
+    "!": PairOutcome.ERROR,
+}
 
 
 @pytest.mark.parametrize(
-    ("course", "kind"),
+    ("trend", "kind"),
     [
-        ("✓✓✓✓", Class.ALWAYS_OK),
-        ("✓·✓!", Class.ALWAYS_OK),
-        ("xxTx", Class.ALWAYS_FAILED),
-        ("xx✓✓", Class.GOT_FIXED),
-        ("✓✓✓xT", Class.GOT_BROKEN),
-        ("x✓✓·✓", Class.GOT_FIXED),
-        ("✓✓✓x", Class.FLAKY),
-        ("✓x✓✓", Class.FLAKY),
-        ("··!", Class.UNKNOWN),
-        ("", Class.UNKNOWN),
+        ("✓✓✓✓", TrendClass.ALWAYS_OK),
+        ("✓·✓!", TrendClass.ALWAYS_OK),
+        ("xxTx", TrendClass.ALWAYS_FAILED),
+        ("xx✓✓", TrendClass.GOT_FIXED),
+        ("✓✓✓xT", TrendClass.GOT_BROKEN),
+        ("x✓✓·✓", TrendClass.GOT_FIXED),
+        ("✓✓✓x", TrendClass.FLAKY),
+        ("✓x✓✓", TrendClass.FLAKY),
+        ("··!", TrendClass.UNKNOWN),
+        ("", TrendClass.UNKNOWN),
     ],
 )
-def test_classes(course: str, kind: Class) -> None:
-    assert classify([FATES[sign] for sign in course]) is kind
+def test_classes(trend: str, kind: TrendClass) -> None:
+    assert classify([FATES[sign] for sign in trend]) is kind
 
 
 def test_a_step_is_found_where_it_is() -> None:
@@ -78,7 +84,7 @@ def test_nights_that_resemble_the_night_before_have_few_steps(coefficient: float
 def test_a_table_of_many_series_has_few_steps(coefficient: float) -> None:
     """5 % and three standard errors of 60 tables of 25 series."""
     tables = [[autocorrelated(coefficient, 20, 25 * table + row) for row in range(25)] for table in range(60)]
-    assert sum(any(together(table)) for table in tables) <= 8
+    assert sum(any(joint_steps(table)) for table in tables) <= 8
 
 
 @pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.5, 0.7])
@@ -103,24 +109,43 @@ def campaigns() -> tuple[ResultSet, ...]:
 
 
 def test_courses_are_in_order_with_marks_and_steps() -> None:
-    [course] = pair_courses(ordered(campaigns()), "sat", GOODPUT)
-    assert course.name == ("picoquic", "quiche")
-    assert course.kind is Class.ALWAYS_OK
-    assert course.marks == (5,)
-    assert [step.at for step in course.steps] == [5]
-    [server] = server_courses(ordered(campaigns()), "SAT", GOODPUT)
-    assert (server.name, server.means) == (("server", "picoquic"), course.means)
+    [trend] = pair_trends(ordered(campaigns()), "sat", GOODPUT)
+    assert trend.name == ("picoquic", "quiche")
+    assert trend.classes == {TrendClass.ALWAYS_OK: 1}
+    assert trend.marks == (5,)
+    assert [step.at for step in trend.steps] == [5]
+    [server] = server_trends(ordered(campaigns()), "SAT", GOODPUT)
+    assert (server.name, server.means) == (("server", "picoquic"), trend.means)
 
 
 def test_a_pair_of_which_some_repetitions_succeeded_has_not_always_failed() -> None:
-    [some] = pair_courses([result_set(runs(8e6, 7e6, None), repetitions=3)], "sat", GOODPUT)
-    [none] = pair_courses([result_set(runs(None, None), repetitions=2)], "sat", GOODPUT)
-    assert (some.kind, none.kind) == (Class.FLAKY, Class.ALWAYS_FAILED)
+    [some] = pair_trends([result_set(runs(8e6, 7e6, None), repetitions=3)], "sat", GOODPUT)
+    [none] = pair_trends([result_set(runs(None, None), repetitions=2)], "sat", GOODPUT)
+    assert (some.classes, none.classes) == ({TrendClass.FLAKY: 1}, {TrendClass.ALWAYS_FAILED: 1})
 
 
 def test_table_of_the_long_term() -> None:
-    sheet = reports.history(campaigns(), [SAT])
+    table = campaign_tables.history(campaigns(), [SAT])
     row = ("SAT", "picoquic", "quiche", "always ok", "✓" * 10, 6.1e6, "2026-11-06: 10.03 Mbit/s → 6.08 Mbit/s",
            "2026-11-06")  # fmt: skip
-    assert sheet.rows == ((*row[:2], "all", *row[3:]), row)
-    assert sheet.notes == ("Pairs: 1 always ok.",)
+    assert table.rows == ((*row[:2], "all", *row[3:]), row)
+    assert table.notes[0] == "Pairs: 1 always ok."
+
+
+def test_all_pairs_of_a_server_are_as_flaky_as_they_are() -> None:
+    """One client succeeds each night, the other one now and then: the server is not always ok."""
+    made = [
+        result_set(
+            [*runs(8e6), *(replace(each, client="aioquic") for each in runs(7e6 if night % 2 else None))],
+            clients=("quiche", "aioquic"),
+        )
+        for night in range(4)
+    ]
+    table = campaign_tables.history(made, [SAT])
+    assert [row[2:5] for row in table.rows] == [
+        ("all", "1 always ok, 1 flaky", "~✓~✓"),
+        ("aioquic", "flaky", "T✓T✓"),
+        ("quiche", "always ok", "✓✓✓✓"),
+    ]
+    assert table.notes[0] == "Pairs: 1 always ok, 1 flaky."
+    assert "~ some of them" in table.notes[1]

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from interop import reports
-from interop.model import CongestionControl, Outcome, ResultSet, Role, RunResult, TestCase
-from interop.sheets import render
+from interop.model.implementation import CongestionControl, Role
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS
+from interop.report import campaign_tables
+from interop.report.table import render
 from interop.statistics.overview import family, marginals, relation, scenario
-from interop.statistics.samples import EFFICIENCY, Fate, samples
-from interop.units import MBPS
+from interop.statistics.samples import EFFICIENCY, PairOutcome, samples
 from tests.campaign_builder import TERRESTRIAL
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
 
@@ -53,7 +56,7 @@ def table_2() -> ResultSet:
 
 def test_table_2_of_the_paper_is_printed_as_it_is() -> None:
     results = table_2()
-    text = render(reports.summary(results, results.manifest.test_cases), "text")
+    text = render(campaign_tables.summary(results, results.manifest.test_cases), "text")
     rows = [line for line in text.splitlines() if line.startswith("│")][1:]
     printed = [[field.strip() for field in row.strip("│").split("│")][:7] for row in rows]
     assert printed == [[field.strip() for field in row[5].split("|")] for row in TABLE_2]
@@ -61,7 +64,7 @@ def test_table_2_of_the_paper_is_printed_as_it_is() -> None:
 
 def test_shares_and_numbers_stand_beside_the_counts() -> None:
     results = table_2()
-    [row] = reports.summary(results, [SAT]).rows
+    [row] = campaign_tables.summary(results, [SAT]).rows
     assert row[7:11] == (3 / 144, 6 / 144, 144, 135)
 
 
@@ -80,10 +83,10 @@ def test_pairs_that_say_nothing_are_left_out_and_told() -> None:
     )
     row = scenario(results, results.manifest.test_cases[0])
     assert (row.pairs, row.timeouts, row.failures, row.repetitions) == (3, 2, 0, 4)
-    assert row.left_out == {Fate.UNSUPPORTED: 1, Fate.ERROR: 1, Fate.NOT_RUN: 1}
+    assert row.left_out == {PairOutcome.UNSUPPORTED: 1, PairOutcome.ERROR: 1, PairOutcome.NOT_RUN: 1}
     assert (row.mean, row.maximum, row.median) == (6.5e6, 9e6, 6e6)
-    note = reports.summary(results, results.manifest.test_cases).notes[-1]
-    assert note == "Left out in SAT: 1 pair unsupported, 1 pair lost to errors of ours, 1 pair not run."
+    note = campaign_tables.summary(results, results.manifest.test_cases).notes[-1]
+    assert note == "Left out in SAT: 1 pair unsupported, 1 pair with harness errors only, 1 pair not run."
 
 
 def test_a_test_case_without_a_success_has_no_numbers() -> None:
@@ -114,8 +117,8 @@ def fig_6() -> ResultSet:
 
 
 def test_only_cubic_and_bbr_exceed_ten_per_cent_in_satloss() -> None:
-    sheet = reports.clusters(fig_6(), "SAT", "satloss")
-    assert sheet.rows == (
+    table = campaign_tables.clusters(fig_6(), "SAT", "satloss")
+    assert table.rows == (
         ("Reno", 0, 4, 0.04, ""),
         ("NewReno", 0, 4, 0.03, ""),
         ("CUBIC", 2, 2, 0.12, "quiche"),
@@ -145,8 +148,8 @@ def test_table_3_says_unknown_where_nothing_is_known() -> None:
     known = replace(
         implementation("a"), congestion_control=CongestionControl("bbr", ("bbr", "cubic"), True, "code", "2026-01-02")
     )
-    sheet = reports.congestion([known, implementation("b")])
-    assert sheet.rows == (
+    table = campaign_tables.congestion([known, implementation("b")])
+    assert table.rows == (
         ("a", "bbr", "bbr, cubic", "yes", "code", "2026-01-02"),
         ("b", "unknown", "unknown", "unknown", "unknown", "unknown"),
     )
@@ -157,7 +160,7 @@ def test_marginals_count_each_pair_once() -> None:
         [*runs(2e6, 2e6, 2e6, client="x"), *runs(6e6, client="y"), *runs(None, client="z")], clients=("x", "y", "z")
     )
     server, *clients = marginals(samples(results, "sat", EFFICIENCY))
-    assert (server.role, server.pairs, server.told) == (Role.SERVER, 2, 3)
+    assert (server.role, server.pairs, server.conclusive) == (Role.SERVER, 2, 3)
     assert server.mean == pytest.approx(0.2)
     assert server.typical == pytest.approx(0.03**0.5)
     assert server.low is not None

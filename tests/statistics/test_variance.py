@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from interop.model import Outcome
+from interop.model.outcomes import Outcome
 from interop.statistics.samples import Sample
 from interop.statistics.variance import Decomposition, decompose
 

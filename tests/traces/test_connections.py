@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.emulation import EmulatedLink
-from interop.model import Protocol
+from interop.model.emulated_link import EmulatedLink
+from interop.model.implementation import Protocol
 from interop.traces.columns import Form, Frame
 from interop.traces.connections import counterparts, handshakes, only
-from interop.traces.reading import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, read_run, states
-from tests.analysis.test_checks import connection, initial
+from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE, check_traces, read_run
+from tests.analysis.test_run_outcome import connection, initial
 from tests.quic_builder import NOBODY, Connection, Packet, Row, columns, pcap, stream_frame
 
 
@@ -95,7 +95,7 @@ def test_events_of_a_connection_whose_predecessor_never_reached_the_server(tmp_p
     (tmp_path / KEY_LOGS[1]).parent.mkdir()
     (tmp_path / KEY_LOGS[1]).write_text(made.key_log)
     link = EmulatedLink("simple-p2p", 0.1, 0.1, 1e7, 1e7, 25, 25)
-    found = read_run(tmp_path, Protocol.HQ, link, states(tmp_path, Protocol.HQ)).series()
+    found = read_run(tmp_path, Protocol.HQ, link, check_traces(tmp_path, Protocol.HQ)).series()
     assert found.back.connection.tolist() == [0, 1, 1]
     assert found.forward.connection.tolist() == [1, 1]
     assert (

@@ -11,6 +11,7 @@ import pytest
 from interop.traces import trace
 from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.connections import handshakes
+from interop.traces.key_log import key_lines, secrets
 from interop.traces.network import UDP, Segment
 from interop.traces.packets import Dissector
 from tests import quic_builder
@@ -22,7 +23,7 @@ def dissected(
     payloads: Sequence[tuple[bool, bytes]], key_log: str = "", paths: Sequence[str] = (), ecn: int = 0
 ) -> Trace:
     """The columns of datagrams, a second apart, each on its path or on the first."""
-    dissector = Dissector(trace.secrets(key_log.splitlines()))
+    dissector = Dissector(secrets(key_log.splitlines()))
     for number, (from_server, payload) in enumerate(payloads):
         path = paths[number] if number < len(paths) else "a:1 b:443"
         dissector.add(
@@ -179,8 +180,8 @@ def test_two_connections_that_a_server_made_of_one_client_hello(monkeypatch: pyt
     made = Connection()
     packets = greeting(made)
     logs, ones = [], []
-    for first, secrets in ((0, (b"C" * 32, b"S" * 32)), (1, (b"D" * 32, b"T" * 32))):
-        monkeypatch.setattr(quic_builder, "_ONE_RTT", secrets)
+    for first, pair in ((0, (b"C" * 32, b"S" * 32)), (1, (b"D" * 32, b"T" * 32))):
+        monkeypatch.setattr(quic_builder, "_ONE_RTT", pair)
         logs.append(made.key_log)
         ones.append([(True, made.one_rtt(number, PING, from_server=True)) for number in range(first, 6, 2)])
     packets += [packet for pair in zip(*ones, strict=True) for packet in pair]
@@ -227,7 +228,7 @@ def test_what_is_no_quic_is_taken_without_complaint() -> None:
 
 def columns(made: Simulated, tmp_path: Path) -> tuple[Trace, Trace]:
     made.write(tmp_path)
-    keys = trace.key_lines(tmp_path / "server/keys.log")
+    keys = key_lines(tmp_path / "server/keys.log")
     return tuple(trace.read(tmp_path / f"sim/trace_node_{side}.pcap", keys) for side in ("left", "right"))  # type: ignore[return-value]
 
 

@@ -46,7 +46,7 @@ SEQUENCE = (
 )
 def test_dialects(tmp_path: Path, content: str | dict[str, Any]) -> None:
     assert qlog.read(written(tmp_path / "a.qlog", content)) == (
-        qlog.Event(0.25, "recovery:metrics_updated", WINDOW),
+        qlog.QlogEvent(0.25, "recovery:metrics_updated", WINDOW),
     )  # fmt: skip
 
 

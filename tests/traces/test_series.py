@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from interop.model import Protocol
+from interop.model.implementation import Protocol
 from interop.traces import series as module
 from interop.traces.series import (
     Clock,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from interop.analysis import metrics
-from interop.emulation import EmulatedLink
-from interop.errors import HarnessFault
-from interop.model import Protocol
-from interop.traces.reading import CLIENT_TRACE, SERVER_TRACE, Reading, read_run, states
+from interop.model.emulated_link import EmulatedLink
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol
+from interop.traces.run_traces import CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
 from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
-from interop.traces.tcp_events import TcpEnds
+from interop.traces.tcp_events import TcpTracePair
 from tests.tcp_traces import Tcp, pcap, transfer
 
 LINK = EmulatedLink("simple-p2p", 0.1, 0.1, 20e6, 20e6, 25, 25)
@@ -28,8 +28,8 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def reading(directory: Path) -> Reading:
-    return read_run(directory, Protocol.TCP, LINK, states(directory, Protocol.TCP))
+def reading(directory: Path) -> RunTraces:
+    return read_run(directory, Protocol.TCP, LINK, check_traces(directory, Protocol.TCP))
 
 
 def test_columns(directory: Path) -> None:
@@ -70,18 +70,18 @@ def test_series(directory: Path) -> None:
 
 
 def test_goodput_by_the_rule_of_quic(directory: Path) -> None:
-    ends = reading(directory).ends
-    assert isinstance(ends, TcpEnds)
-    assert finished_handshake(ends.client) == pytest.approx(0.4)
-    assert metrics.tcp_handshake_time(ends.client) == pytest.approx(0.4)
-    assert metrics.tcp_goodput(ends.client, 5000) == pytest.approx(8 * 5000 / 0.25)
-    assert metrics.tcp_goodput(ends.client, 0) is None
+    trace_pair = reading(directory).trace_pair
+    assert isinstance(trace_pair, TcpTracePair)
+    assert finished_handshake(trace_pair.client) == pytest.approx(0.4)
+    assert metrics.tcp_handshake_time(trace_pair.client) == pytest.approx(0.4)
+    assert metrics.tcp_goodput(trace_pair.client, 5000) == pytest.approx(8 * 5000 / 0.25)
+    assert metrics.tcp_goodput(trace_pair.client, 0) is None
 
 
 def test_loss_is_matched_behind_address_translation(directory: Path) -> None:
-    ends = reading(directory).ends
-    assert (ends.forward.loss, ends.back.loss) == (1 / 8, 0)
-    assert (ends.forward.strangers, ends.back.strangers) == (0, 0)
+    trace_pair = reading(directory).trace_pair
+    assert (trace_pair.forward.loss, trace_pair.back.loss) == (1 / 8, 0)
+    assert (trace_pair.forward.unmatched, trace_pair.back.unmatched) == (0, 0)
 
 
 def test_no_handshake_and_no_segment(tmp_path: Path) -> None:

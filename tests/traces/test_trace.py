@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interop.errors import HarnessFault
-from interop.traces import trace
+from interop.model.errors import HarnessFault
+from interop.traces import key_log, trace
 from interop.traces.columns import Form
+from interop.traces.key_log import key_lines
 from interop.traces.streams import arrived_bytes, new_bytes
 from tests.quic_builder import ACK, CLIENT_6, PING, SERVER_6, Connection, Packet, pcap, stream_frame
 
@@ -19,7 +20,7 @@ LEFT, RIGHT = "sim/trace_node_left.pcap", "sim/trace_node_right.pcap"
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    return trace.key_lines(DATA / name / "client/keys.log", DATA / name / "server/keys.log")
+    return key_lines(DATA / name / "client/keys.log", DATA / name / "server/keys.log")
 
 
 # ---- recorded -------------------------------------------------------------------------------
@@ -110,11 +111,11 @@ def test_key_logs_are_merged_and_cleaned(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(f"CLIENT_TRAFFIC_SECRET_1 {'ab' * 32} {'cd' * 32}\n")
     link.symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "pipe")
-    assert trace.key_lines(client, server, link, tmp_path / "pipe", tmp_path / "none", tmp_path) == (good, other)
+    assert key_lines(client, server, link, tmp_path / "pipe", tmp_path / "none", tmp_path) == (good, other)
 
 
 def test_a_key_log_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "KEY_LOG_LIMIT", 1000)
+    monkeypatch.setattr(key_log, "KEY_LOG_LIMIT", 1000)
     log = tmp_path / "keys.log"
     log.write_text("".join(f"CLIENT_TRAFFIC_SECRET_0 {n:064x} {'cd' * 32}\n" for n in range(100)))
-    assert len(trace.key_lines(log)) == 6
+    assert len(key_lines(log)) == 6

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from interop.errors import HarnessFault, MachineError
-from interop.model import ErrorCode
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.outcomes import ErrorCode
 from interop.traces import tshark as program
 from tests.traces.test_trace import DATA, LEFT, keys_of
 
 
 def test_deep_look() -> None:
-    found = program.deep_look(DATA / "many" / LEFT, keys_of("many"), (2,))
+    found = program.tshark_fields(DATA / "many" / LEFT, keys_of("many"), (2,))
     assert list(found) == [2]
     assert found[2]["tls.handshake.extensions_alpn_str"] == ("hq-interop",)
     assert found[2]["quic.packet_number"] == ("0", "1")
-    assert program.deep_look(DATA / "many" / LEFT, (), ()) == {}
+    assert program.tshark_fields(DATA / "many" / LEFT, (), ()) == {}
     with pytest.raises(HarnessFault):
-        program.deep_look(DATA / "none.pcap", (), (1,))
+        program.tshark_fields(DATA / "none.pcap", (), (1,))
 
 
 # ---- tshark that fails ----------------------------------------------------------------------
@@ -40,7 +40,7 @@ def tshark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fails(script: str, tshark: Path, timeout: float = 30.0) -> str:
     tshark.write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(HarnessFault) as caught:
-        program.deep_look(DATA / "many" / LEFT, (), (1,), timeout)
+        program.tshark_fields(DATA / "many" / LEFT, (), (1,), timeout)
     assert caught.value.code == ErrorCode.ANALYSIS_FAILED
     return caught.value.reason
 
@@ -74,7 +74,7 @@ def test_tshark_sees_no_personal_settings(tshark: Path) -> None:
 def test_no_tshark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match="apt-get install tshark"):
-        program.deep_look(DATA / "many" / LEFT, (), (1,))
+        program.tshark_fields(DATA / "many" / LEFT, (), (1,))
     with pytest.raises(MachineError, match="not installed"):
         program.tshark_version()
 

@@ -145,7 +145,7 @@
   // Lines with a word each, in the pixels of the canvas: requests, first and last byte, objectives.
   const marksOf = (plot) => {
     const run = runs.find(({ number }) => number === bright);
-    if (!run || !run.data) return [];
+    if (!run?.data) return [];
     const { left, top, width, height } = plot.bbox;
     const ratio = devicePixelRatio || 1;
     const marks = [];
@@ -417,7 +417,7 @@
     addEventListener("themechange", () => { readInk(); for (const each of panels) if (each.seen) each.plot.redraw(); });
     for (const run of runs) {
       if (run === first) continue;
-      try { await load(run); } catch (failed) { continue; }
+      try { await load(run); } catch { continue; }
       drawAll();
     }
     const thinned = Math.max(...runs.map((run) => (run.data ? run.data.every : 1)));

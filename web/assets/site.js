@@ -19,7 +19,7 @@
   label();
   theme.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("theme", root.dataset.theme); } catch (refused) { /* it holds for this page only */ }
+    try { localStorage.setItem("theme", root.dataset.theme); } catch { /* it holds for this page only */ }
     label();
     dispatchEvent(new Event("themechange"));
   });
@@ -129,13 +129,15 @@
       abbreviated[test].toLowerCase() === word || (code || state).includes(word));
     for (const { test, rows } of matrices) {
       const on = wanted("test", test);
-      rows.forEach((cells, row) => cells.forEach((cell, column) => {
-        const visible = matches(row, column, test, cell.classList[0]);
-        cell.classList.toggle("off", !visible);
-        count += on && visible && server[column] && client[row];
-      }));
+      for (const [row, cells] of rows.entries()) {
+        for (const [column, cell] of cells.entries()) {
+          const visible = matches(row, column, test, cell.classList[0]);
+          cell.classList.toggle("off", !visible);
+          count += on && visible && server[column] && client[row];
+        }
+      }
     }
-    pairs.forEach((cells, row) => cells.forEach(({ link, groups }, column) => {
+    const update = (row, column, { link, groups }) => {
       if (!link || !groups.length) return;
       const shown = [];
       for (const [outcome, list] of groups) {
@@ -148,7 +150,10 @@
       link.dataset.shown = text;
       link.replaceChildren(...shown.flatMap(([outcome, list]) => [make("i", `${about.states[outcome][0]} ${list.join(" ")}`, { class: outcome }), " "]));
       link.parentElement.classList.toggle("off", !shown.length);
-    }));
+    };
+    for (const [row, cells] of pairs.entries()) {
+      for (const [column, cell] of cells.entries()) update(row, column, cell);
+    }
     for (const button of filters.querySelectorAll("button[data-key]")) {
       button.setAttribute("aria-pressed", String(state[button.dataset.key].includes(button.value)));
     }
@@ -220,7 +225,7 @@
     try {
       await navigator.clipboard.writeText(location.href);
       told.textContent = "The link is in the clipboard";
-    } catch (refused) {
+    } catch {
       told.textContent = `The clipboard cannot be used here; the link: ${location.href}`;
     }
   });
@@ -239,10 +244,10 @@
       let row = cell.parentElement.rowIndex, column = cell.cellIndex;
       for (;;) {
         row += step[0]; column += step[1];
-        const next = table.rows[row] && table.rows[row].cells[column];
+        const next = table.rows[row]?.cells[column];
         if (!next) return;
         const link = next.querySelector("a");
-        if (link && link.checkVisibility({ checkVisibilityCSS: true })) { link.focus(); event.preventDefault(); return; }
+        if (link?.checkVisibility({ checkVisibilityCSS: true })) { link.focus(); event.preventDefault(); return; }
       }
     });
   }

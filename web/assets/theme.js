@@ -3,4 +3,4 @@
 try {
   const chosen = localStorage.getItem("theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
-} catch (refused) { /* storage may be forbidden: the system's theme it is */ }
+} catch { /* storage may be forbidden: the system's theme it is */ }

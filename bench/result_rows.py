@@ -1,0 +1,68 @@
+"""Rows of measured values with their limits, printed as tables; shared by the benchmarks of the link, no script."""
+# ruff: noqa: T201 - a script's part
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import median
+
+from bench.testbed_traffic import Seen
+from interop.model.units import MS
+
+NAN = float("nan")
+LAG_BAR = 10 * MS
+"""As in ``interop.analysis.run_outcome``: a frame that leaves the simulator later than that is late."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure; ``bar`` says what is asked of it, ``passed`` is None where nothing is."""
+
+    case: str
+    name: str
+    n: int
+    """Values; 0 if the simulator's own mean stands in for the median."""
+    median: float
+    p95: float
+    max: float
+    unit: str
+    bar: str = ""
+    passed: bool | None = None
+
+
+def figure(case: str, name: str, values: list[float], unit: str, bar: str = "", passed: bool | None = None) -> Figure:
+    """A figure of several values, or of one."""
+    ordered = sorted(values) or [NAN]
+    p95 = ordered[round(0.95 * (len(ordered) - 1))]
+    return Figure(case, name, len(values), median(ordered), p95, ordered[-1], unit, bar, passed)
+
+
+def lag(case: str, seen: Seen, *, judged: bool = True) -> list[Figure]:
+    """How late frames left the simulator, what the kernel dropped in front of it, how many packets were overtaken."""
+    report = seen.report
+    scheduling = "" if report.realtime_priority else ", not real-time"
+    if lateness := report.lateness:
+        middle, frames = max(lateness.forward.p50, lateness.back.p50), lateness.forward.frames + lateness.back.frames
+        behind = Figure(case, f"lag of frames{scheduling}", frames, middle / MS, NAN, lateness.maximum / MS, "ms")
+    else:
+        behind = Figure(case, f"lag{scheduling}", 0, report.lag_mean / MS, NAN, report.lag_max / MS, "ms")
+    dropped = figure(case, "receive overflows", [report.receive_overflows], "frames")
+    overtaken = sum(flow.out_of_order for flow in seen.flows.values())
+    order = figure(case, "out of order", [overtaken], "packets", "0", overtaken == 0)
+    ordered = [order] if seen.flows else []
+    if not judged:
+        return [behind, dropped, *ordered]
+    return [
+        replace(behind, bar=f"max <= {LAG_BAR / MS:.0f}", passed=behind.max <= LAG_BAR / MS),
+        replace(dropped, bar="0", passed=report.receive_overflows == 0),
+        *ordered,
+    ]
+
+
+def show(figures: list[Figure]) -> None:
+    """One line per figure."""
+    for one in figures:
+        verdict = {True: "PASS", False: "MISS", None: ""}[one.passed]
+        shown = (one.median, one.p95, one.max) if one.n != 1 else (one.median, NAN, NAN)
+        values = " ".join(f"{value:10.3f}" if value == value else " " * 10 for value in shown)
+        print(f"{one.case:28} {one.name:44} {one.n:7d} {values} {one.unit:8} {one.bar:27} {verdict}", flush=True)

@@ -1,0 +1,313 @@
+"""Sends streams and pings through a testbed, with udp-stream and tcp-stream of the simulator image; no script."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from interop.docker.archive import ArchiveLimits, unpack
+from interop.docker.client import Daemon
+from interop.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
+from interop.links.ns3_testbed import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
+from interop.model.emulated_link import EmulatedLink, Interval, SimulatorReport
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.outcomes import ErrorCode
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from interop.model.units import MIB, MS
+from interop.traces.records import NANOSECONDS, records
+
+UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
+"""Bytes that the link carries beside a payload."""
+ETHERNET_HEADER = 14
+PING_SIZE, STREAM_SIZE = 100, 1200
+"""Bytes of payload."""
+PORT = 4433
+TRACE_LIMIT = 8192 * MIB
+STEADY = (0.3, 0.95)
+"""Beginning and end of the steady state, as shares of a trace's packets."""
+PATIENCE = 120.0
+PREPARE = 'mkdir -p /logs; ip route replace default via "$0"; ip -6 route replace default via "$1"; shift'
+"""Shell words with which an endpoint sends its packets to the simulator."""
+REPORT = "--report=/logs/report.json"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream to be sent."""
+
+    way: str
+    """``forward`` or ``return``."""
+    rate: float
+    """Of the packets as the link carries them, bit/s."""
+    duration: float
+    size: int = STREAM_SIZE
+    version: int = 4
+    catch_up: float = 1 * MS
+    """Delay of the sender, in seconds, that it makes up for by a burst."""
+
+    @property
+    def wire_bits(self) -> int:
+        """Bits of a packet as the link carries it."""
+        return (self.size + (UDP_IPV4 if self.version == 4 else UDP_IPV6) + PPP) * 8
+
+
+@dataclass(frozen=True)
+class FlowSeen:
+    """What became of a stream."""
+
+    sent: int
+    received: int
+    missing: tuple[int, ...]
+    out_of_order: int
+    corrupted: int
+    """Those of the received ones that were not as they had been sent."""
+    duration: float
+    steady_rate: float
+    """bit/s on the link, by the receiver's clock."""
+    delays: tuple[float, float, float, float]
+    """One-way delay, seconds: min, median, p95, max."""
+    wire_bits: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one run of the simulator left."""
+
+    report: SimulatorReport
+    left: Path
+    """Trace at the client's side."""
+    right: Path
+    """Trace at the server's side."""
+    flows: Mapping[str, FlowSeen] = field(default_factory=dict)
+    round_trips: tuple[float, ...] = ()
+    """Seconds, without the echo's own time."""
+
+
+class Bench:
+    """A testbed and what is started in it."""
+
+    def __init__(
+        self, daemon: Daemon, image: str, testbed: Ns3Testbed, numbers: Iterator[int], directory: Path
+    ) -> None:
+        self._daemon = daemon
+        self._image = image
+        self._testbed = testbed
+        self._numbers = numbers
+        self._directory = directory
+        self._link_pid = 0
+
+    @classmethod
+    @contextmanager
+    def open(cls, daemon: Daemon, image: str, backend: Ns3Backend, numbers: Iterator[int]) -> Iterator[Bench]:
+        """A bench; its testbed and traces are gone when the block is left."""
+        with backend.open() as testbed, tempfile.TemporaryDirectory(prefix="quicsat-bench-") as directory:
+            yield cls(daemon, image, testbed, numbers, Path(directory))
+
+    @staticmethod
+    def rate(link: EmulatedLink, way: str) -> float:
+        """Rate of one direction, bit/s."""
+        return link.forward_rate if way == "forward" else link.return_rate
+
+    # ---- what can be measured ----------------------------------------------------------------
+
+    def stream(self, link: EmulatedLink, flows: list[Flow], seed: int = 1) -> Seen:
+        """Send all flows at once."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, seed))
+            results = self._finish(self._begin(stack, flows))
+            return simulator(flows=results)
+
+    def ping(self, link: EmulatedLink, version: int, n: int, beside: Flow | None = None) -> Seen:
+        """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1))
+            self._program(stack, Role.SERVER, "udp-stream", "echo", f"--port={PORT + 9}", REPORT, ready="ready")
+            streams = self._begin(stack, [beside] if beside else [])
+            words = [f"--host={SERVER[version == 6]}", f"--port={PORT + 9}", f"--size={PING_SIZE}", f"--count={n}"]
+            words += [f"--idle={3 * link.round_trip_delay}", REPORT]
+            report = _report(self._program(stack, Role.CLIENT, "udp-stream", "ping", *words))
+            flows = self._finish(streams)
+            return simulator(flows=flows, round_trips=tuple(value / NANOSECONDS for value in report["round_trip_ns"]))
+
+    @contextmanager
+    def busy(self, loops: int) -> Iterator[None]:
+        """That many processes that want a CPU each."""
+        with ExitStack() as stack:
+            for _ in range(loops):
+                spec = ContainerSpec(self._name("busy"), self._image, ("bash", "-c", "while :; do :; done"))
+                stack.enter_context(create_container(self._daemon, spec)).start()
+            yield
+
+    def tcp(self, link: EmulatedLink, duration: float, protocol: Protocol) -> Seen:
+        """Send as much as TCP allows from server to client, for some seconds, in a run over ``protocol``."""
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1, protocol))
+            self._program(stack, Role.CLIENT, "tcp-stream", "receive", f"--port={PORT}", ready="listening")
+            host = f"--host={CLIENT[0]}"
+            sender = self._program(stack, Role.SERVER, "tcp-stream", "send", f"--port={PORT}", host, ready="connected")
+            time.sleep(duration)
+            sender.stop(grace=0)
+            return simulator()
+
+    def stalled(
+        self, link: EmulatedLink, flow: Flow, stalls: Iterable[tuple[float, float]]
+    ) -> tuple[Seen, list[Interval]]:
+        """Stop the simulator while ``flow`` is being sent, which must last long enough, at a daemon of this machine.
+
+        ``stalls``: seconds to wait and seconds to stop. What is returned beside is when it was really stopped.
+        """
+        stopped: list[Interval] = []
+        with ExitStack() as stack:
+            simulator = stack.enter_context(self._simulator(link, 1))
+            pid = self._link_pid
+            started = self._begin(stack, [flow])
+            for wait, length in stalls:
+                time.sleep(wait)
+                os.kill(pid, signal.SIGSTOP)
+                try:
+                    begin = time.time()
+                    time.sleep(length)
+                    end = time.time()
+                finally:
+                    os.kill(pid, signal.SIGCONT)
+                stopped.append(Interval(begin, end))
+            return simulator(flows=self._finish(started)), stopped
+
+    # ---- how ---------------------------------------------------------------------------------
+
+    def _name(self, what: str) -> str:
+        return f"quicsat-{self._daemon.campaign}-bench{next(self._numbers)}-{what}"
+
+    @contextmanager
+    def _simulator(
+        self, link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ
+    ) -> Iterator[Callable[..., Seen]]:
+        self._testbed.reset()
+        test_case = TestCase("bench", "B", "traffic of our own", link, (1,), 1, PATIENCE)
+        nobody = Implementation("udp-stream", self._image, "", frozenset(Role))
+        events: SimpleQueue[ContainerEvent] = SimpleQueue()
+        with self._testbed.link(Run(nobody, nobody, test_case, 1, seed, protocol), wait_for_server=False) as simulator:
+            simulator.start(events)
+            while not simulator.ready(_next(events)):
+                simulator.running()
+            self._link_pid = simulator.pid
+
+            def finish(**seen: Any) -> Seen:
+                simulator.running()  # raises if it or a competing flow has ended
+                simulator.stop()
+                shutil.rmtree(self._directory / "sim", ignore_errors=True)
+                report = simulator.collect(self._directory)
+                if report is None:
+                    raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator left no report")
+                left, right = (self._directory / "sim" / f"trace_node_{side}.pcap" for side in ("left", "right"))
+                return Seen(report, left, right, **seen)
+
+            yield finish
+
+    def _program(self, stack: ExitStack, role: Role, *words: str, ready: str = "") -> Container:
+        """Start a program, and wait until it says that it is ``ready``."""
+        ipv4, ipv6 = GATEWAYS[role]
+        spec = ContainerSpec(
+            self._name("-".join(words[:2])),
+            self._image,
+            ("sh", "-c", f'{PREPARE}; exec "$@"', ipv4, ipv6, *words),
+            network=self._testbed.network(role),
+            capabilities=("NET_ADMIN",),
+        )
+        container = stack.enter_context(create_container(self._daemon, spec))
+        container.start()
+        deadline = time.monotonic() + PATIENCE
+        while ready.encode() not in container.output() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return container
+
+    def _begin(self, stack: ExitStack, flows: list[Flow]) -> list[tuple[Flow, Container, Container]]:
+        receivers = [
+            self._program(
+                stack,
+                Role.CLIENT if flow.way == "forward" else Role.SERVER,
+                *("udp-stream", "receive", f"--port={PORT}", REPORT),
+                ready="ready",
+            )
+            for flow in flows
+        ]
+        started = []
+        for flow, receiver in zip(flows, receivers, strict=True):
+            sender, addresses = (Role.SERVER, CLIENT) if flow.way == "forward" else (Role.CLIENT, SERVER)
+            started.append((flow, receiver, self._program(stack, sender, *_words(flow, addresses))))
+        return started
+
+    def _finish(self, started: list[tuple[Flow, Container, Container]]) -> dict[str, FlowSeen]:
+        return {flow.way: _flow_seen(flow, _report(sender), _report(receiver)) for flow, receiver, sender in started}
+
+
+def _words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
+    packets = round(flow.duration * flow.rate / flow.wire_bits)
+    return (
+        "udp-stream",
+        "send",
+        f"--host={addresses[flow.version == 6]}",
+        f"--port={PORT}",
+        f"--rate={flow.rate}",
+        f"--size={flow.size}",
+        f"--count={packets}",
+        f"--catch-up={flow.catch_up:.6f}",
+        REPORT,
+    )
+
+
+def _next(events: SimpleQueue[ContainerEvent]) -> ContainerEvent:
+    try:
+        return events.get(timeout=PATIENCE)
+    except Empty:
+        raise HarnessFault(ErrorCode.SIMULATOR_FAILED, "the simulator does not start") from None
+
+
+def _report(container: Container) -> dict[str, Any]:
+    """What a program of ours wrote at its end."""
+    if not container.wait(PATIENCE) or container.exit().status != 0:
+        words = container.output().decode(errors="replace").strip()[-300:]
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, f"{container.spec.name} failed: {words}")
+    with tempfile.TemporaryDirectory() as directory:
+        with container.fetch("/logs") as archive:
+            unpack(archive, Path(directory), ArchiveLimits())
+        document: dict[str, Any] = json.loads(Path(directory, "report.json").read_text())
+        return document
+
+
+def _flow_seen(flow: Flow, sender: dict[str, Any], receiver: dict[str, Any]) -> FlowSeen:
+    least, middle, p95, most = (value / NANOSECONDS for value in receiver["delay_ns"])
+    return FlowSeen(
+        sent=sender["sent"],
+        received=receiver["received"],
+        missing=tuple(receiver["missing"]),
+        out_of_order=receiver["out_of_order"],
+        corrupted=receiver["corrupted"],
+        duration=sender["duration_ns"] / NANOSECONDS,
+        steady_rate=receiver["steady_rate"],
+        delays=(least, middle, p95, most),
+        wire_bits=flow.wire_bits,
+    )
+
+
+def rate_in_trace(path: Path) -> float:
+    """Rate of the large packets in a trace in their steady state, as the link carries them, bit/s."""
+    packets = [(record.time, record.length) for record in records(path) if record.length >= STREAM_SIZE]
+    first, last = (round(share * (len(packets) - 1)) for share in STEADY)
+    times, lengths = np.array(packets, dtype=np.int64)[first : last + 1].T
+    bits = (lengths[1:] - ETHERNET_HEADER + PPP).sum() * 8
+    return float(bits * NANOSECONDS / (times[-1] - times[0]))

@@ -1,0 +1,66 @@
+"""The start of the program: ``./run.py``, ``python -m interop`` and the command ``quicsat`` all end up here.
+
+The only module that knows both the command line and the figures; it needs the files of a checkout.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.execution import lock
+from interop.model.errors import MachineError, UserError
+
+if TYPE_CHECKING:
+    from interop.report.plot_request import Gallery, PlotRequest
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED = ("implementations.json", "testcases", "web")
+"""What a checkout has beside ``interop/``."""
+
+
+def start(root: Path = ROOT) -> int:
+    """Run the command line for the checkout at ``root``; the exit status.
+
+    A second campaign fails here, before numpy, Docker's client and others are loaded.
+    """
+    try:
+        check_checkout(root)
+        with lock.early(sys.argv[1:], os.environ):
+            return _run_command(root)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_status
+
+
+def check_checkout(root: Path) -> None:
+    """Raise :class:`MachineError` if ``root`` is not a checkout, which is so after an installation that copies."""
+    missing = [name for name in NEEDED if not (root / name).exists()]
+    if missing:
+        message = (
+            f"quicsat needs the files of its checkout, but {root} has no {' and no '.join(missing)}. "
+            "In a clone of the repository, run ./run.py, or install the command with `pip install -e .`."
+        )
+        raise MachineError(message)
+
+
+def _run_command(root: Path) -> int:
+    try:
+        from interop.cli.main import main
+    except ModuleNotFoundError as missing:
+        message = f"The Python package {missing.name} is missing; `make setup` installs all that is needed."
+        raise MachineError(message) from missing
+    return main(root, draw=_draw)
+
+
+def _draw(request: PlotRequest) -> Gallery:
+    """Hand the plots to the command line, which does not know them; matplotlib is loaded when something is drawn."""
+    from plots import discovery
+
+    return discovery.draw(request)
+
+
+if __name__ == "__main__":
+    sys.exit(start())

@@ -1,0 +1,266 @@
+"""Verdicts over evidence and columns: each check returns None if what it looks at is as it should be; pure.
+
+A library: analysis and functional tests put together what a test case needs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from signal import Signals
+
+from interop.model.arrays import Integers
+from interop.model.emulated_link import Lateness, SimulatorReport
+from interop.model.evidence import CROWDED, Deadline, Evidence, Exit
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.real_link import RealLinkReport
+from interop.model.run import File
+from interop.model.test_case import TestCase
+from interop.model.text import escaped
+from interop.model.units import byte_size, percent, seconds
+from interop.traces.columns import Form, Trace
+from interop.traces.connections import handshakes
+from interop.traces.streams import arrived_bytes
+
+UNSUPPORTED_STATUS = 127
+"""Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
+LAG_LIMIT, LAG_SHARE = 0.010, 0.05
+"""A frame is late if it leaves the simulator so many seconds after it is due, or that share of the link's round trip if
+this is more."""
+LATE_LIMIT = 0.01
+"""Share of the frames of a run that may be late, and share of the client's life during which late frames may wait.
+
+A stall of the simulator prolongs a transfer by its own length at most, so that a goodput is at most 1 % too small. The
+rejection rate does not grow with the duration of runs: by Markov's inequality it is at most the share of time for which
+the machine stalls, divided by this limit, whatever the duration.
+"""
+CROWDED_LIMIT = 0.1
+"""Share of a run beside others in which nearly all CPU time may be in use (``CROWDED``). A share, not a maximum, so
+that long runs are not excluded more often than short ones."""
+
+
+def failed(code: ErrorCode, reason: str) -> Verdict:
+    """The pair's fault."""
+    return Verdict(Outcome.FAILED, code, reason)
+
+
+def our_error(code: ErrorCode, reason: str) -> Verdict:
+    """Our own fault."""
+    return Verdict(Outcome.ERROR, code, reason)
+
+
+# ---- evidence -------------------------------------------------------------------------------
+
+
+def harness(evidence: Evidence) -> Verdict | None:
+    """Whether the run took place as planned, as far as it was up to us."""
+    if evidence.fault or evidence.fault_code:
+        known = {code.value: code for code in ErrorCode}
+        code = known.get(evidence.fault_code) or ErrorCode.HARNESS_FAULT
+        if code is ErrorCode.ARTEFACT_LIMIT:  # what a client downloads is its own doing; traces are ours
+            return failed(code, evidence.fault)
+        return our_error(code, evidence.fault or "The run broke off without saying why.")
+    return None
+
+
+def starved(evidence: Evidence) -> Verdict | None:
+    """Whether neighbours may have taken the CPU from the run."""
+    host = evidence.host
+    if host is None or not host.neighbours or (host.cpu_busy or 0.0) <= CROWDED:
+        return None
+    if host.cpu_crowded is None:  # a result of a version that recorded the maximum alone
+        reason = f"With {host.neighbours} other runs beside, {percent(host.cpu_busy or 0)} of the CPU time was in use."
+        return our_error(ErrorCode.HOST_STARVED, reason)
+    if host.cpu_crowded <= CROWDED_LIMIT:
+        return None
+    reason = (
+        f"With {host.neighbours} other runs beside, more than {percent(CROWDED)} of the CPU time was in use during "
+        f"{percent(host.cpu_crowded)} of the run; {percent(CROWDED_LIMIT)} are allowed."
+    )
+    return our_error(ErrorCode.HOST_STARVED, reason)
+
+
+def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether an endpoint gave up by itself: test not supported, out of memory, ended by a signal, never ready."""
+    sides = _sides(evidence)
+    tests = {Role.CLIENT: test_case.client_test, Role.SERVER: test_case.server_test}
+    for role, end in sides:
+        if end.status == UNSUPPORTED_STATUS and not end.killed:
+            reason = f'The {role} does not support the test "{tests[role]}": it ended with exit status 127.'
+            return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
+    for role, end in sides:
+        if end.out_of_memory:
+            return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that its container may use.")
+    for role, end in sides:
+        if not end.killed and end.status is not None and 128 < end.status <= 128 + 64:
+            return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}.")
+    if evidence.timed_out is Deadline.READY:
+        server = evidence.server
+        if server is not None and not server.killed and server.status is not None:
+            reason = f"The server ended with exit status {server.status} before it was ready."
+            return failed(ErrorCode.SERVER_EXITED, reason)
+        spent = evidence.phases.get("start")
+        after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
+        busy = evidence.host.cpu_busy or 0.0 if evidence.host else 0.0
+        if busy > CROWDED:
+            reason = f"The server was not ready {after}, while {percent(busy)} of the CPU time was in use."
+            return our_error(ErrorCode.HOST_STARVED, reason)
+        return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.")
+    return None
+
+
+def real_link(report: RealLinkReport | None) -> Verdict | None:
+    """Whether what a pair did not achieve may be the fault of a host that was out of reach."""
+    if report is None:
+        return our_error(ErrorCode.CAPTURE_FAILED, "The link left no report, so nobody knows what it was like.")
+    if report.outage:
+        reason = "A host could not be reached for a time during the run, so that nothing is said about the pair."
+        return our_error(ErrorCode.HOST_LOST, reason)
+    return None
+
+
+def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | None:
+    """Whether the link was what it was meant to be; ``round_trip``: its propagation delay both ways, seconds.
+
+    It looks at nothing that the endpoints achieved. Frames that are late before the client's start or after its end do
+    not count. Old reports without lateness are judged by their largest lag over the whole life of the simulator.
+    """
+    if report is None:
+        return our_error(
+            ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so nobody knows what the link was like."
+        )
+    if report.receive_overflows:
+        reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
+        return our_error(ErrorCode.SIMULATOR_LAG, reason)
+    limit = max(LAG_LIMIT, LAG_SHARE * round_trip)
+    if report.lateness is not None:
+        return _late(report.lateness)
+    if report.lag_max > limit:
+        reason = f"The simulator fell {seconds(report.lag_max)} behind the clock; {seconds(limit)} are allowed."
+        return our_error(ErrorCode.SIMULATOR_LAG, reason)
+    return None
+
+
+def _late(lateness: Lateness) -> Verdict | None:
+    if max(lateness.late_share, lateness.stalled_share) <= LATE_LIMIT:
+        return None
+    frames = lateness.forward.frames + lateness.back.frames
+    late, stalled = percent(lateness.late_share, 1), percent(lateness.stalled_share, 1)
+    reason = (
+        f"The simulator sent {late} of {frames} frames more than {seconds(lateness.bound)} late, up to "
+        f"{seconds(lateness.maximum)}, and late frames waited during {stalled} of the client's "
+        f"{seconds(lateness.life)}; {percent(LATE_LIMIT)} is allowed."
+    )
+    return our_error(ErrorCode.SIMULATOR_LAG, reason)
+
+
+def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether the client came to an end, in time and with success, while the server was there."""
+    client, server = evidence.client, evidence.server
+    if evidence.timed_out is Deadline.TRANSFER:
+        return Verdict(
+            Outcome.TIMEOUT, ErrorCode.TIMEOUT, f"The client had not finished after {test_case.timeout:g} s."
+        )
+    if client is None or (client.status is None and not client.killed):
+        return our_error(ErrorCode.HARNESS_FAULT, "The client never ran, and nothing says why.")
+    if client.killed:
+        status = server.status if server else None
+        return failed(
+            ErrorCode.SERVER_EXITED, f"The server ended with exit status {status} before the client had finished."
+        )
+    if client.status:
+        return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {client.status} instead of 0.")
+    return None
+
+
+def _sides(evidence: Evidence) -> list[tuple[Role, Exit]]:
+    sides = ((Role.CLIENT, evidence.client), (Role.SERVER, evidence.server))
+    return [(role, end) for role, end in sides if end is not None]
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"{number} ({Signals(number).name})"
+    except ValueError:
+        return str(number)
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+def files(offered: Iterable[File], downloaded: Iterable[File]) -> Verdict | None:
+    """Whether the client has exactly the files that were offered, byte by byte (SHA-256)."""
+    wanted, found = {file.name: file for file in offered}, {file.name: file for file in downloaded}
+    if missing := sorted(wanted.keys() - found.keys()):
+        many = f"{len(missing)} of {len(wanted)} files" if len(wanted) > 1 else "The file"
+        return failed(ErrorCode.FILE_MISSING, f"{many} did not arrive at the client: {_names(missing)}.")
+    if extra := sorted(found.keys() - wanted.keys()):
+        return failed(ErrorCode.FILE_EXTRA, f"The client has files that nobody asked for: {_names(extra)}.")
+    if sizes := sorted(name for name in wanted if wanted[name].size != found[name].size):
+        one = sizes[0]
+        reason = f"{_names(sizes)}: {found[one].size} bytes arrived instead of {wanted[one].size}."
+        return failed(ErrorCode.FILE_SIZE, reason)
+    if contents := sorted(name for name in wanted if wanted[name].sha256 != found[name].sha256):
+        return failed(ErrorCode.FILE_CONTENT, f"The content is not what the server offered: {_names(contents)}.")
+    return None
+
+
+def _names(names: Sequence[str]) -> str:
+    """The first three names, fit to be shown: containers can choose them."""
+    shown = [escaped(name, 80) for name in names[:3]]
+    rest = [f"and {len(names) - 3} more"] if len(names) > 3 else []
+    return ", ".join(shown + rest)
+
+
+# ---- traces ---------------------------------------------------------------------------------
+
+
+def frames_of(trace: Trace, rows: Integers) -> str:
+    """``frame 7`` or ``frames 7, 9, 12 and 4 more``: as Wireshark numbers them."""
+    numbers = list(dict.fromkeys(trace.frame[rows].tolist()))
+    shown = ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
+    return f"frame {shown}" if len(numbers) == 1 else f"frames {shown}"
+
+
+def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:
+    """Whether the client-side trace shows as many handshakes as it should."""
+    found = handshakes(trace)
+    if found == expected:
+        return None
+    if not found and not (trace.form == Form.INITIAL).any() and len(trace):
+        return our_error(ErrorCode.TRACE_MISMATCH, "The trace begins in the middle: it shows packets but no handshake.")
+    return failed(ErrorCode.HANDSHAKE_COUNT, f"The trace shows {found} handshakes instead of {expected}.")
+
+
+def version(trace: Trace, expected: int = 1) -> Verdict | None:
+    """Whether all Initials from the server are of one QUIC version; those that the link has corrupted do not count."""
+    initials = trace.from_server & (trace.form == Form.INITIAL)
+    whole = initials & trace.decrypted
+    found = Counter(trace.version[whole if whole.any() else initials].tolist())
+    if set(found) == {expected}:
+        return None
+    versions = ", ".join(f"0x{number:08x}" for number in sorted(found)) or "none"
+    code = ErrorCode.SEVERAL_VERSIONS if len(found) > 1 else ErrorCode.WRONG_VERSION
+    return failed(code, f"The server's QUIC version was {versions} instead of 0x{expected:08x}.")
+
+
+def coverage(client: Trace, sizes: Iterable[int]) -> Verdict | None:
+    """Whether the STREAM frames that arrived are exactly the files (HTTP/0.9: a stream is a file).
+
+    Streams beside those of the files, e.g. of a request made twice, are the client's affair. Only for traces of
+    which something could be decrypted. Where a byte is missing the trace is incomplete: the client has the files.
+    """
+    arrived = arrived_bytes(client)
+    whole = Counter(have for have, end in arrived.values() if have == end)
+    wanted = Counter(sizes)
+    if not wanted - whole:
+        return None
+    unread = int((client.from_server & (client.form == Form.ONE_RTT) & ~client.decrypted).sum())
+    have, want = sum(have for have, _ in arrived.values()), sum(wanted.elements())
+    holes = sum(end - have for have, end in arrived.values())
+    reason = (
+        f"The client's trace shows {byte_size(have)} of stream data in {len(arrived)} streams, with {holes} bytes "
+        f"missing in between, not the {wanted.total()} files of {byte_size(want)}; {unread} packets stayed encrypted."
+    )
+    return our_error(ErrorCode.TRACE_MISMATCH, reason)

@@ -1,0 +1,168 @@
+"""Metrics from the series of a run, for QUIC and TCP alike; ``analysis.metrics`` defines them; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from interop.model.arrays import Flags, Floats, Integers
+from interop.traces.series import Packets, Series, window_rate
+
+MEGABYTE = 1_000_000
+MARKS = {"time_to_2_mb": 2, "time_to_10_mb": 10, "time_to_100_mb": 100}
+"""Objectives of "QUIC: Opportunities and threats in SATCOM" (Kuhn et al., 2020), in megabytes."""
+STEADY_PERCENTILE, STEADY_SHARE = 90, 0.8
+WINDOW, STEP = 1.0, 0.1
+"""Seconds over which a rate is taken, and after which it is taken again."""
+BURST_SHARE = 0.5
+"""A packet continues a burst if it follows sooner than this share of an evenly paced gap.
+
+A sender that paces leaves whole gaps, at whatever rate: 1.25 times the link's rate in congestion avoidance or twice in
+slow start (RFC 9002, section 7.7), 2.77 times in the start-up of BBR (draft-ietf-ccwg-bbr).
+"""
+FIRST_WINDOW = 0.9
+"""Share of a round trip in which no acknowledgement of the response can have come back."""
+
+
+def series_metrics(series: Series, forward_rate: float) -> dict[str, float]:
+    """All numbers that can be known, by their names in ``METRICS``; SI units. ``forward_rate``: of the link, bit/s."""
+    found: dict[str, float | None] = {
+        **_stream(series),
+        **_rates(series),
+        **_delays(series),
+        **_sending(series),
+        "longest_burst": longest_burst(series.forward, forward_rate, _shortest_round_trip(series)),
+        **{f"gilbert_{name}": value for name, value in gilbert(series.forward).items()},
+        "clock_uncertainty": series.clock.uncertainty if np.isfinite(series.clock.uncertainty) else None,
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _stream(series: Series) -> Mapping[str, float | None]:
+    """What was sent again, and what arrived again."""
+    sent, arrived = series.sent, series.arrived
+    times, data = arrived.time[arrived.new > 0], np.cumsum(arrived.new[arrived.new > 0])
+    reached = {name: int(np.searchsorted(data, mark * MEGABYTE)) for name, mark in MARKS.items()}
+    return {
+        "retransmitted": _share(int((sent.length - sent.new).sum()), int(sent.length.sum())),
+        "spurious": _share(int((arrived.length - arrived.new).sum()), int(arrived.length.sum())),
+        **{name: float(times[row]) if row < len(times) else None for name, row in reached.items()},
+    }
+
+
+def _rates(series: Series) -> Mapping[str, float | None]:
+    """The steady rate and how long it took to get there; only of responses longer than two windows."""
+    arrived = series.arrived
+    if not len(arrived) or arrived.time[-1] - arrived.time[0] < 2 * WINDOW:
+        return {}
+    first = float(arrived.time[0])
+    rate = window_rate(arrived.time - first, arrived.new, window=WINDOW, step=STEP)
+    steady = float(np.percentile(rate.value[rate.time >= WINDOW], STEADY_PERCENTILE))
+    reached = rate.time[(rate.value >= STEADY_SHARE * steady) & (rate.time > 0)]
+    return {"steady_rate": steady, "startup_time": float(reached[0]) if len(reached) else None}
+
+
+def _delays(series: Series) -> Mapping[str, float | None]:
+    """Round trips at the server, and what queues added to the fastest packet forward."""
+    forward = series.forward.delay[~np.isnan(series.forward.delay)]
+    queueing = forward - forward.min() if len(forward) else forward
+    return {
+        "rtt_min": float(series.rtt.value.min()) if len(series.rtt) else None,
+        "rtt_median": _percentile(series.rtt.value, 50),
+        "rtt_95": _percentile(series.rtt.value, 95),
+        "queueing_delay_median": _percentile(queueing, 50),
+        "queueing_delay_95": _percentile(queueing, 95),
+        "reordered_forward": _reordered(series.forward),
+        "reordered_return": _reordered(series.back),
+    }
+
+
+def _percentile(values: Floats, percentage: float) -> float | None:
+    return float(np.percentile(values, percentage)) if len(values) else None
+
+
+def _reordered(packets: Packets) -> float | None:
+    """Share of the packets that arrived after one that had been sent later (RFC 4737)."""
+    arrived = packets.arrived[~np.isnan(packets.arrived)]
+    earliest_later = np.minimum.accumulate(arrived[::-1])[::-1]
+    return _share(int((arrived[:-1] > earliest_later[1:]).sum()), len(arrived))
+
+
+def _sending(series: Series) -> Mapping[str, float | None]:
+    """How the server sends, and how often the client answers."""
+    there = int((~np.isnan(series.forward.arrived)).sum())
+    window = None
+    if len(series.sent) and len(series.rtt):
+        early = series.sent.time < series.sent.time[0] + FIRST_WINDOW * series.rtt.value.min()
+        window = float(series.sent.length[early].sum())
+    return {
+        "initial_window": window,
+        "in_flight_max": float(series.in_flight.value.max()) if len(series.in_flight) else None,
+        "return_packets": _share(len(series.back), there),
+    }
+
+
+def _shortest_round_trip(series: Series) -> float | None:
+    """Seconds from one end of the link to the other and back, of the fastest packets; None if none arrived.
+
+    The offset between the clocks of both ends cancels out.
+    """
+    delays = [packets.delay[~np.isnan(packets.delay)] for packets in (series.forward, series.back)]
+    return float(sum(delay.min() for delay in delays)) if all(map(len, delays)) else None
+
+
+def longest_burst(packets: Packets, rate: float, round_trip: float | None) -> float | None:
+    """Most packets sent back to back at the sender's end of the link; 1 if all are paced.
+
+    A packet is back to back with the one before if the gap between them is below ``BURST_SHARE`` of two other gaps:
+
+    - the time that the earlier packet takes on the link: its size (UDP payload; TCP: header and payload) at ``rate``,
+      bit/s;
+    - the time that it takes at the sender's own pace: the most bytes sent in one ``round_trip`` (seconds) before or
+      after this gap, spread evenly.
+
+    So a sender that paces faster than the link, as BBR does in its start-up, sends no burst. The threshold for 1200
+    bytes at 20 Mbit/s is at most 0.24 ms. Times are those of the capture: on links of Gbit/s the threshold may be below
+    their precision. None without packets or round trip.
+    """
+    if not len(packets) or not round_trip:
+        return None
+    order = np.argsort(packets.sent, kind="stable")
+    times, sizes = packets.sent[order], packets.size[order]
+    total = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(len(times) - 1)
+    before = total[places + 1] - total[np.searchsorted(times, times[:-1] - round_trip, "right")]
+    after = total[np.searchsorted(times, times[:-1] + round_trip, "left")] - total[places]
+    pace = np.maximum(rate, 8 * np.maximum(before, after) / round_trip)
+    return float(_runs(np.diff(times) < BURST_SHARE * 8 * sizes[:-1] / pace).max(initial=0) + 1)
+
+
+def _runs(flags: Flags) -> Integers:
+    """Lengths of the runs of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    lengths: Integers = edges[1::2] - edges[::2]
+    return lengths
+
+
+def gilbert(packets: Packets) -> dict[str, float | None]:
+    """Parameters of the Gilbert model of the loss (Gilbert 1960): P(next|this) of good (g) and bad (b), longest burst.
+
+    Packets in the order of sending; those whose fate is unknown are left out.
+    """
+    known = packets.lost | ~np.isnan(packets.arrived)
+    bad = packets.lost[known]
+    before, after = bad[:-1], bad[1:]
+    good_good, good_bad = int((~before & ~after).sum()), int((~before & after).sum())
+    bad_bad, bad_good = int((before & after).sum()), int((before & ~after).sum())
+    return {
+        "gg": _share(good_good, good_good + good_bad),
+        "bg": _share(good_bad, good_good + good_bad),
+        "bb": _share(bad_bad, bad_bad + bad_good),
+        "gb": _share(bad_good, bad_bad + bad_good),
+        "longest_burst": float(_runs(bad).max(initial=0)) if len(bad) else None,
+    }

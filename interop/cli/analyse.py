@@ -1,0 +1,140 @@
+"""``./run.py analyse``: analyses stored traces again, and the logs of QIR or QIR-SE."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Collection, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli import options as shared
+from interop.cli.exit_status import ExitStatus
+from interop.config import loader, quantities
+from interop.model.errors import InputError
+
+if TYPE_CHECKING:
+    from interop.analysis.foreign_runs import Findings
+    from interop.report.table import Table
+    from interop.results.qir_logs import ForeignRun, Tree
+
+NAMED = 10
+"""Names and paths of a kind that are listed."""
+DESCRIPTION = (
+    "Analyse the stored traces of campaigns again and store the results, or analyse the log directories of the QUIC "
+    "Interop Runner (QIR) or QIR-SE and print a table. Needs no Docker."
+)
+EXAMPLES = (
+    "analyse results/latest",
+    "analyse logs --file-size '10 MiB' --format csv   # logs of another runner",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR",
+        help="Campaigns, or log directories of QIR or QIR-SE; example: results/latest.",
+    )  # fmt: skip
+    group = parser.add_argument_group("logs of QIR and QIR-SE")
+    group.add_argument(
+        "--file-size", type=shared.value_of(quantities.within(quantities.size, "1 B", "1000 GB")), metavar="SIZE",
+        help='Total size of the files of a run (default: from output.txt or the streams; example: "10 MiB").',
+    )  # fmt: skip
+    shared.add_text_format(group)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what changed, or the table; the exit status is 3 if a run lost its result.
+
+    Raises InputError if a directory contains neither a campaign nor runs of another runner.
+    """
+    from interop.analysis.reanalysis import carry_out as judge_again
+    from interop.results.store import JOURNAL
+
+    status = ExitStatus.SUCCESS
+    texts = list[str]()
+    for place in options.directories:
+        if (place / JOURNAL).exists() or not place.is_dir():
+            text, bad = judge_again([place])
+            status = ExitStatus.MACHINE if bad else status
+        else:
+            known = loader.load_implementations(options.root / "implementations.json")
+            text = _foreign(place, known, options.file_size, options.format)
+        texts.append(text)
+    console.show("\n".join(texts))
+    return status
+
+
+def _foreign(place: Path, known: Collection[str], size: int | None, form: str) -> str:
+    from interop.analysis.foreign_runs import examine
+    from interop.report.table import render
+    from interop.results.qir_logs import find_runs
+
+    tree = find_runs(place, known)
+    if not tree.runs:
+        raise InputError(
+            f"{place}: contains no campaign (journal.jsonl) and no runs of QIR or QIR-SE (directories with sim, and "
+            "client or server). Pass the directory of a campaign, or of their logs.",
+            *_some(tree.ignored),
+        )
+    with ProcessPoolExecutor(min(len(tree.runs), os.cpu_count() or 1)) as pool:
+        found = list(pool.map(partial(examine, size=size), tree.runs))
+    table = render(_sheet(place, tree, found), form)
+    return table if form == "csv" else f"{_summary(place, tree)}\n\n{table}"
+
+
+def _summary(place: Path, tree: Tree) -> str:
+    """Pairs, test cases, missing files, and directories that were skipped."""
+    from interop.results.qir_logs import escaped_name
+
+    runs = tree.runs
+    pairs, cases = ({getattr(run, name): None for run in runs} for name in ("pair", "test_case"))
+    lines = [
+        f"{place}: {len(runs)} runs of another runner",
+        f"pairs (server_client): {', '.join(_some([escaped_name(pair) or '(no name)' for pair in pairs]))}",
+        f"test cases: {', '.join(_some([escaped_name(case) or '(no name)' for case in cases]))}",
+    ]
+    missing = Counter(name for run in runs for name in run.missing)
+    lines += [f"missing in {count} of {len(runs)} runs: {name}" for name, count in missing.items()]
+    lines += [f"skipped: {line}" for line in _some(tree.ignored)]
+    return "\n".join(lines)
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
+    return [*names[:NAMED], *more]
+
+
+def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
+    from interop.analysis.foreign_runs import SIMULATOR
+    from interop.report.table import Column, Table, Unit
+
+    columns = (
+        Column("server"), Column("client"), Column("test case"), Column("repetition", Unit.COUNT), Column("outcome"),
+        Column("handshake", Unit.SECONDS, 3), Column("size", Unit.COUNT), Column("size from"),
+        Column("goodput", Unit.RATE), Column("efficiency", Unit.SHARE, 1), Column("loss forward", Unit.SHARE, 2),
+        Column("loss return", Unit.SHARE, 2), Column("times from"),
+    )  # fmt: skip
+    rows = [_row(run, each) for run, each in zip(tree.runs, found, strict=True)]
+    notes = [f"{run.name}: {note}" for run, each in zip(tree.runs, found, strict=True) for note in each.notes]
+    if any(each.clock == SIMULATOR for each in found):
+        notes.append("Times from the simulator count from the start of the simulation; the date is unknown.")
+    notes.append("Nothing was stored. Without a report of the link, the loss in its queue is unknown.")
+    return Table("foreign", f"Runs in {place.name or place}", columns, tuple(rows), tuple(notes))
+
+
+def _row(run: ForeignRun, found: Findings) -> tuple[str | int | float | None, ...]:
+    from interop.results.qir_logs import escaped_name
+
+    server, client = (
+        (escaped_name(run.server), escaped_name(run.client)) if run.server else (escaped_name(run.pair), "?")
+    )
+    return (
+        server, client, escaped_name(run.test_case), run.repetition, found.outcome, found.handshake, found.size,
+        found.size_from, found.goodput, found.efficiency, found.loss_forward, found.loss_return, found.clock,
+    )  # fmt: skip

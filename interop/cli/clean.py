@@ -1,0 +1,41 @@
+"""``./run.py clean``: removes containers, and their volumes, that killed campaigns left behind."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli import options as shared
+from interop.cli.exit_status import ExitStatus
+from interop.config import hosts
+from interop.model.real_link import Host
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+DESCRIPTION = (
+    "Remove the containers that killed campaigns left behind. It refuses while a campaign uses the Docker daemon; the "
+    "next campaign also removes them when it begins."
+)
+EXAMPLES = ("clean", "clean --hosts hosts.yml   # also on other machines")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_hosts(parser.add_argument_group("machines"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Remove the containers, and print how many there were."""
+    from interop.docker import ssh_tunnel
+    from interop.docker.containers import remove_containers
+    from interop.execution import lock
+
+    removed = 0
+    for host in (Host("", shared.daemon_url()), *hosts.known(options.hosts).values()):
+        with ssh_tunnel.connected(host, "clean") as daemon, lock.exclusive(daemon.id, "clean"):
+            removed += remove_containers(daemon, passes=2)
+    words = f"Removed {removed} container{'s' if removed > 1 else ''}."
+    console.show(words if removed else "No containers were left behind.")
+    return ExitStatus.SUCCESS

@@ -1,0 +1,72 @@
+"""The commands by group: name and one-line summary. The module ``interop.cli.NAME`` holds the rest of each.
+
+Only the module of the command that runs is imported; docker and numpy take half a second, which `--help` should not.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+DEFAULT = "run"
+"""The command of a command line that begins with an option."""
+
+GROUPS = {
+    "Measure": {
+        "run": "Measure servers with clients over the selected test cases (the default command).",
+        "plan": "Show what run would do: runs, images, duration, disk space; change nothing.",
+        "resume": "Continue a campaign that was interrupted.",
+        "list": "List test cases and implementations.",
+    },
+    "Results": {
+        "show": "Show the matrices of a campaign.",
+        "tables": "Show statistics of campaigns as text, Markdown, CSV or LaTeX.",
+        "plot": "Draw figures of campaigns.",
+        "compare": "Compare two campaigns, or two test cases of one.",
+        "analyse": "Analyse stored traces again, or the logs of QIR or QIR-SE.",
+        "packets": "Show packets of a run with all fields, decrypted.",
+    },
+    "Publish": {
+        "site": "Build a static website of campaigns.",
+        "export": "Write results in the JSON format of QIR or QIR-SE.",
+    },
+    "Maintain": {
+        "images": "List, build, pull or check Docker images.",
+        "doctor": "Check whether this machine can measure, with a remedy for each problem.",
+        "clean": "Remove containers that killed campaigns left behind.",
+        "merge": "Merge the shards of a campaign into one.",
+        "prune": "Remove traces and logs of old campaigns to free disk space.",
+        "worker": "Run campaigns of a Dask cluster beside this Docker daemon.",
+        "help": "Show the help of a command, or the whole reference as Markdown.",
+    },
+}
+"""Group → command → summary, in the order of `--help`."""
+
+SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+
+class Command(Protocol):
+    """What the module of a command defines."""
+
+    DESCRIPTION: str
+    """One to three sentences for the command's help."""
+    EXAMPLES: tuple[str, ...]
+    """Command lines without the program's name, with a comment after ``#``."""
+
+    def add_options(self, parser: Parser) -> None:
+        """Declare options and arguments."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Run the command and return its exit status.
+
+        ``options`` also has ``root`` (the checkout), ``words`` (the command line) and ``draw`` (makes figures).
+        """
+
+
+def load(name: str) -> Command:
+    """The module of a command in :data:`SUMMARIES`."""
+    return cast(Command, import_module(f"interop.cli.{name}"))

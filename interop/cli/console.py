@@ -1,0 +1,42 @@
+"""The only module that prints: results to standard output, progress and errors to standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+
+from interop.model.text import printable_lines
+
+
+def prepare() -> None:
+    """Replace characters that the locale cannot encode, instead of failing on them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def show(text: str) -> None:
+    """Print a result to standard output."""
+    print(text)
+
+
+def message(text: str) -> None:
+    """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
+    print(printable_lines(text), file=sys.stderr, flush=True)
+
+
+def width() -> int | None:
+    """Columns of the terminal; None if standard output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def colour() -> bool:
+    """Whether to colour standard output: it is a capable terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def discard_output() -> None:
+    """Send what is still buffered to /dev/null, after the reader of standard output has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

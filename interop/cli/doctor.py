@@ -1,0 +1,42 @@
+"""``./run.py doctor``: checks whether this machine can measure, and names a remedy for each problem."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli import options as shared
+from interop.cli.exit_status import ExitStatus
+from interop.config import hosts
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+DESCRIPTION = (
+    "Check Python, tshark, disk, Docker daemon and images of this machine, and the daemons of a hosts file. Each "
+    "problem has a remedy; the exit status is 3 if one prevents measuring."
+)
+EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # also other machines")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_hosts(parser.add_argument_group("machines"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line per check."""
+    from interop.cli.machine_check import State, examine, examine_hosts
+    from interop.images import build_recipes
+
+    worst = ExitStatus.SUCCESS
+    known = hosts.known(options.hosts)
+    here = examine(shared.daemon_url(), build_recipes.expected(options.root), options.root / "results")
+    for finding in chain(here, examine_hosts(known.values())):
+        console.show(f"{finding.state:4}  {finding.what:16}  {finding.text}")
+        if finding.state is not State.OK:
+            console.show(f"{'':24}-> {finding.remedy}")
+            worst = ExitStatus.MACHINE if finding.state is State.FAIL else worst
+    return worst

@@ -1,0 +1,175 @@
+"""What ``./run.py plan`` estimates: duration, disk space and images of a campaign; it changes nothing."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.images.status import ImageState, Stocked, stock_of, stock_of_simulator
+from interop.model.errors import MachineError
+from interop.model.results import ResultSet
+from interop.model.run import Run
+from interop.model.units import byte_size
+from interop.plan.duration_estimate import Durations, Span
+from interop.plan.limits import CampaignLimits
+from interop.report.terminal_tables import draw
+from interop.results.store import JOURNAL
+
+SAMPLED = 60
+"""Run directories per test case whose size is read."""
+
+
+@dataclass(frozen=True)
+class DryRunRequest:
+    """Where a plan would run, and with which limits."""
+
+    url: str
+    """Of the Docker daemon."""
+    root: Path
+    """The checkout."""
+    limits: CampaignLimits
+    past: tuple[ResultSet, ...]
+    """Earlier campaigns, from which durations are estimated."""
+    testbeds: int | None
+    """Runs at a time; None for as many as the CPUs allow."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A campaign in which each run takes as long as estimated."""
+
+    end: datetime
+    made: int
+    """Runs that start before time is up."""
+
+
+def describe(request: DryRunRequest, runs: Sequence[Run]) -> str:
+    """Images, duration and disk space, as text for a terminal."""
+    if not runs:
+        return "All runs are finished."
+    now, durations = datetime.now(UTC), Durations(request.past)
+    estimates = [
+        *time_needed(runs, durations, request.limits, now, request.testbeds),
+        disk_needed(runs, request.root / "results"),
+    ]
+    return "\n".join(["", images(request, runs), "", *estimates])
+
+
+def timeline(
+    runs: Sequence[Run], durations: Sequence[float], limits: CampaignLimits, begin: datetime, testbeds: int = 1
+) -> Timeline:
+    """Schedule ``runs``: none starts in closed hours, and none that would not end in time.
+
+    ``durations``: seconds, one per run. Parallel runs are assumed not to slow each other down.
+    """
+    ends = [begin for _ in range(testbeds)]
+    made = 0
+    for _run, duration in zip(runs, durations, strict=True):
+        free = ends.index(min(ends))
+        start = ends[free] if limits.hours is None else limits.hours.opening(ends[free]) or ends[free]
+        end = start + timedelta(seconds=duration)
+        too_late = limits.deadline is not None and end > limits.deadline
+        if too_late or (limits.most_seconds is not None and (end - begin).total_seconds() > limits.most_seconds):
+            continue
+        ends[free] = end
+        made += 1
+    return Timeline(max(ends), made)
+
+
+def time_needed(
+    runs: Sequence[Run], durations: Durations, limits: CampaignLimits, now: datetime, testbeds: int | None
+) -> Iterator[str]:
+    """Sentences on when runs may start, how long all take, when the last ends, and how many would be left."""
+    spans = [durations.of(run) for run in runs]
+    known = sum(durations.known(run) for run in runs)
+    source = "from earlier campaigns" if known == len(runs) else f"{known} of {len(runs)} from earlier campaigns"
+    side_by_side = testbeds or 1
+    total = Span(sum(span.low for span in spans) / side_by_side, sum(span.high for span in spans) / side_by_side)
+    note = f"; {side_by_side} at a time" if side_by_side > 1 else ""
+    note = "; one at a time, since --parallel auto decides during the campaign" if testbeds is None else note
+    yield f"Estimated duration: {total} ({source}{note})."
+    soon, late = (
+        timeline(runs, [getattr(span, bound) for span in spans], limits, now, side_by_side) for bound in Span._fields
+    )
+    zone = limits.hours.zone if limits.hours is not None else now.tzinfo
+    first, last = (shown(each.end, zone) for each in (soon, late))
+    if limits.hours is not None:
+        yield f"No run starts during {', '.join(map(str, limits.hours.closed))} ({limits.hours.zone.key})."
+    if limits.deadline is not None:
+        yield f"No run starts that is unlikely to end before {shown(limits.deadline, zone)} ({zone})."
+    if limits.breaker is not None or limits.budget is not None:
+        yield "Runs of implementations that stall or exceed --budget may be skipped."
+    fewest, most = sorted((soon.made, late.made))
+    if fewest < len(runs):
+        range_of = str(most) if fewest == most else f"{fewest} to {most}"
+        yield f"Time is up after {range_of} of {len(runs)} runs; `./run.py resume` runs the others."
+    yield f"Started now, the campaign ends between {first} and {last} ({zone})."
+
+
+def shown(moment: datetime, zone: tzinfo | None) -> str:
+    """``"Sun 2026-11-22 06:00"``, in that time zone."""
+    return f"{moment.astimezone(zone):%a %Y-%m-%d %H:%M}"
+
+
+def disk_needed(runs: Sequence[Run], results: Path) -> str:
+    """Disk space, estimated from runs of the same test cases in the newest campaigns below ``results``."""
+    place = results if results.is_dir() else results.parent
+    free = shutil.disk_usage(place).free
+    counts = Counter(run.test_case.name for run in runs)
+    known = {name: fmean(sizes) for name in counts if (sizes := list(islice(_sizes(results, name), SAMPLED)))}
+    if not known:
+        return f"Disk space needed: unknown, no earlier campaign; {byte_size(free)} are free."
+    unlike = fmean(known.values())
+    needed = sum(count * known.get(name, unlike) for name, count in counts.items())
+    estimate = f"Disk space needed: about {byte_size(needed)}, {byte_size(needed / len(runs))} per run"
+    if strange := counts.keys() - known.keys():
+        estimate += f" (without earlier runs of {', '.join(sorted(strange))})"
+    room = (
+        ""
+        if needed < free
+        else " That is too little: free space with `./run.py prune`, or choose another disk with -l."
+    )
+    return f"{estimate}; {byte_size(free)} are free.{room}"
+
+
+def _sizes(results: Path, test_case: str) -> Iterator[int]:
+    """Sizes in bytes of run directories of a test case, those of the newest campaign first."""
+    journals = [place / JOURNAL for place in results.glob("*") if not place.is_symlink()]
+    for journal in sorted(filter(Path.is_file, journals), key=lambda path: path.stat().st_mtime, reverse=True):
+        for run in journal.parent.glob(f"*/{glob.escape(test_case)}/*"):
+            if run.name.isdecimal():
+                with suppress(OSError):  # of a run in progress
+                    yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+
+
+def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
+    """A table of the images that the campaign would use, with the digests of those on this machine."""
+    try:
+        store = DaemonImages(Daemon(request.url, "plan"))
+    except MachineError as error:
+        return f"Images: unknown. {str(error).splitlines()[0]}"
+    ends = dict.fromkeys(end for run in runs for end in (run.server, run.client))
+    stocked: list[Stocked] = [stock_of_simulator(store, request.root)]
+    stocked += [each for end in ends for each in stock_of(store, request.root, end)]
+    states = {ImageState.OUTDATED: "outdated, will be rebuilt"}
+    rows = [
+        [
+            each.name,
+            each.source,
+            states.get(each.state, each.state),
+            each.image.id.removeprefix("sha256:")[:12] if each.image else "",
+            each.reference,
+        ]
+        for each in stocked
+    ]
+    return draw(["image of", "source", "state", "digest", "reference"], rows)

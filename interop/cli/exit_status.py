@@ -1,0 +1,31 @@
+"""Exit statuses of the command line; docs/reference/exit-status.md explains them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet
+
+
+class ExitStatus(IntEnum):
+    """What a shell or cron reads; 75 is EX_TEMPFAIL of sysexits.h."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    USAGE = 2
+    MACHINE = 3
+    TIME_UP = 4
+    LOCKED = 75
+
+
+SIGNAL = 128
+"""Plus the signal's number: the command was stopped by it."""
+
+
+def exit_status_of(results: ResultSet) -> ExitStatus:
+    """The exit status for the outcomes of a campaign."""
+    outcomes = {result.verdict.outcome for result in results.results}
+    if Outcome.ERROR in outcomes:
+        return ExitStatus.MACHINE
+    return ExitStatus.FAILURE if outcomes & {Outcome.FAILED, Outcome.TIMEOUT} else ExitStatus.SUCCESS

@@ -1,0 +1,56 @@
+"""``./run.py export``: writes results in the JSON formats of QIR and QIR-SE."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli.exit_status import ExitStatus
+from interop.model.errors import InputError
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+QIR, QIR_SE = "qir", "qir-se"
+DESCRIPTION = "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE."
+EXAMPLES = ("export results/latest all.json --format qir",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="File to write; example: all.json.")
+    parser.add_argument_group("output").add_argument(
+        "--format", choices=(QIR, QIR_SE), default=QIR_SE, metavar="FORMAT",
+        help=f"Write this format: {QIR} or {QIR_SE} (default: {QIR_SE}; example: {QIR}).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file."""
+    from interop.results import qir_export, store
+
+    check_target(options.file)
+    results = store.load(options.directory).result_set
+    convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
+    qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))
+    return ExitStatus.SUCCESS
+
+
+def check_target(file: Path | None) -> None:
+    """Raise InputError, before hours of measuring, if ``file`` cannot be written at their end."""
+    if file is None:
+        return
+    if not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: the directory does not exist. Create it, or choose another file.")
+    if file.is_dir():
+        raise InputError(f"{file}: is a directory. Choose the name of a file.")
+
+
+def log_directory(directory: Path, file: Path) -> str:
+    """The path of a campaign relative to the JSON file."""
+    return os.path.relpath(directory.resolve(), file.resolve().parent)

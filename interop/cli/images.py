@@ -1,0 +1,59 @@
+"""``./run.py images``: lists, builds, pulls and checks Docker images of implementations and of the simulator."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli import options as shared
+from interop.cli.exit_status import SIGNAL, ExitStatus
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+ACTIONS = ("list", "sources", "build", "pull", "check")
+DESCRIPTION = (
+    "list: images on this machine. sources: version, commit, patches and build type of each. build: build from "
+    "endpoints/. pull: pull from a registry. check: endpoint contract, two transfers and the functional tests with "
+    "quic-go."
+)
+EXAMPLES = (
+    "images list",
+    "images build simulator quic-go aioquic",
+    "images check picoquic:bbr",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "action", choices=ACTIONS, metavar="ACTION", help=f"One of {', '.join(ACTIONS)}; example: list."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME",
+        help="Implementations, or simulator (default: all; example: quic-go simulator).",
+    )  # fmt: skip
+    parser.add_argument_group("output").add_argument(
+        "-m", "--markdown", action="store_true", help="Print the table of sources as Markdown."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry the action out, and print its table."""
+    from interop.cli.image_actions import ImageRequest, perform
+    from interop.cli.progress import reporter
+
+    request = ImageRequest(
+        options.action,
+        options.names,
+        shared.daemon_url(),
+        options.root,
+        options.words,
+        markdown=options.markdown,
+    )
+    report = perform(request, console.message, reporter)
+    console.show(report.text)
+    if report.signal is not None:
+        return SIGNAL + report.signal
+    return ExitStatus.MACHINE if report.missing else ExitStatus.FAILURE if report.failed else ExitStatus.SUCCESS

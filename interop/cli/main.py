@@ -1,0 +1,73 @@
+"""Entry point of the command line: finds the command, runs it, and turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop import __version__
+from interop.cli import commands, console
+from interop.cli.exit_status import SIGNAL, ExitStatus
+from interop.cli.help import overview, parser_of
+from interop.cli.parser import Parser
+from interop.model.errors import HarnessFault, UserError
+
+if TYPE_CHECKING:
+    from interop.report.plot_request import Draw
+
+
+def main(root: Path, arguments: Sequence[str] | None = None, draw: Draw | None = None) -> int:
+    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    console.prepare()
+    if words[:1] in (["-h"], ["--help"]):
+        console.show(overview())
+        return ExitStatus.SUCCESS
+    if words == ["--version"]:
+        console.show(_version(root))
+        return ExitStatus.SUCCESS
+    options = parse(words)
+    options.root, options.draw, options.words = root, draw, tuple(sys.argv)
+    logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        return commands.load(options.command).run(options)
+    except UserError as error:
+        console.message(str(error))
+        return error.exit_status
+    except HarnessFault as fault:
+        console.message(f"{fault.reason} ({fault.code})")
+        return ExitStatus.MACHINE
+    except BrokenPipeError:
+        console.discard_output()
+        return ExitStatus.SUCCESS
+    except OSError as error:
+        console.message(f"Reading or writing failed: {error}")
+        return ExitStatus.MACHINE
+    except KeyboardInterrupt:
+        console.message(f"Stopped by signal {signal.SIGINT.value}.")
+        return SIGNAL + signal.SIGINT
+
+
+def _version(root: Path) -> str:
+    """``quicsat 0.1.0 (d8a2457)``: the release, and the commit of a checkout."""
+    from interop.execution.tool_version import tool_version
+
+    commit = tool_version(root)
+    return f"quicsat {__version__}" + (f" ({commit})" if commit != __version__ else "")
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line, with ``command``; exits with status 2 and a message if they are wrong."""
+    name, rest = commands.DEFAULT, list(words)
+    if rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        if name not in commands.SUMMARIES:
+            Parser("./run.py", known=tuple(commands.SUMMARIES)).error(f"invalid choice: '{name}'")
+    options = parser_of(name).parse_args(rest)
+    options.command = name
+    return options

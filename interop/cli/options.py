@@ -1,0 +1,259 @@
+"""Options that several commands share: selection, schedule, hosts and cluster, output; and what they mean together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from interop.config import quantities
+from interop.model.errors import InputError
+from interop.model.results import Schedule
+from interop.model.text import quoted
+from interop.plan import order, time_windows
+from interop.plan.limits import CampaignLimits
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+    from interop.model.real_link import Scheduler
+
+T = TypeVar("T")
+
+AS_BEGUN = 0
+"""Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
+MOST_TESTBEDS = 32
+"""A larger ``--parallel`` is taken for a typing error."""
+TEXT_FORMATS = ("text", "markdown", "csv", "latex")
+
+
+# ---- declarations ---------------------------------------------------------------------------
+
+
+def add_selection(parser: Parser) -> None:
+    """Declare what is run: implementations, test cases, images, and how the runs are ordered and shared out."""
+    group = parser.add_argument_group("selection")
+    group.add_argument(
+        "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Implementations that serve (default: all that can; example: quic-go picoquic:bbr).",
+    )  # fmt: skip
+    group.add_argument(
+        "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Implementations that download (default: all that can; example: aioquic).",
+    )  # fmt: skip
+    group.add_argument(
+        "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Test cases by name or abbreviation, or YAML files with your own "
+        "(default: all over emulated links; example: sat ./my-link.yaml).",
+    )  # fmt: skip
+    group.add_argument(
+        "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE",
+        help="Use another image for an implementation (default: that of implementations.json; "
+        "example: quic-go=me/my-build:dev).",
+    )  # fmt: skip
+    group.add_argument(
+        "--repetitions", type=int, metavar="N",
+        help="Repeat each pair and test case N times (default: as the test case says; example: 10).",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", type=float, metavar="SECONDS",
+        help="End each transfer after this many seconds (default: as the test case says; example: 120).",
+    )  # fmt: skip
+    group.add_argument(
+        "--strict-upstream", action="store_true",
+        help="Judge functional tests by the rules of the QUIC Interop Runner (default: by the stricter rules here).",
+    )  # fmt: skip
+    group = parser.add_argument_group("order and shards")
+    group.add_argument(
+        "--seed", type=int, metavar="N",
+        help="Seed of the links' random losses and of --shuffle (default: drawn and recorded; example: 7).",
+    )  # fmt: skip
+    group.add_argument(
+        "--shuffle", action="store_true", help="Run pairs and test cases in random order within each repetition."
+    )
+    group.add_argument(
+        "--shard", type=value_of(_shard), metavar="I/N",
+        help="Run only the I-th of N parts of the plan; all parts need the same --seed (default: 1/1; example: 2/4).",
+    )  # fmt: skip
+
+
+def add_schedule(parser: Parser) -> None:
+    """Declare when runs may start, and how many run at a time."""
+    group = parser.add_argument_group("schedule")
+    group.add_argument(
+        "--parallel", type=parallel, default=AS_BEGUN, metavar="N|auto",
+        help=f"Runs at a time, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
+        "(default: 1, or as the resumed campaign began; example: auto).",
+    )  # fmt: skip
+    group.add_argument(
+        "--deadline", metavar="TIME",
+        help="Start no run that is unlikely to end before this time of day or date "
+        "(default: none; example: 06:00 or 2026-11-22T06:00).",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-runtime", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+        help='Start no run that is unlikely to end within this time from now (default: none; example: "5 h").',
+    )  # fmt: skip
+    group.add_argument(
+        "--pause", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
+        help="Start no run during these hours of the day; can be repeated (default: none; example: 18:00-23:00).",
+    )  # fmt: skip
+    group.add_argument(
+        "--time-zone", type=value_of(time_windows.zone), metavar="NAME",
+        help="Time zone of --deadline and --pause (default: that of this machine; example: Europe/Zurich).",
+    )  # fmt: skip
+    group.add_argument(
+        "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
+        help="Skip the stalled pairs of an implementation after N of its runs in a row timed out or ended with an "
+        "infrastructure error (default: never; example: 3).",
+    )  # fmt: skip
+    group.add_argument(
+        "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
+        help="Skip the remaining runs of an implementation after its runs took this long in total "
+        '(default: no limit; example: "1 h").',
+    )  # fmt: skip
+
+
+def add_hosts(parser: argparse._ActionsContainer) -> None:
+    """Declare the hosts file."""
+    parser.add_argument(
+        "--hosts", type=Path, metavar="FILE",
+        help="YAML file with other machines, for real links or more testbeds (default: none; example: hosts.yml).",
+    )  # fmt: skip
+
+
+def add_cluster_tls(parser: argparse._ActionsContainer) -> None:
+    """Declare where the certificates for a scheduler with a tls:// address are."""
+    parser.add_argument(
+        "--cluster-tls", type=Path, metavar="DIR",
+        help="Directory with ca.pem, cert.pem and key.pem, for a tls:// address (default: none; example: ~/tls).",
+    )  # fmt: skip
+
+
+def add_machines(parser: Parser) -> argparse._ArgumentGroup:
+    """Declare which machines carry runs out besides this one."""
+    group = parser.add_argument_group("machines")
+    add_hosts(group)
+    group.add_argument(
+        "--cluster", type=scheduler_address, metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler (default: on this machine; example: tcp://scheduler:8786).",
+    )  # fmt: skip
+    add_cluster_tls(group)
+    return group
+
+
+def add_markdown(parser: argparse._ActionsContainer) -> None:
+    """Declare the form of matrices."""
+    parser.add_argument("-m", "--markdown", action="store_true", help="Print tables as Markdown.")
+
+
+def add_output(parser: Parser) -> argparse._ArgumentGroup:
+    """Declare what a campaign prints and writes at its end."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-j", "--json", type=Path, metavar="FILE",
+        help="Also write the results in the JSON format of QIR-SE (default: no file; example: results.json).",
+    )  # fmt: skip
+    add_markdown(group)
+    return group
+
+
+def add_text_format(parser: argparse._ActionsContainer) -> None:
+    """Declare the form of tables."""
+    parser.add_argument(
+        "--format", choices=TEXT_FORMATS, default="text", metavar="FORMAT",
+        help=f"Print tables in this format: {', '.join(TEXT_FORMATS)} (default: text; example: csv).",
+    )  # fmt: skip
+
+
+# ---- meaning --------------------------------------------------------------------------------
+
+
+def daemon_url() -> str:
+    """Address of the Docker daemon: DOCKER_HOST, else the local socket."""
+    from interop.execution.lock import DEFAULT_DAEMON
+
+    return os.environ.get("DOCKER_HOST") or DEFAULT_DAEMON
+
+
+def cluster(options: argparse.Namespace) -> Scheduler | None:
+    """The Dask scheduler of ``--cluster``, None if it is not given."""
+    from interop.model.real_link import Scheduler
+
+    return Scheduler(options.cluster, options.cluster_tls) if options.cluster else None
+
+
+def without_addresses(words: Sequence[str]) -> tuple[str, ...]:
+    """A command line to store with results, which may be published: the scheduler's address is replaced."""
+    kept = [re.sub(r"^--cluster=.*", "--cluster=ADDRESS", word, flags=re.S) for word in words]
+    return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *kept], kept, strict=False))
+
+
+def most_testbeds(options: argparse.Namespace, begun: Schedule) -> int | None:
+    """Runs at a time: ``--parallel``, else as the campaign was ``begun``; None for as many as the CPUs allow."""
+    return begun.testbeds if options.parallel == AS_BEGUN else options.parallel
+
+
+def limits(options: argparse.Namespace, environment: Mapping[str, str], begun: Schedule) -> CampaignLimits:
+    """The limits of :func:`add_schedule`; breaker and budget default to those that the campaign was ``begun`` with.
+
+    Raises InputError with all that is wrong with the options together.
+    """
+    now = datetime.now(UTC)
+    here = options.time_zone or time_windows.zone_of(environment.get("TZ"))
+    moment, problems = None, []
+    if options.deadline is not None:
+        try:
+            moment = time_windows.deadline(options.deadline, here, now)
+        except ValueError as fault:
+            problems.append(f"--deadline {quoted(options.deadline)} {fault}")
+    closed = time_windows.Hours(here, tuple(options.pause)) if options.pause else None
+    if closed is not None and closed.opening(now) is None:
+        problems.append("--pause leaves no time of the day in which a run may start.")
+    if problems:
+        raise InputError(*problems)
+    return CampaignLimits(
+        closed, moment, options.max_runtime, options.breaker or begun.breaker, options.budget or begun.budget
+    )
+
+
+# ---- values ---------------------------------------------------------------------------------
+
+
+def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A type for argparse from a parser whose ValueError messages follow the quoted value."""
+
+    def parse_word(word: str) -> T:
+        try:
+            return parse(word)
+        except ValueError as fault:
+            message = f"{quoted(word)} {str(fault).removesuffix('.')}"
+            raise argparse.ArgumentTypeError(message) from fault
+
+    return parse_word
+
+
+def _shard(word: str) -> str:
+    order.shard(word)
+    return word
+
+
+def scheduler_address(word: str) -> str:
+    """The address of a Dask scheduler; raises ArgumentTypeError if it is none."""
+    if re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):\d{1,5}", word) is None:
+        message = f'{word!r} is not the address of a Dask scheduler; example: "tcp://scheduler:8786"'
+        raise argparse.ArgumentTypeError(message)
+    return word
+
+
+def parallel(word: str) -> int | None:
+    """A number of runs at a time; None for ``auto``."""
+    if word.casefold() == "auto":
+        return None
+    if word.isdecimal() and 1 <= int(word) <= MOST_TESTBEDS:
+        return int(word)
+    message = f"{word} is neither auto nor a number from 1 to {MOST_TESTBEDS}"
+    raise argparse.ArgumentTypeError(message)

@@ -1,0 +1,60 @@
+"""``./run.py packets``: shows packets of a run with every field that tshark decodes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli.exit_status import ExitStatus
+from interop.model.errors import InputError
+from interop.model.text import printable
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+LONGEST = 200
+"""Characters of a field's values that are shown."""
+DESCRIPTION = "Show packets of a run with every QUIC and TLS field, decrypted with the run's key logs. Needs tshark."
+EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="Directory of a run; example: results/latest/quic-go_aioquic/sat/1."
+    )
+    parser.add_argument("frames", type=int, nargs="+", metavar="FRAME", help="Frame numbers; example: 146 147.")
+    parser.add_argument_group("trace").add_argument(
+        "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a line per frame, and below it a line per field with its values.
+
+    Raises InputError if there is no such trace or frame, HarnessFault if tshark fails, MachineError if it is missing.
+    """
+    from interop.traces.key_log import key_lines
+    from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
+    from interop.traces.tshark import tshark_fields
+
+    trace = options.run / (SERVER_TRACE if options.server else CLIENT_TRACE)
+    if not trace.is_file():
+        raise InputError(f"{trace}: no such trace. Pass the directory of a run: results/latest/quic-go_aioquic/sat/1")
+    keys = key_lines(*(options.run / log for log in KEY_LOGS))
+    found = tshark_fields(trace, keys, options.frames)
+    missing = sorted({*options.frames} - {*found})
+    if missing:
+        raise InputError(f"{trace}: these frames are not QUIC packets: {', '.join(map(str, missing))}.")
+    console.show("\n".join(line for frame in options.frames for line in _lines(frame, found[frame])))
+    return ExitStatus.SUCCESS
+
+
+def _lines(frame: int, fields: dict[str, tuple[str, ...]]) -> list[str]:
+    return [f"frame {frame}", *(f"  {name}  {_shown(', '.join(values))}" for name, values in fields.items() if name)]
+
+
+def _shown(text: str) -> str:
+    return printable(text, LONGEST)

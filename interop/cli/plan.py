@@ -1,0 +1,51 @@
+"""``./run.py plan``: shows what ``run`` or ``resume`` would do, and changes nothing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console, select_runs
+from interop.cli import options as shared
+from interop.cli.exit_status import ExitStatus
+from interop.cli.progress import earlier_campaigns
+from interop.report import terminal_tables
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+DESCRIPTION = (
+    "Show which runs a campaign would make, with which images, how long they take, when they end and how much disk "
+    "they need. Nothing is started or written. The options are those of run."
+)
+EXAMPLES = (
+    "plan -s quic-go -c aioquic -t sat satloss",
+    "plan -t SAT --deadline 06:00 --pause 18:00-23:00   # will it end in time?",
+    "plan --resume results/latest                       # what is left of a campaign",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    shared.add_selection(parser)
+    parser.add_argument_group("resumed campaign").add_argument(
+        "--resume", type=Path, metavar="DIR",
+        help="Show what is left of this campaign instead (default: none; example: results/latest).",
+    )  # fmt: skip
+    shared.add_schedule(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the plan."""
+    from interop.cli import dry_run
+
+    runs, note, begun = select_runs.planned(options)
+    console.show(terminal_tables.plan(runs))
+    if note:
+        console.show(note)
+    limits, most = shared.limits(options, os.environ, begun), shared.most_testbeds(options, begun)
+    request = dry_run.DryRunRequest(shared.daemon_url(), options.root, limits, earlier_campaigns(options.root), most)
+    console.show(dry_run.describe(request, runs))
+    return ExitStatus.SUCCESS

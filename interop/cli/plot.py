@@ -1,0 +1,76 @@
+"""``./run.py plot``: draws figures of stored campaigns."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from interop.cli import console, stored_campaigns
+from interop.cli.exit_status import ExitStatus
+from interop.model.errors import InputError
+from interop.report.plot_request import FORMATS, PlotRequest
+
+DESCRIPTION = "Draw figures of campaigns, and print the names of the files."
+EXAMPLES = (
+    "plot results/latest --format svg pdf pgf",
+    "plot results/latest -p cdf heatmap --metric completion_time",
+    "plot results/latest -p offset --pair picoquic_quic-go   # time-offset figures of one pair",
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    group = stored_campaigns.add_directories(parser)
+    group.add_argument(
+        "-p", "--plot", nargs="+", metavar="NAME", default=[],
+        help="Plots to draw (default: all for which there is data; example: cdf heatmap).",
+    )  # fmt: skip
+    stored_campaigns.add_pairs(group)
+    group.add_argument(
+        "--metric", metavar="NAME", default="",
+        help="Metric of plots that show one number per run (default: that of each plot; example: completion_time).",
+    )  # fmt: skip
+    stored_campaigns.add_objectives(group)
+    group = parser.add_argument_group("appearance")
+    group.add_argument("--without-failed", action="store_true", help="Omit failed runs instead of counting them as 0.")
+    group.add_argument("--own-scale", action="store_true", help="Scale each heatmap by its own values.")
+    group.add_argument("--overlay", action="store_true", help="Draw all pairs and test cases over time in one figure.")
+    group.add_argument("--no-ideal", action="store_true", help="Omit the line of what the link itself would allow.")
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", type=Path, metavar="DIR",
+        help="Directory for the figures (default: plots/ in the first campaign; example: figures).",
+    )  # fmt: skip
+    group.add_argument(
+        "--format", nargs="+", choices=FORMATS, default=["svg"], metavar="FORMAT",
+        help=f"File formats: {', '.join(FORMATS)} (default: svg; example: svg pdf).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draw, and print the names of the files."""
+    campaigns = stored_campaigns.open_campaigns(options)
+    first = options.directories[0]
+    target = options.output or (first if first.is_dir() else first.parent) / "plots"
+    request = PlotRequest(
+        campaigns=campaigns,
+        target=target,
+        plots=tuple(options.plot),
+        formats=tuple(dict.fromkeys(options.format)),
+        test_cases=tuple(options.test),
+        pairs=stored_campaigns.pairs(options.pair, campaigns),
+        without_failed=options.without_failed,
+        own_scale=options.own_scale,
+        overlaid=options.overlay,
+        ideal=not options.no_ideal,
+        metric=options.metric,
+        objectives=stored_campaigns.objectives(options.objective),
+    )
+    gallery = stored_campaigns.draw(options, request)
+    skipped = tuple(f"not drawn: {each}" for each in gallery.skipped)
+    if not gallery.files:
+        raise InputError("There is nothing to draw.", *gallery.warnings, *skipped)
+    for line in (*gallery.warnings, *skipped):
+        console.message(line)
+    console.show("\n".join(map(str, gallery.files)))
+    return ExitStatus.SUCCESS

@@ -1,0 +1,67 @@
+"""Makes the plan of a campaign from the options of :func:`interop.cli.options.add_selection`.
+
+It imports little, since it runs before the lock of the Docker daemon is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from interop.config import loader
+from interop.model.errors import InputError
+from interop.model.functional_checks import Rules
+from interop.model.results import Schedule
+from interop.model.run import Run
+from interop.plan import order
+from interop.plan import selection as plan
+
+
+def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
+    """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
+    selection = plan.choose(
+        loader.load_implementations(options.root / "implementations.json"),
+        loader.load_known_test_cases(options.root / "testcases"),
+        loader.load_test_cases,
+        servers=options.server,
+        clients=options.client,
+        tests=options.test,
+        images=options.replace,
+    )
+    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
+    runs = plan.make_plan(
+        selection.servers,
+        selection.clients,
+        selection.test_cases,
+        repetitions=options.repetitions,
+        timeout=options.timeout,
+        rules=Rules.UPSTREAM if options.strict_upstream else Rules.STANDARD,
+        seed=seed,
+    )
+    if options.shard and options.seed is None:
+        raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
+    selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
+    runs = order.part_of(runs, options.shard or "")
+    if not runs:
+        raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
+    return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
+
+
+def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule]:
+    """For ``plan``: the runs, notes about them, and the schedule that a campaign to be resumed began with."""
+    if options.resume is None:
+        selection, runs, seed = select(options)
+        lines = [plan.left_out(selection.servers, selection.clients)]
+        if options.shuffle and options.seed is None:
+            lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
+        return runs, "\n".join(filter(None, lines)), Schedule()
+    from interop.execution import remaining_work as resume
+    from interop.results import store
+
+    record = store.load(options.resume)
+    rest = resume.remaining_work(record, ())
+    manifest = record.result_set.manifest
+    done = manifest.planned_runs - len(rest.runs)
+    return rest.runs, f"{done} of {manifest.planned_runs} runs of {options.resume} are finished.", manifest.schedule

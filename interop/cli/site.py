@@ -1,0 +1,53 @@
+"""``./run.py site``: builds a static website of campaigns, and serves it on this machine if asked to."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli.exit_status import ExitStatus
+from interop.model.units import byte_size
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+PORT = 8000
+DESCRIPTION = "Build a static website of campaigns. Copy it to a web server to publish it."
+EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "directories", type=Path, nargs="*", metavar="DIR",
+        help="Campaigns, or directories that contain campaigns (default: results; example: results/a results/b).",
+    )  # fmt: skip
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", type=Path, metavar="SITE",
+        help="Directory of the website, replaced in one step (default: site; example: /var/www/quic).",
+    )  # fmt: skip
+    group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
+    group.add_argument(
+        "--serve", nargs="?", type=int, const=PORT, metavar="PORT",
+        help=f"Then serve it on this port of this machine until Ctrl-C (default: {PORT}; example: 8001).",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Build the site, print a summary, and serve the site if asked to."""
+    from interop.site import publish, serve
+
+    target = options.output or options.root / "site"
+    places = options.directories or [options.root / "results"]
+    request = publish.SiteRequest(places, target, options.root, files=options.files)
+    built = publish.build(request, console.message)
+    campaigns = "1 campaign" if built.campaigns == 1 else f"{built.campaigns} campaigns"
+    console.show(f"{target}: {campaigns}, {built.pages} pages, {byte_size(built.size)}")
+    if options.serve is not None:
+        with serve.server(target, options.serve) as address:
+            console.message(f"Serving the site at {address} until Ctrl-C")
+            serve.wait()
+    return ExitStatus.SUCCESS

@@ -1,0 +1,144 @@
+"""The options of commands that read stored campaigns, and the campaigns, test cases and pairs that they select."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop.cli import console
+from interop.config import loader, quantities
+from interop.model.errors import InputError, MachineError
+from interop.model.names import did_you_mean
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.model.text import quoted
+from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
+from interop.statistics.objectives import Objective
+from interop.statistics.samples import find
+
+# ---- options --------------------------------------------------------------------------------
+
+
+def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Declare campaigns and test cases; the group for further options that select."""
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR",
+        help="Campaign directories, or result files of QIR or QIR-SE; example: results/latest.",
+    )  # fmt: skip
+    group = parser.add_argument_group("selection")
+    group.add_argument(
+        "-t", "--test", nargs="+", metavar="NAME", default=[],
+        help="Test cases by name or abbreviation (default: all; example: SAT SATL).",
+    )  # fmt: skip
+    return group
+
+
+def add_pairs(group: argparse._ArgumentGroup) -> None:
+    """Declare pairs."""
+    group.add_argument(
+        "--pair", nargs="+", metavar="SERVER_CLIENT", default=[],
+        help="Pairs for what shows single runs (default: all; example: picoquic_quic-go).",
+    )  # fmt: skip
+
+
+def add_objectives(group: argparse._ArgumentGroup) -> None:
+    """Declare objectives."""
+    group.add_argument(
+        "--objective", nargs="+", metavar="SIZE=TIME", default=[],
+        help="How much data should arrive within what time (default: as in the SATCOM paper; example: 10MB=8s).",
+    )  # fmt: skip
+
+
+# ---- what they select -----------------------------------------------------------------------
+
+
+def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
+    """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError."""
+    from interop.results.qir_import import open_results
+
+    known = loader.load_implementations(options.root / "implementations.json")
+    campaigns = list[CampaignResults]()
+    for place in options.directories:
+        record = open_results(place, known)
+        for warning in record.warnings:
+            console.message(warning)
+        campaigns.append(
+            CampaignResults(_label(place, campaigns), record.result_set, place if place.is_dir() else None)
+        )
+    _check_tests(options.test, [campaign.results for campaign in campaigns])
+    return tuple(campaigns)
+
+
+def _label(place: Path, others: Sequence[CampaignResults]) -> str:
+    """Name of the directory or file, with a number if it is taken."""
+    whole = place.resolve()
+    name = whole.name if place.is_dir() else whole.stem
+    taken = {campaign.label for campaign in others}
+    numbered = (f"{name}-{number}" for number in range(2, len(others) + 3))
+    return name if name not in taken else next(label for label in numbered if label not in taken)
+
+
+def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
+    known = [name for each in results for case in each.manifest.test_cases for name in (case.name, case.abbreviation)]
+    problems = [
+        f"These results have no test case {quoted(name)}.{did_you_mean(name, known)}"
+        for name in wanted
+        if not any(find(each, name) for each in results)
+    ]
+    if problems:
+        raise InputError(*problems)
+
+
+def draw(options: argparse.Namespace, request: PlotRequest) -> Gallery:
+    """Draw figures; raises MachineError if the command line was started without plots."""
+    if options.draw is None:
+        raise MachineError("Figures cannot be drawn here. Start the command line with ./run.py.")
+    gallery: Gallery = options.draw(request)
+    return gallery
+
+
+def test_cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:
+    """The wanted test cases of a campaign; all if none is named."""
+    if not wanted:
+        return results.manifest.test_cases
+    return [case for name in wanted if (case := find(results, name)) is not None]
+
+
+def two_test_cases(wanted: Sequence[str]) -> tuple[str, str]:
+    """Both names of ``-t``; raises InputError if there are fewer or more."""
+    if len(wanted) != 2:
+        raise InputError("Select two test cases with -t, for example -t SAT SATL.")
+    return wanted[0], wanted[1]
+
+
+def pairs(wanted: Sequence[str], campaigns: Sequence[CampaignResults]) -> tuple[tuple[str, str], ...]:
+    """Server and client of each wanted ``SERVER_CLIENT``; raises InputError if a campaign has no such pair."""
+    results = (result for campaign in campaigns for result in campaign.results.results)
+    known = {f"{result.server}_{result.client}": (result.server, result.client) for result in results}
+    problems = [
+        f"These results have no pair {quoted(name)} (SERVER_CLIENT).{did_you_mean(name, known)}"
+        for name in wanted
+        if name not in known
+    ]
+    if problems:
+        raise InputError(*problems, f"Known: {', '.join(sorted(known))}.")
+    return tuple(known[name] for name in wanted)
+
+
+def objectives(texts: Sequence[str]) -> tuple[Objective, ...]:
+    """The objectives of ``SIZE=TIME`` texts; raises InputError."""
+    return tuple(map(_objective, texts))
+
+
+def _objective(text: str) -> Objective:
+    size, sign, time = text.partition("=")
+    try:
+        if not sign:
+            raise ValueError("has no =.")
+        found = Objective(quantities.size(size), quantities.duration(time))
+        if found.size <= 0 or found.limit <= 0:
+            raise ValueError("must be more than 0 bytes in more than 0 s.")
+    except ValueError as error:
+        raise InputError(f"Objective {quoted(text)}: {error} Write SIZE=TIME, for example 10MB=5s.") from error
+    return found

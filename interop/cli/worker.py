@@ -1,0 +1,60 @@
+"""``./run.py worker``: offers testbeds beside this machine's Docker daemon to the campaigns of a Dask cluster."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli import options as shared
+from interop.cli.exit_status import SIGNAL
+from interop.model.real_link import Scheduler
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+DESCRIPTION = (
+    "Connect to a Dask scheduler and run the campaigns that other machines start with --cluster, beside the Docker "
+    "daemon of this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
+)
+EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "address", type=shared.scheduler_address, metavar="ADDRESS",
+        help="Address of the Dask scheduler, tcp://… or tls://…; example: tcp://scheduler:8786.",
+    )  # fmt: skip
+    group = parser.add_argument_group("worker")
+    group.add_argument(
+        "--parallel", type=shared.parallel, metavar="N|auto",
+        help=f"Runs at a time, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
+        "(default: auto; example: 2).",
+    )  # fmt: skip
+    parser.rename("--testbeds", "--parallel")
+    group.add_argument(
+        "--name", help="Name of the worker in messages and results (default: the host name; example: lab-2)."
+    )
+    shared.add_cluster_tls(group)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve campaigns until a signal; raises MachineError if there is no Docker daemon, no Dask or no scheduler."""
+    from interop.analysis.analyse import analyse
+    from interop.execution.admission import AUTO_TESTBEDS
+    from interop.execution.campaign_setup import check_dask
+
+    check_dask()
+    from interop.docker.client import Daemon
+    from interop.execution.analysis_pool import analysis_pool
+    from interop.execution.cluster import serve
+    from interop.execution.worker_service import WorkerService
+
+    url, most = shared.daemon_url(), options.parallel or AUTO_TESTBEDS
+    Daemon(url, "worker")
+    with analysis_pool(analyse) as pool:
+        name = options.name or socket.gethostname()
+        service = WorkerService(url, pool, most, measured=options.parallel is None, name=name)
+        return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)

@@ -1,0 +1,1 @@
+"""Reads and checks what users write: test cases, implementations.json, hosts files."""

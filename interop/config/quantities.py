@@ -1,0 +1,147 @@
+"""Parses text with a unit, from files and options, to numbers in SI base units.
+
+Every parser takes text and raises ``ValueError`` with the fault, worded to follow the value:
+``"300" has no unit; write for example "300 ms" (units: us, ms, s, min, h).``
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeVar
+
+from interop.model.names import did_you_mean
+from interop.model.text import quoted
+
+N = TypeVar("N", int, float)
+
+# Bounded, so that neither a number nor its product with a unit loses a digit in a Decimal.
+_NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?"
+_QUANTITY = re.compile(rf"({_NUMBER})\s*(\S*)")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A physical quantity and its units."""
+
+    name: str
+    example: str
+    units: dict[str, Decimal]
+    """Unit -> its size in the SI base unit."""
+
+
+TIME = Dimension(
+    "duration",
+    "300 ms",
+    {"us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600)},
+)
+RATE = Dimension(
+    "rate",
+    "20 Mbit/s",
+    {"bit/s": Decimal(1), "kbit/s": Decimal(10**3), "Mbit/s": Decimal(10**6), "Gbit/s": Decimal(10**9)},
+)
+SIZE = Dimension(
+    "size",
+    "10 MiB",
+    {
+        "B": Decimal(1),
+        "kB": Decimal(10**3),
+        "MB": Decimal(10**6),
+        "GB": Decimal(10**9),
+        "KiB": Decimal(2**10),
+        "MiB": Decimal(2**20),
+        "GiB": Decimal(2**30),
+    },
+)
+SHARE = Dimension("share", "1 %", {"%": Decimal("0.01")})
+
+
+def _parse(text: str, dimension: Dimension) -> Decimal:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"is no {dimension.name}; write for example {quoted(dimension.example)}.")
+    number, unit = match.groups()
+    allowed = ", ".join(dimension.units)
+    if not unit:
+        raise ValueError(f"has no unit; write for example {quoted(dimension.example)} (units: {allowed}).")
+    if unit not in dimension.units:
+        raise ValueError(f"has a unit that is none of {allowed}.{did_you_mean(unit, dimension.units)}")
+    return Decimal(number) * dimension.units[unit]
+
+
+def duration(text: str) -> float:
+    """``"300 ms"`` -> ``0.3`` seconds."""
+    return float(_parse(text, TIME))
+
+
+def rate(text: str) -> float:
+    """``"20 Mbit/s"`` -> ``20000000.0`` bit/s."""
+    return float(_parse(text, RATE))
+
+
+def size(text: str) -> int:
+    """``"10 MiB"`` -> ``10485760`` bytes; only whole bytes."""
+    number = _parse(text, SIZE)
+    if number != int(number):
+        raise ValueError("is no whole number of bytes.")
+    return int(number)
+
+
+def share(text: str) -> float:
+    """``"1 %"`` -> ``0.01``."""
+    return float(_parse(text, SHARE))
+
+
+def probability(text: str) -> float:
+    """``"0.017"`` or ``"1.7 %"`` -> ``0.017``."""
+    return float(text) if re.fullmatch(_NUMBER, text) else share(text)
+
+
+def count(text: str) -> int:
+    """``"25"`` -> ``25``."""
+    if _WHOLE.fullmatch(text) is None:
+        raise ValueError("is no whole number.")
+    return int(text)
+
+
+def within(parse: Callable[[str], N], least: str, most: str) -> Callable[[str], N]:
+    """``parse``, for values from ``least`` to ``most`` only; the bounds have the syntax of the value."""
+    low, high = parse(least), parse(most)
+
+    def parse_within(text: str) -> N:
+        value = parse(text)
+        if not low <= value <= high:
+            raise ValueError(f"is out of range: {least} to {most}.")
+        return value
+
+    return parse_within
+
+
+def matching(pattern: str, rule: str) -> Callable[[str], str]:
+    """A parser for text that is a ``pattern`` (regular expression) as a whole; ``rule`` says the same in words."""
+    compiled = re.compile(pattern)
+
+    def parse_text(text: str) -> str:
+        if compiled.fullmatch(text) is None:
+            raise ValueError(f"must be {rule}.")
+        return text
+
+    return parse_text
+
+
+one_line = matching(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,300}", "one line of 1 to 300 characters")
+
+
+def one_of(words: Iterable[str]) -> Callable[[str], str]:
+    """A parser for one of some words, in exactly this spelling."""
+    known = tuple(words)
+
+    def parse_word(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"is none of {', '.join(known)}.{did_you_mean(text, known)}")
+        return text
+
+    return parse_word

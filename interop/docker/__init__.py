@@ -1,0 +1,1 @@
+"""The Docker API: containers, images and archives of local and remote daemons."""

@@ -1,0 +1,138 @@
+"""A connection to one Docker daemon: how it is reached, how long it is waited for, and what its errors become."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+import docker
+import docker.errors
+import docker.tls
+import requests.exceptions
+
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.outcomes import ErrorCode
+from interop.model.real_link import Tls
+
+T = TypeVar("T")
+
+QUICK = 15
+"""Seconds within which a daemon answers a query."""
+SLOW = 120
+"""Seconds within which a daemon creates, starts or archives (docker/docker-py#2266 saw a create take two minutes)."""
+REMOTE_PATIENCE = 60
+"""Seconds for which the daemon of another machine may be unreachable before a run is given up."""
+OLDEST_API = "1.40"
+LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+
+
+class Daemon:
+    """A connection to one Docker daemon for one campaign; see ``containers`` and ``images`` for operations."""
+
+    def __init__(self, url: str, campaign: str, tls: Tls | None = None, *, host: str = "") -> None:
+        """Connect; raises :class:`MachineError` if no daemon answers at ``url``.
+
+        ``host`` is the name of another machine on which the daemon runs, empty for this one: queries that fail because
+        the daemon is unreachable are retried for ``REMOTE_PATIENCE`` seconds then.
+        """
+        self.url = url
+        self.campaign = campaign
+        self.host = host
+        self.throttle: Callable[[], object] = lambda: None
+        """Called between two chunks of an archive being fetched, which costs the engine much CPU time."""
+        self.unreachable_at: float | None = None
+        """When a query last failed because the daemon was unreachable, on the monotonic clock; None if none has."""
+        self._tls = tls
+        try:
+            self.quick: Any = self.connect("auto", QUICK)
+            version = str(self.quick.api_version)
+            self.slow: Any = self.connect(version, SLOW)
+            self.info: dict[str, Any] = self.quick.info()
+        except LIBRARY_ERRORS as error:
+            raise MachineError(
+                f"No Docker daemon answers at {host or url}: {first_line(error)}\n"
+                + (
+                    "Look at its entry in the hosts file, and at the machine itself."
+                    if host
+                    else "Start it (`make setup` does on a machine without one), or name another with DOCKER_HOST."
+                )
+            ) from error
+        self.api_version = version
+        if url.startswith("unix:"):  # an engine confined to some CPUs reports only those
+            self.info["NCPU"] = os.cpu_count() or self.info["NCPU"]
+
+    def connect(self, version: str | None, timeout: float) -> Any:
+        """Another client of the library for API ``version``; each of its requests fails after ``timeout`` seconds."""
+        patience = max(1, round(timeout))
+        if self._tls is None:
+            return docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32)
+        if version == "auto":
+            version = str(self.connect(OLDEST_API, timeout).version(api_version=False)["ApiVersion"])
+        own = (str(self._tls.certificate), str(self._tls.key))
+        tls = docker.tls.TLSConfig(client_cert=own, ca_cert=str(self._tls.ca), verify=True)
+        client = docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32, tls=tls)
+        client.trust_env = False  # REQUESTS_CA_BUNDLE must not replace this CA (psf/requests#3829), nor a proxy step in
+        return client
+
+    @property
+    def id(self) -> str:
+        """Identifier that the daemon reports for itself."""
+        return str(self.info["ID"])
+
+    def system_time(self) -> float:
+        """Time of the daemon's clock now, seconds since 1970."""
+        with self.translate_errors("ask for the time of", self.host or self.url):
+            return datetime.fromisoformat(self.quick.info()["SystemTime"]).timestamp()
+
+    def answers(self) -> bool:
+        """Whether the daemon answers a ping now."""
+        try:
+            return bool(self.quick.ping())
+        except LIBRARY_ERRORS:
+            return False
+
+    @contextmanager
+    def translate_errors(self, verb: str, what: str) -> Iterator[None]:
+        """Raise errors of the library as :class:`HarnessFault`, "cannot ``verb`` ``what``: …"."""
+        try:
+            yield
+        except docker.errors.ImageNotFound as error:
+            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot {verb} {what}: {first_line(error)}") from error
+        except docker.errors.NotFound as error:
+            reason = (
+                f"cannot {verb} {what}: {first_line(error)}; does another program remove containers at this daemon?"
+            )
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason) from error
+        except LIBRARY_ERRORS as error:
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"cannot {verb} {what}: {first_line(error)}") from error
+
+    def query(self, verb: str, what: str, call: Callable[[], T]) -> T:
+        """The result of an idempotent ``call``; retried while the daemon of another machine is unreachable."""
+        begin = time.monotonic()
+        while True:
+            try:
+                with self.translate_errors(verb, what):
+                    return call()
+            except HarnessFault as fault:
+                if isinstance(fault.__cause__, docker.errors.APIError):
+                    raise
+                now = self.unreachable_at = time.monotonic()
+                if not self.host or now - begin > REMOTE_PATIENCE:
+                    raise
+                time.sleep(0.5)
+
+    def subnets(self) -> dict[str, tuple[str, ...]]:
+        """Subnets of the daemon's networks, by the name of the network."""
+        with self.translate_errors("list", "networks"):
+            networks = self.quick.networks()
+        return {each["Name"]: tuple(one["Subnet"] for one in each["IPAM"].get("Config") or ()) for each in networks}
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the library's message, or the name of the error's class if it has none."""
+    text = getattr(error, "explanation", None) or str(error)
+    return str(text).strip().splitlines()[0] if str(text).strip() else type(error).__name__

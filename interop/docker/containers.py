@@ -1,0 +1,352 @@
+"""Containers: what they are created from, how they are started, watched and stopped, and how they are removed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from queue import SimpleQueue
+from typing import IO, Any
+
+import docker.errors
+import docker.types
+
+from interop.docker.client import LIBRARY_ERRORS, QUICK, REMOTE_PATIENCE, SLOW, Daemon, first_line
+from interop.model.emulated_link import Interval
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode
+from interop.model.units import MIB
+
+LABEL = "quicsat"
+"""Label of every container that this project creates."""
+CAMPAIGN_LABEL = "quicsat.campaign"
+RETRY = 0.2
+"""Seconds between two attempts at the same request."""
+CHUNK = 64 * 1024
+"""Bytes of an archive that are fetched at once."""
+PORTS = ("443/udp", "443/tcp")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Linux capabilities added to, and dropped from, Docker's default set."""
+
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+CONTRACT_CAPABILITIES = Capabilities(("NET_ADMIN",), ("MKNOD", "AUDIT_WRITE", "SETFCAP"))
+"""Of an endpoint with a network namespace of its own, where the endpoint contract lets it set routes and offloads."""
+HOST_NETWORK_CAPABILITIES = Capabilities((), (*CONTRACT_CAPABILITIES.dropped, "NET_RAW"))
+"""Of an endpoint in its host's network namespace, where it must neither configure nor capture anything."""
+WEIGHT = 32768
+"""CPU shares of containers in the path of packets: they take precedence over the engine and over this program."""
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """Everything that a container is created from; nothing of the host is mounted into it."""
+
+    name: str
+    image: str
+    command: tuple[str, ...] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: str = "none"
+    published: str | None = None
+    """Host address at which UDP and TCP port 443 is published; empty for all addresses, None to publish nothing."""
+    hostname: str | None = None
+    hosts: tuple[tuple[str, str], ...] = ()
+    """Entries of /etc/hosts, (name, address); a name may occur several times."""
+    capabilities: tuple[str, ...] = ()
+    dropped_capabilities: tuple[str, ...] = ()
+    """``("ALL",)`` leaves only ``capabilities``."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    tty: bool = False
+    host_pids: bool = False
+    memory: int = 1024 * MIB
+    pids: int = 512
+    log_bytes: int = 2 * MIB
+    memlock: int | None = None
+    """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
+    weight: int | None = None
+    """CPU shares under contention; a session or service of the machine has 1024."""
+
+
+DISORDER = timedelta(seconds=1)
+"""By how much the recorded end of a container may precede its start."""
+
+
+def lifetime(state: Mapping[str, Any]) -> Interval | None:
+    """From start to end of a container, from its ``State`` in ``inspect``; None if either is missing.
+
+    The engine writes the year 1 for what has not happened. For a program that ends at once, it may record the end a
+    few milliseconds before the start.
+    """
+    try:
+        begin, end = (datetime.fromisoformat(str(state[name])) for name in ("StartedAt", "FinishedAt"))
+    except (KeyError, ValueError):
+        return None
+    if begin.tzinfo is None or end.tzinfo is None or begin.year <= 1970 or begin - end > DISORDER:
+        return None
+    return Interval(min(begin, end).timestamp(), max(begin, end).timestamp())
+
+
+class StartFailure(Exception):  # noqa: N818 - what happened, not a class of errors
+    """The daemon could not start a container because of what is in its image."""
+
+
+@dataclass(frozen=True)
+class ContainerEvent:
+    """A line on a container's standard output, or the container's end (``line`` is None)."""
+
+    container: Container
+    line: str | None
+
+
+class Container:
+    """A container of this project; :func:`create_container` creates and removes it."""
+
+    def __init__(self, daemon: Daemon, identity: str, spec: ContainerSpec) -> None:
+        self._daemon = daemon
+        self.id = identity
+        self.spec = spec
+        self._killed = False
+
+    def start(self) -> None:
+        """Start it; raises :class:`StartFailure` if its own image is at fault, else :class:`HarnessFault`."""
+        try:
+            self._daemon.query("start", self.spec.name, lambda: self._daemon.slow.start(self.id))
+        except HarnessFault as fault:
+            state = self._state()
+            # the engine's own codes for a command that is not there (127) or cannot be executed (126)
+            if state["Status"] == "created" and state["ExitCode"] in (126, 127):
+                raise StartFailure(str(state["Error"] or fault.reason)) from fault
+            raise
+
+    def put(self, archive: IO[bytes]) -> None:
+        """Unpack an uncompressed archive at the container's root."""
+        with self._daemon.translate_errors("copy into", self.spec.name), archive:
+            self._daemon.slow.put_archive(self.id, "/", archive)
+
+    @contextmanager
+    def fetch(self, path: str) -> Iterator[Iterator[bytes]]:
+        """The archive of ``path``, in chunks; empty if there is no such path.
+
+        The stream is closed when the block is left: a daemon does not remove a container while its archive is read.
+        """
+        with self._daemon.translate_errors("copy from", self.spec.name):
+            try:
+                chunks, _ = self._daemon.slow.get_archive(self.id, path, chunk_size=CHUNK)
+            except docker.errors.NotFound:
+                chunks = (chunk for chunk in tuple[bytes, ...]())
+        with closing(chunks):
+            yield self._chunks(chunks)
+
+    def _chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        with self._daemon.translate_errors("copy from", self.spec.name):
+            for chunk in chunks:
+                yield chunk
+                self._daemon.throttle()
+
+    def running(self) -> bool:
+        """Whether it runs, according to ``inspect``."""
+        return bool(self._state()["Running"])
+
+    def exit(self) -> Exit:
+        """How it ended, according to ``inspect``."""
+        state = self._state()
+        status = None if state["Status"] == "created" else int(state["ExitCode"])
+        return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
+
+    def cpu_seconds(self) -> float:
+        """CPU time used so far, seconds; 0 once it has ended."""
+        stats = self._daemon.query(
+            "ask for the CPU time of",
+            self.spec.name,
+            lambda: self._daemon.quick.stats(self.id, stream=False, one_shot=True),
+        )
+        return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+
+    @property
+    def pid(self) -> int:
+        """Process id of its first process on the daemon's host."""
+        return int(self._state()["Pid"])
+
+    def signal(self, name: str) -> None:
+        """Send a signal; nothing happens if it has ended already."""
+
+        def kill() -> None:
+            with suppress(docker.errors.APIError):
+                self._daemon.quick.kill(self.id, name)
+
+        self._daemon.query("signal", self.spec.name, kill)
+
+    def stop(self, grace: float) -> None:
+        """SIGTERM, and SIGKILL if it still runs after ``grace`` seconds."""
+        if not self.running():
+            return
+        self._killed = True
+        for signal, patience in (("SIGTERM", grace), ("SIGKILL", QUICK)):
+            self.signal(signal)
+            if self.wait(patience):
+                return
+        raise HarnessFault(ErrorCode.DAEMON_FAULT, f"container {self.spec.name} could not be killed")
+
+    def wait(self, patience: float) -> bool:
+        """Whether it ended within ``patience`` seconds. Polling costs CPU time, so it becomes less frequent."""
+        begin = time.monotonic()
+        while self.running():
+            waited = time.monotonic() - begin
+            if waited > patience:
+                return False
+            time.sleep(min(0.01 + waited / 4, 0.25))
+        return True
+
+    def output(self) -> bytes:
+        """What it wrote to its standard output and error; bounded by ``log_bytes``."""
+        return bytes(
+            self._daemon.query(
+                "read the log of",
+                self.spec.name,
+                lambda: self._daemon.slow.logs(self.id, stdout=True, stderr=True, timestamps=True),
+            )
+        )
+
+    def watch(self, events: SimpleQueue[ContainerEvent], *, lines: bool = False) -> None:
+        """Put its end, and with ``lines`` each line of its output, into ``events`` from background threads.
+
+        An event is only a hint, since the connection to the daemon may break: check :meth:`running` first.
+        """
+        for target in (self._await_end, self._follow) if lines else (self._await_end,):
+            threading.Thread(target=target, args=(events,), daemon=True, name=self.spec.name).start()
+
+    def _await_end(self, events: SimpleQueue[ContainerEvent]) -> None:
+        with suppress(*LIBRARY_ERRORS):
+            self._daemon.slow.wait(self.id, timeout=None)
+        events.put(ContainerEvent(self, None))
+
+    def _follow(self, events: SimpleQueue[ContainerEvent]) -> None:
+        """Report each line once; a stream that is refused, or breaks off early, is requested again."""
+        reported, deadline = 0, time.monotonic() + SLOW
+        while time.monotonic() < deadline:
+            with suppress(*LIBRARY_ERRORS):
+                for number, line in enumerate(self._lines(), start=1):
+                    deadline = time.monotonic() + SLOW
+                    if number > reported:
+                        reported = number
+                        events.put(ContainerEvent(self, line.decode(errors="replace")))
+            try:
+                if not self._daemon.quick.inspect_container(self.id)["State"]["Running"]:
+                    return
+            except docker.errors.NotFound:
+                return
+            except LIBRARY_ERRORS:  # the daemon is unreachable
+                pass
+            time.sleep(RETRY)
+
+    def _lines(self) -> Iterator[bytes]:
+        rest = b""
+        for chunk in self._daemon.slow.logs(self.id, stream=True, follow=True, stdout=True, stderr=False):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+
+    def _state(self) -> dict[str, Any]:
+        inspect = self._daemon.quick.inspect_container
+        return dict(self._daemon.query("inspect", self.spec.name, lambda: inspect(self.id))["State"])
+
+
+@contextmanager
+def create_container(daemon: Daemon, spec: ContainerSpec) -> Iterator[Container]:
+    """A created container; it is removed with its volumes whenever the block is left, also by an exception."""
+    try:
+        with daemon.translate_errors("create", spec.name):
+            identity = _create(daemon, spec)
+        yield Container(daemon, identity, spec)
+    finally:
+        remove_container(daemon, spec.name)
+
+
+def _create(daemon: Daemon, spec: ContainerSpec) -> str:
+    host_config = daemon.slow.create_host_config(
+        network_mode=spec.network,
+        port_bindings=dict.fromkeys(PORTS, (spec.published, 443)) if spec.published is not None else None,
+        extra_hosts=[f"{name}:{address}" for name, address in spec.hosts] or None,
+        cap_add=list(spec.capabilities),
+        cap_drop=list(spec.dropped_capabilities),
+        security_opt=["no-new-privileges"],
+        sysctls=dict(spec.sysctls),
+        pid_mode="host" if spec.host_pids else None,
+        mem_limit=spec.memory,
+        memswap_limit=spec.memory,
+        pids_limit=spec.pids,
+        log_config=docker.types.LogConfig(
+            type="json-file", config={"max-size": str(spec.log_bytes // 2), "max-file": "2"}
+        ),
+        ulimits=[docker.types.Ulimit(name="memlock", soft=spec.memlock, hard=spec.memlock)] if spec.memlock else [],
+        cpu_shares=spec.weight,
+        cgroup_parent="/" if spec.weight and _shares_one_cgroup(daemon) else None,
+    )
+    created = daemon.slow.create_container(
+        spec.image,
+        command=list(spec.command) if spec.command is not None else None,
+        name=spec.name,
+        hostname=spec.hostname,
+        environment=dict(spec.environment),
+        labels={LABEL: "1", CAMPAIGN_LABEL: daemon.campaign},
+        ports=[("443", "udp"), ("443", "tcp")] if spec.published is not None else None,
+        tty=spec.tty,
+        stdin_open=spec.tty,
+        host_config=host_config,
+    )
+    return str(created["Id"])
+
+
+def _shares_one_cgroup(daemon: Daemon) -> bool:
+    """Whether all containers share the CPU weight of one group, as with cgroup v1 without systemd."""
+    return (daemon.info.get("CgroupDriver"), daemon.info.get("CgroupVersion", "1")) == ("cgroupfs", "1")
+
+
+def remove_container(daemon: Daemon, name_or_id: str) -> None:
+    """Remove a container and its volumes; waits for a removal that is already in progress (HTTP 409)."""
+    deadline = time.monotonic() + (REMOTE_PATIENCE if daemon.host else QUICK)
+    while True:
+        try:
+            daemon.slow.remove_container(name_or_id, v=True, force=True)
+            return
+        except docker.errors.NotFound:
+            return
+        except LIBRARY_ERRORS as error:
+            if time.monotonic() > deadline:
+                reason = f"cannot remove {name_or_id}: {first_line(error)}"
+                raise HarnessFault(ErrorCode.DAEMON_FAULT, reason) from error
+            time.sleep(0.2)
+
+
+def list_containers(daemon: Daemon, campaign: str | None = None) -> tuple[str, ...]:
+    """Ids of the containers of ``campaign``, or of all campaigns."""
+    label = LABEL if campaign is None else f"{CAMPAIGN_LABEL}={campaign}"
+    with daemon.translate_errors("list", "containers"):
+        found = daemon.quick.containers(all=True, filters={"label": label})
+    return tuple(container["Id"] for container in found)
+
+
+def remove_containers(daemon: Daemon, campaign: str | None = None, *, passes: int = 1, pause: float = 0.5) -> int:
+    """Remove the containers of ``campaign``, or of all campaigns; returns how many were removed.
+
+    It lists them every ``pause`` seconds until ``passes`` listings in a row are empty: a container that was being
+    created when its process died may appear late (docker/docker-py#2266).
+    """
+    removed, empty = 0, 0
+    while empty < passes:
+        found = list_containers(daemon, campaign)
+        for identity in found:
+            remove_container(daemon, identity)
+        removed += len(found)
+        empty = 0 if found else empty + 1
+        if empty < passes:
+            time.sleep(pause)
+    return removed

@@ -1,0 +1,205 @@
+"""Sets up a campaign: locks its daemons, distributes images, and makes a pool of local or cluster workers."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from interop.analysis.analyse import analyse
+from interop.docker.client import Daemon
+from interop.docker.containers import remove_containers
+from interop.docker.image_transfer import distribute
+from interop.docker.ssh_tunnel import connected
+from interop.execution.admission import fitting_testbeds
+from interop.execution.analysis_pool import analysis_pool
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.local_worker import LocalWorker, WorkerConfig
+from interop.execution.lock import exclusive
+from interop.execution.reaper import start_reaper
+from interop.execution.worker import Analyse
+from interop.execution.worker_pool import WorkerPool
+from interop.execution.worker_service import RemoteConfig
+from interop.links.ns3_testbed import Ns3Backend
+from interop.links.real import HostLocks, RealBackend
+from interop.model.errors import InputError, MachineError
+from interop.model.real_link import Host, RealLink, Scheduler
+from interop.model.results import ImageFacts
+from interop.model.run import Run
+
+
+@dataclass(frozen=True)
+class CampaignResources:
+    """Daemons that this campaign has to itself, and what ends it early."""
+
+    daemon: Daemon
+    hosts: Mapping[str, Daemon]
+    """Daemons of other machines, by the name of the host."""
+    stop: threading.Event
+    caught: list[int]
+    """Numbers of the signals received."""
+
+
+@contextmanager
+def open_resources(config: CampaignConfig, say: Callable[[str], None]) -> Iterator[CampaignResources]:
+    """Daemons that are locked, without leftovers and watched by a reaper; cluster workers do so themselves."""
+    if config.cluster and config.hosts:
+        raise InputError(
+            "--hosts and --cluster exclude each other: a cluster has neither real links nor hosts driven directly."
+        )
+    campaign_id = secrets.token_hex(4)
+    daemon = Daemon(config.url, campaign_id)
+    if config.cluster:
+        check_dask()
+        yield CampaignResources(daemon, {}, threading.Event(), [])
+        return
+    with ExitStack() as stack:
+        hosts = {name: stack.enter_context(connected(host, campaign_id)) for name, host in sorted(config.hosts.items())}
+        _check_identities({"of this machine": daemon, **hosts} if _testbeds_elsewhere(config) else hosts)
+        for identity in sorted({each.id for each in (daemon, *hosts.values())}):
+            stack.enter_context(exclusive(identity, f"campaign {campaign_id}"))
+        stack.enter_context(start_reaper((Host("", config.url), *config.hosts.values()), campaign_id))
+        for each in (daemon, *hosts.values()):
+            if removed := remove_containers(each):
+                at = f" at {each.host}" if each.host else ""
+                say(f"removed {removed} containers{at} that an earlier campaign had left")
+        yield CampaignResources(daemon, hosts, threading.Event(), [])
+
+
+def check_dask() -> None:
+    """Raise :class:`MachineError` if Dask is not installed."""
+    if importlib.util.find_spec("distributed") is None:
+        raise MachineError(
+            "Dask is not installed here: `scripts/setup --cluster` brings it, on every machine of a cluster; "
+            "see docs/guide/cluster.md."
+        )
+
+
+def _check_identities(hosts: Mapping[str, Daemon]) -> None:
+    """Raise :class:`MachineError` if two hosts have the same daemon; hosts must be different machines."""
+    owners: dict[str, str] = {}
+    for name, daemon in hosts.items():
+        owner = owners.setdefault(daemon.id, name)
+        if owner != name:
+            message = (
+                f"The hosts {owner} and {name} are one Docker daemon, or clones of one ({daemon.id}). If they are two "
+                "machines, remove /etc/docker/key.json, or engine-id in the data root, of one, and start it again."
+            )
+            raise MachineError(message)
+
+
+def distribute_images(
+    facts: Mapping[str, ImageFacts], resources: CampaignResources, config: CampaignConfig, say: Callable[[str], None]
+) -> None:
+    """Copy the images of the campaign to every host that lacks them; raises :class:`MachineError`."""
+    wanted = {name: image for name, image in facts.items() if "link-tools" not in facts or name != "simulator"}
+    distribute(wanted, resources.daemon, tuple(resources.hosts.values()), say)
+
+
+@contextmanager
+def make_worker_pool(
+    runs: Sequence[Run],
+    resources: CampaignResources,
+    config: CampaignConfig,
+    facts: Mapping[str, ImageFacts],
+    say: Callable[[str], None],
+) -> Iterator[WorkerPool]:
+    """The workers that make ``runs``; raises :class:`UserError` if there are none."""
+    if config.cluster is not None:
+        with _cluster_workers(runs, resources, config.cluster, config, facts, say) as workers:
+            yield workers
+        return
+    links = _real_links(runs, resources, config, facts)
+    for link in links.values():
+        link.examine(config.bare_link, say)
+    parallel = config.testbeds != 1 or _testbeds_elsewhere(config)
+    with CpuMonitor().watching() as monitor, analysis_pool(analyse, low_priority=parallel) as analyse_run:
+        first = _local_worker(runs, resources, config, facts, analyse_run, say, monitor=monitor, links=links)
+        others = [
+            _local_worker(
+                runs,
+                replace(resources, daemon=resources.hosts[name]),
+                config,
+                facts,
+                analyse_run,
+                say,
+                testbeds=host.testbeds,
+            )
+            for name, host in config.hosts.items()
+            if host.testbeds and not links
+        ]
+        yield WorkerPool(resources.stop, first, *others)
+
+
+def _testbeds_elsewhere(config: CampaignConfig) -> bool:
+    return any(host.testbeds for host in config.hosts.values())
+
+
+def _local_worker(
+    runs: Sequence[Run],
+    resources: CampaignResources,
+    config: CampaignConfig,
+    facts: Mapping[str, ImageFacts],
+    analyse_run: Analyse,
+    say: Callable[[str], None],
+    *,
+    monitor: CpuMonitor | None = None,
+    links: Mapping[tuple[str, str], RealBackend] = MappingProxyType({}),
+    testbeds: int | None = None,
+) -> LocalWorker:
+    """A worker at the daemon of ``resources``; without a ``monitor`` the load of its CPUs is unknown."""
+    testbeds = testbeds or config.testbeds or fitting_testbeds(runs)
+    simulator = facts.get("simulator")
+    emulated = Ns3Backend(resources.daemon, simulator.id) if simulator else None
+    worker_config = WorkerConfig(
+        daemon=resources.daemon,
+        backend=emulated or next(iter(links.values())),
+        links=links,
+        link_daemons=tuple(resources.hosts.values()) if links else (),
+        images={name: image.id for name, image in facts.items()},
+        stop=resources.stop,
+        monitor=monitor or CpuMonitor(),
+        run=config.run,
+    )
+    measured = monitor is not None and config.testbeds is None
+    return LocalWorker(worker_config, analyse_run, say, testbeds=testbeds, measured=measured)
+
+
+@contextmanager
+def _cluster_workers(
+    runs: Sequence[Run],
+    resources: CampaignResources,
+    scheduler: Scheduler,
+    config: CampaignConfig,
+    facts: Mapping[str, ImageFacts],
+    say: Callable[[str], None],
+) -> Iterator[WorkerPool]:
+    from interop.execution.worker_proxy import discover_workers  # importing Dask takes a second
+
+    remote_config = RemoteConfig(
+        campaign=resources.daemon.campaign,
+        images=facts,
+        run=config.run,
+        testbeds=fitting_testbeds(runs),
+    )
+    with discover_workers(scheduler, remote_config, resources.daemon, resources.stop, say) as workers:
+        yield workers
+
+
+def _real_links(
+    runs: Sequence[Run], resources: CampaignResources, config: CampaignConfig, facts: Mapping[str, ImageFacts]
+) -> dict[tuple[str, str], RealBackend]:
+    """A back end for each pair of hosts that ``runs`` need."""
+    locks = HostLocks()
+    links = dict.fromkeys(run.test_case.link for run in runs if isinstance(run.test_case.link, RealLink))
+    return {
+        (link.client_host, link.server_host): RealBackend(
+            link, config.hosts, resources.hosts, facts["link-tools"].id, locks
+        )
+        for link in links
+    }

@@ -1,0 +1,85 @@
+"""The machine on which runs take place: what it is, and how busy it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.model.evidence import CROWDED, HostFacts
+
+LOWEST = 19
+"""Nice value of work that can wait (setpriority(2))."""
+PRESSURE = Path("/proc/pressure/cpu")
+"""Pressure stall information (Linux 4.20 and later, where it is switched on)."""
+PROCESSORS = Path("/proc/cpuinfo")
+
+
+def watch(info: Mapping[str, Any], monitor: CpuMonitor) -> Callable[[], HostFacts]:
+    """Start to observe the machine; the returned function gives the facts of the time since then.
+
+    ``info``: what the Docker daemon reports about its host. Load and pressure are those of this machine.
+    """
+    load, begin, waited = os.getloadavg()[0], time.monotonic(), _cpu_wait()
+
+    def facts() -> HostFacts:
+        now, elapsed = _cpu_wait(), time.monotonic() - begin
+        pressure = None if now is None or waited is None or elapsed <= 0 else min((now - waited) / elapsed, 1.0)
+        return HostFacts(
+            kernel=str(info["KernelVersion"]),
+            architecture=str(info["Architecture"]),
+            cpus=int(info["NCPU"]),
+            memory=int(info["MemTotal"]),
+            engine=str(info["ServerVersion"]),
+            load_before=load,
+            cpu_pressure=pressure,
+            cpu_busy=monitor.since(begin),
+            cpu_crowded=monitor.busy_share(begin, CROWDED),
+            processor=processor(),
+        )
+
+    return facts
+
+
+@cache
+def processor() -> str:
+    """Model name of the first CPU; empty if unknown."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", PROCESSORS.read_text(encoding="utf-8", errors="replace"), re.M)
+    except OSError:
+        return ""
+    return found[1].strip() if found else ""
+
+
+@contextmanager
+def yielding() -> Iterator[None]:
+    """Run this thread at the lowest priority in the block, so that it does not disturb runs under way.
+
+    It does nothing without the right to restore the priority afterwards (which root has).
+    """
+    thread = threading.get_native_id()
+    before = os.getpriority(os.PRIO_PROCESS, thread)
+    allowed = os.geteuid() == 0
+    try:
+        if allowed:
+            os.setpriority(os.PRIO_PROCESS, thread, LOWEST)
+        yield
+    finally:
+        if allowed:
+            os.setpriority(os.PRIO_PROCESS, thread, before)
+
+
+def _cpu_wait() -> float | None:
+    """Seconds since boot in which at least one task waited for a CPU; None if unknown."""
+    try:
+        found = re.search(r"^some .*total=(\d+)", PRESSURE.read_text(encoding="ascii"))
+    except OSError:
+        return None
+    return int(found[1]) / 1e6 if found else None

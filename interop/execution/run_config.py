@@ -1,0 +1,27 @@
+"""How each run of a campaign is made: the options that campaign, worker and run share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
+"""Environment variables of this program that endpoints get (docs/reference/endpoint-contract.md)."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Options that hold for every run of a campaign, on every worker."""
+
+    qlog: bool = True
+    """Endpoints write qlog files."""
+    keep_files: bool = False
+    """Keep the offered and the downloaded files of runs that do not succeed."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Values of ``PARAMETERS`` by name; a missing or empty one is not set."""
+
+
+def environment_parameters() -> dict[str, str]:
+    """``PARAMETERS`` from the environment of this process; the empty text for one that is not set."""
+    return {name: os.environ.get(name, "") for name in PARAMETERS}

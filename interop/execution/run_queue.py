@@ -1,0 +1,168 @@
+"""Which run is next, and whether it may start: time windows, deadlines, budgets, and a breaker for stalling pairs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from interop.execution.transfer import Interrupted
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.model.units import seconds
+from interop.plan.duration_estimate import Durations
+from interop.plan.limits import CampaignLimits
+
+NEAR_THE_END = 2
+"""Runs per testbed that are left when the longest start first, so that no testbed is idle at the end."""
+STALLING = (Outcome.TIMEOUT, Outcome.ERROR)
+"""Outcomes that cost much time and give little information."""
+PATIENCE = 1.0
+"""Seconds between two checks of the clock outside the time windows."""
+
+
+class RunQueue(Iterator[Run]):
+    """The runs of a plan, each as soon as it may start; safe to use from several threads.
+
+    It ends when no run is left, or when no other run is likely to end in time; ``stop_reason`` is set then. Raises
+    :class:`Interrupted` if the campaign is to end.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[Run],
+        limits: CampaignLimits,
+        durations: Durations,
+        stop: threading.Event,
+        say: Callable[[str], None],
+        *,
+        earlier: Iterable[RunResult] = (),
+        testbeds: int = 1,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """``say`` gets messages about pauses and skipped runs; ``stop`` ends waiting.
+
+        ``earlier``: results of a resumed campaign in their order; they count for budget and breaker.
+        """
+        self._left = list(plan)
+        self._limits = limits
+        self._durations = durations
+        self._stop = stop
+        self._say = say
+        self._testbeds = testbeds
+        self._now = now
+        self._begin = time.monotonic()
+        self._lock = threading.Lock()
+        self._spent: dict[str, float] = {}
+        self._stalled: Counter[tuple[str, Role, str]] = Counter()
+        """Stalled runs in a row, by implementation, role and test case."""
+        self._bad: set[tuple[str, str, str]] = set()
+        """Server, client and test case of pairs whose last run stalled."""
+        self._said: set[str] = set()
+        """Messages that are not repeated."""
+        self.stop_reason: str | None = None
+        """Why runs are left, as a sentence; None if none are."""
+        for result in earlier:
+            self._count(result)
+
+    def __next__(self) -> Run:
+        self.wait_for_opening()
+        with self._lock:
+            if not self._left:
+                raise StopIteration
+            if self._stop.is_set():
+                raise Interrupted
+            candidates = self._left
+            if self._testbeds > 1 and len(candidates) <= NEAR_THE_END * self._testbeds:
+                candidates = sorted(candidates, key=lambda run: -self._durations.of(run).low)
+            run = next((run for run in candidates if self._too_late(run) is None), None)
+            if run is None:
+                self.stop_reason = self._too_late(self._left[0])
+                raise StopIteration
+            self._left.remove(run)
+            return run
+
+    def wait_for_opening(self) -> None:
+        """Wait until a time window is open, the campaign is to end, or its time is up."""
+        hours = self._limits.hours
+        if hours is None or hours.are_open(self._now()):
+            return
+        opening = hours.opening(self._now())
+        until = f"{opening.astimezone(hours.zone):%a %H:%M %Z}" if opening else "never"
+        self._tell(f"paused until {until} ({', '.join(map(str, hours.closed))}, {hours.zone.key})")
+        while not hours.are_open(self._now()) and self._time_is_up() is None and not self._stop.wait(PATIENCE):
+            pass
+
+    def may_start(self, run: Run) -> bool:
+        """Whether a run that was started before may be repeated now."""
+        self.wait_for_opening()
+        with self._lock:
+            self.stop_reason = self._too_late(run)
+        return self.stop_reason is None
+
+    def skips(self, run: Run) -> Verdict | None:
+        """The verdict of a ``run`` that is skipped; None if it is to be made."""
+        limits = self._limits
+        with self._lock:
+            for name in dict.fromkeys((run.server.name, run.client.name)):
+                if limits.budget is not None and self._spent.get(name, 0.0) >= limits.budget:
+                    reason = f"The runs of {name} have used up their budget of {seconds(limits.budget)}."
+                    return self._skipped(ErrorCode.BUDGET, reason)
+            if limits.breaker is None or (run.server.name, run.client.name, run.test_case.name) not in self._bad:
+                return None  # a pair is skipped only if its own last run stalled; each pair gets a first run
+            for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
+                if (count := self._stalled[name, role, run.test_case.name]) >= limits.breaker:
+                    reason = f"{count} runs of {name} as {role} in {run.test_case.name} in a row stalled."
+                    return self._skipped(ErrorCode.BREAKER, reason, about=f"{name} {role} {run.test_case.name}")
+        return None
+
+    def record(self, run: Run, result: RunResult) -> None:
+        """Count a result for budget, breaker and estimated durations."""
+        with self._lock:
+            self._durations.learn(run.test_case, result)
+            self._count(result)
+
+    def _count(self, result: RunResult) -> None:
+        """Count the time that a result took, and whether it stalled."""
+        if result.verdict.outcome is Outcome.SKIPPED:
+            return
+        for name in {result.server, result.client}:
+            self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
+        stalled = result.verdict.outcome in STALLING
+        (self._bad.add if stalled else self._bad.discard)((result.server, result.client, result.test_case))
+        for who in ((result.server, Role.SERVER), (result.client, Role.CLIENT)):
+            key = (*who, result.test_case)
+            self._stalled[key] = self._stalled[key] + 1 if stalled else 0
+
+    # ---- time --------------------------------------------------------------------------------
+
+    def _too_late(self, run: Run) -> str | None:
+        """Why a run is not likely to end in time; None if it is. A run without history is attempted."""
+        return self._time_is_up(self._durations.of(run).high if self._durations.known(run) else 0.0)
+
+    def _time_is_up(self, ahead: float = 0.0) -> str | None:
+        """Why time will be up in ``ahead`` seconds; None if it will not."""
+        limits = self._limits
+        if limits.deadline is not None and (limits.deadline - self._now()).total_seconds() <= ahead:
+            return f"No other run is likely to end before the deadline, {limits.deadline:%Y-%m-%d %H:%M} UTC."
+        if limits.most_seconds is not None and time.monotonic() - self._begin + ahead >= limits.most_seconds:
+            return f"No other run is likely to end within {seconds(limits.most_seconds)}."
+        return None
+
+    # ---- messages ------------------------------------------------------------------------------
+
+    def _skipped(self, code: ErrorCode, reason: str, about: str = "") -> Verdict:
+        if (key := about or reason) not in self._said:
+            self._said.add(key)
+            self._say(f"{reason} Its remaining runs are skipped; `./run.py resume --retry skipped` makes them.")
+        return Verdict(Outcome.SKIPPED, code, reason)
+
+    def _tell(self, text: str) -> None:
+        with self._lock:
+            if text not in self._said:
+                self._said.add(text)
+                self._say(text)

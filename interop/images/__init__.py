@@ -1,0 +1,1 @@
+"""Images of endpoints and simulator: recipes, lookup, pulls and builds."""

@@ -1,0 +1,59 @@
+"""Limits of the files that a run leaves, derived from its files, its link and its deadline.
+
+Traces beyond their limit are a harness error. Downloads beyond their limit, twice the bytes that the server offers,
+are a failure of the pair. Logs beyond their limit are cut, which does not change the outcome.
+"""
+
+from __future__ import annotations
+
+from interop.docker.archive import ArchiveLimits
+from interop.model.emulated_link import EmulatedLink
+from interop.model.outcomes import ErrorCode
+from interop.model.test_case import TestCase
+from interop.model.units import MIB
+
+LEAST_TRACES = 2048 * MIB
+"""Bytes of traces that every run may leave."""
+AROUND = 60.0
+"""Seconds for which the link carries packets before the transfer begins and after its deadline."""
+OVERLOAD = 4
+"""Multiple of the link's rate that a run may offer on average; includes record headers and small packets."""
+REPEATED = 16
+"""Multiple of the size of its files that a transfer may send, both directions together."""
+LEAST_LOGS = 1024 * MIB
+LOGGED = 8
+"""Bytes of logs for a byte of the files: a qlog has hundreds of bytes for each packet, at either end."""
+SPARE_DOWNLOADS = 64 * MIB
+MOST_FILES = 20_000
+
+
+def trace_limits(test_case: TestCase) -> ArchiveLimits:
+    """Of both traces of a run together: what its link can carry until its deadline, and what its files can need.
+
+    A competing flow needs what the link can carry. Reaching the limit is a harness error (trace-limit).
+    """
+    link = test_case.link
+    traces = 2
+    bits = (link.forward_rate + link.return_rate) * (test_case.timeout + AROUND)
+    needed = traces * OVERLOAD * bits / 8
+    if not (isinstance(link, EmulatedLink) and link.cross_traffic):
+        needed = min(needed, traces * REPEATED * test_case.total_size)
+    return ArchiveLimits(total=max(LEAST_TRACES, round(needed)), fault=ErrorCode.TRACE_LIMIT)
+
+
+def log_limits(test_case: TestCase) -> ArchiveLimits:
+    """Of the logs of one endpoint."""
+    return ArchiveLimits(total=max(LEAST_LOGS, LOGGED * test_case.total_size))
+
+
+def download_limits(test_case: TestCase) -> ArchiveLimits:
+    """Of what a client has downloaded; reaching them is a failure of the pair (artefact-limit)."""
+    files = max(MOST_FILES, 2 * len(test_case.file_sizes))
+    return ArchiveLimits(total=2 * test_case.total_size + SPARE_DOWNLOADS, files=files)
+
+
+def run_limits(test_case: TestCase) -> ArchiveLimits:
+    """Of all files of a run together, as a worker sends them; reaching them is a harness error."""
+    parts = (trace_limits(test_case), log_limits(test_case), log_limits(test_case), download_limits(test_case))
+    size = sum(part.total for part in parts) + test_case.total_size  # and what the server offered
+    return ArchiveLimits(total=size, files=sum(part.files for part in parts), fault=ErrorCode.TRACE_LIMIT)

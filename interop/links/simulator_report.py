@@ -1,0 +1,122 @@
+"""The simulator's report link.json: what the link did, as values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from interop.model.emulated_link import (
+    CrossTrafficReport,
+    DirectionLateness,
+    Interval,
+    Lateness,
+    LinkCounters,
+    NatMapping,
+    Rebinding,
+    SimulatorReport,
+)
+
+LARGEST = 1e18
+"""Upper limit of every number of a report."""
+
+
+class Stall(NamedTuple):
+    """An interval in which late frames waited: from when the first was due until the last was sent."""
+
+    begin: float
+    end: float
+    """Seconds since 1970."""
+    forward: float
+    back: float
+    """Late frames of each direction."""
+    maximum: float
+    """Largest lateness, seconds."""
+
+
+def read_report(document: dict[str, Any], client: Interval | None = None) -> SimulatorReport:
+    """The simulator's link.json as a value; raises KeyError, TypeError or ValueError if something is missing or wrong.
+
+    ``client``: from the client's start to its end; lateness counts in this interval only. None: the whole run.
+    """
+    cross, lateness = document["cross_traffic"], document.get("lateness")
+    started = _number(document["started"])
+    return SimulatorReport(
+        started=started,
+        realtime_priority=bool(document["realtime_priority"]),
+        lag_mean=_number(document["lag"]["mean"]),
+        lag_max=_number(document["lag"]["max"]),
+        receive_overflows=_count(document["receive_overflows"]),
+        forward=_counters(document["forward"]),
+        back=_counters(document["return"]),
+        blackholes=tuple(Interval(_number(begin), _number(end)) for begin, end in document["blackholes"]),
+        rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
+        cross_traffic=None if cross is None else _cross_traffic(cross),
+        lateness=None if lateness is None else _lateness(lateness, started, client, _number(document["stopped"])),
+    )
+
+
+def _lateness(document: dict[str, Any], started: float, client: Interval | None, stopped: float) -> Lateness:
+    """Lateness in the interval ``client``; ``started``, ``stopped``: of the simulator, seconds since 1970."""
+    life = client or Interval(started, stopped)
+    stalls = [Stall(*map(_number, stall)) for stall in document["stalls"]]
+    touched = [overlap for stall in stalls if (overlap := min(stall.end, life.end) - max(stall.begin, life.begin)) > 0]
+    begun = [stall for stall in stalls if life.begin <= stall.begin <= life.end]
+    interval = _number(document["interval"])
+    if interval <= 0:
+        raise ValueError(f"an interval of {interval:g} s")
+    rows = slice(max(0, int((life.begin - started) / interval)), max(0, int((life.end - started) / interval) + 1))
+    return Lateness(
+        bound=_number(document["bound"]),
+        life=life.end - life.begin,
+        stalled=sum(touched),
+        stalls=len(touched),
+        longest_stall=max(touched, default=0.0),
+        forward=_direction_lateness(document["forward"], rows, int(sum(stall.forward for stall in begun))),
+        back=_direction_lateness(document["return"], rows, int(sum(stall.back for stall in begun))),
+    )
+
+
+def _direction_lateness(document: dict[str, Any], rows: slice, late: int) -> DirectionLateness:
+    return DirectionLateness(
+        frames=sum(_count(count) for count in document["frames_per_interval"][rows]),
+        late=late,
+        maximum=max((_number(value) for value in document["max_per_interval"][rows]), default=0.0),
+        p50=_number(document["p50"]),
+        p99=_number(document["p99"]),
+        p999=_number(document["p999"]),
+    )
+
+
+def _number(value: Any) -> float:
+    """``value``, which must be finite: comparisons with NaN are false, and sums with an infinity mean nothing."""
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError("a number that is too large") from error
+    if not abs(number) < LARGEST:
+        raise ValueError(f"{number} is not a number of a report")
+    return number
+
+
+def _count(value: Any) -> int:
+    return int(_number(value))
+
+
+def _counters(document: dict[str, Any]) -> LinkCounters:
+    return LinkCounters(**{name: _count(document[name]) for name in LinkCounters.__dataclass_fields__})
+
+
+def _rebinding(document: dict[str, Any]) -> Rebinding:
+    mappings = tuple(NatMapping(str(one["inside"]), str(one["outside"])) for one in document["mappings"])
+    return Rebinding(_number(document["time"]), mappings)
+
+
+def _cross_traffic(document: dict[str, Any]) -> CrossTrafficReport:
+    return CrossTrafficReport(
+        begin=_number(document["begin"]),
+        end=_number(document["end"]),
+        acknowledged=_count(document["acknowledged"]),
+        goodput=_number(document["goodput"]),
+        per_second=tuple(_count(count) for count in document["per_second"]),
+        delivered=_count(document["delivered"]),
+        queue_drops=_count(document["queue_drops"]),
+    )

@@ -1,0 +1,1 @@
+"""Values of a campaign: test cases, links, implementations, runs, evidence, outcomes."""

@@ -1,0 +1,91 @@
+"""Evidence of a run, before any analysis: exit statuses, times, facts about the host, the report of the link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from interop.model.emulated_link import Interval, SimulatorReport
+from interop.model.real_link import RealLinkReport
+from interop.model.run import File
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a container ended, from the daemon's ``inspect``."""
+
+    status: int | None
+    """Exit status; None if it never started."""
+    out_of_memory: bool = False
+    killed: bool = False
+    """The runner ended it; its status says nothing about the endpoint."""
+    life: Interval | None = None
+    """From its start to its end by the clock of its daemon's host; None if unknown."""
+
+
+CROWDED = 0.9
+"""Share of the CPU time in use over two seconds above which the endpoints of a run may have waited for a CPU."""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """The machine on which a run took place."""
+
+    kernel: str
+    architecture: str
+    cpus: int
+    memory: int
+    engine: str
+    load_before: float
+    """Load average of one minute before the run."""
+    cpu_pressure: float | None = None
+    """Share of the run in which a task waited for a CPU (/proc/pressure/cpu); None if unknown."""
+    cpu_busy: float | None = None
+    """Largest share of all CPU time in use over two seconds of the run, 0..1; None if unknown."""
+    cpu_crowded: float | None = None
+    """Share of the windows of two seconds in which more than CROWDED of the CPU time was in use, 0..1; None if
+    unknown, and in results of versions that did not record it."""
+    neighbours: int = 0
+    """Largest number of other runs of the same campaign at the same time."""
+    processor: str = ""
+    """Model name of the first CPU; empty if unknown."""
+
+
+class Deadline(StrEnum):
+    """Phases of a run that have a deadline of their own."""
+
+    READY = "ready"
+    TRANSFER = "transfer"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence of a run. Its traces and logs are in the run's directory."""
+
+    started: str
+    """UTC, RFC 3339."""
+    seed: int
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds spent per phase, on a monotonic clock."""
+    client: Exit | None = None
+    server: Exit | None = None
+    timed_out: Deadline | None = None
+    fault_code: str = ""
+    fault: str = ""
+    """A fault of the runner or the machine, if any: the run says nothing about the pair."""
+    offered: tuple[File, ...] = ()
+    downloaded: tuple[File, ...] = ()
+    images: dict[str, str] = field(default_factory=dict)
+    """Image id of client, server, and simulator or link tools."""
+    simulator: SimulatorReport | None = None
+    real_link: RealLinkReport | None = None
+    host: HostFacts | None = None
+    cpu_peak: float | None = None
+    """CPUs that both endpoints and the link used together, at most, over two seconds; None if unknown."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the reader, for example that a log was cut."""
+
+    @property
+    def overhead(self) -> float:
+        """Seconds that the run took beyond the transfer."""
+        return sum(duration for phase, duration in self.phases.items() if phase != "transfer")

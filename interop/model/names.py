@@ -1,0 +1,69 @@
+"""What names and image references may look like, and what a mistyped one may have meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+NAME_RULE = "1 to 64 of a-z, 0-9, dot, hyphen and underscore, the first a letter or a digit"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+VARIANT_SIGN = ":"
+"""Between the name of an implementation and that of its variant; no name contains it."""
+FOLDER_SIGN = "+"
+"""Replaces :data:`VARIANT_SIGN` in paths."""
+
+IMAGE_RULE = 'written like "owner/name:tag"'
+_LONGEST_IMAGE = 400
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_HOST = rf"(?:localhost|{_LABEL}(?:\.{_LABEL})+|{_LABEL}(?=:))(?::[0-9]{{1,5}})?"
+_PART = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?"
+)
+"""Grammar of Docker's image references: [host[:port]/]path[:tag][@digest]."""
+
+_LONGEST_GUESS = 60
+"""Characters of a mistyped word that are compared."""
+
+
+def is_name(text: str) -> bool:
+    """Whether ``text`` keeps :data:`NAME_RULE`, and so is safe as a folder's name too."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_implementation(text: str) -> bool:
+    """Whether ``text`` names an implementation or a variant of one, ``picoquic:bbr``."""
+    name, colon, variant = text.partition(VARIANT_SIGN)
+    return is_name(name) and (not colon or is_name(variant))
+
+
+def folder_name(implementation: str) -> str:
+    """An implementation's name as part of a path, where a colon is not safe: ``picoquic+bbr``.
+
+    No other name contains a plus sign, so :func:`name_of_folder` can undo it.
+    """
+    return implementation.replace(VARIANT_SIGN, FOLDER_SIGN)
+
+
+def name_of_folder(folder: str) -> str:
+    """``picoquic+bbr`` -> ``picoquic:bbr``."""
+    return folder.replace(FOLDER_SIGN, VARIANT_SIGN, 1)
+
+
+def pair_folder(server: str, client: str) -> str:
+    """Directory of a pair's runs: ``quic-go_picoquic+bbr``."""
+    return f"{folder_name(server)}_{folder_name(client)}"
+
+
+def is_image(text: str) -> bool:
+    """Whether ``text`` is an image reference as Docker's grammar has it."""
+    return len(text) <= _LONGEST_IMAGE and _IMAGE.fullmatch(text) is not None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``" Did you mean satloss?"`` with the nearest name, upper and lower case being alike, or nothing."""
+    spelling = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word[:_LONGEST_GUESS].casefold(), spelling, n=1)
+    return f" Did you mean {spelling[near[0]]}?" if near else ""

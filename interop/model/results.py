@@ -1,0 +1,160 @@
+"""Results of runs and of whole campaigns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from interop.model.evidence import Evidence
+from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.outcomes import Verdict
+from interop.model.run import RunKey
+from interop.model.test_case import TestCase
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The numbers of one run; units and labels are in ``interop.analysis.metrics.METRICS``."""
+
+    values: dict[str, float]
+    notes: tuple[str, ...] = ()
+    """Restrictions of these numbers, e.g. that no key log allowed to check the stream."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Result of one attempt at a run: outcome, evidence and numbers; one line of the journal."""
+
+    server: str
+    client: str
+    test_case: str
+    repetition: int
+    attempt: int
+    """Counted from 1; more than 1 after attempts that were excluded or repeated on request."""
+    verdict: Verdict
+    evidence: Evidence
+    measurement: Measurement | None = None
+    protocol: Protocol = Protocol.HQ
+
+    @property
+    def key(self) -> RunKey:
+        """The run that this attempt belongs to."""
+        return RunKey(self.server, self.client, self.test_case, self.repetition)
+
+
+@dataclass(frozen=True)
+class Compliance:
+    """Whether an image answers an unknown test name with exit status 127, in one role."""
+
+    implementation: str
+    role: Role
+    compliant: bool
+    reason: str
+    image: str
+    """Image id."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What an image is made from, according to its labels; empty if it has none."""
+
+    source: str = ""
+    """Package and version that it is built from; from the label org.quicsat.source, as the names of the others."""
+    repository: str = ""
+    """Address of the stack's sources, from org.opencontainers.image.source."""
+    revision: str = ""
+    """Commit of the sources, from org.opencontainers.image.revision; empty if unknown."""
+    patches: tuple[str, ...] | None = None
+    """Names of the package's patches that the build applied; None if unknown."""
+    changes: str = ""
+    """What our Dockerfile changes in the sources beyond that."""
+    build_type: str = ""
+    gso: str = ""
+    """``yes`` or ``no``: whether the program sends several UDP datagrams with one call (UDP_SEGMENT)."""
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """An image as it was used in a campaign."""
+
+    reference: str
+    id: str
+    digests: tuple[str, ...] = ()
+    created: str = ""
+    size: int = 0
+    version: str = ""
+    """Of the implementation, from the image's label org.opencontainers.image.version; empty if unknown."""
+    source: str = ""
+    """local, pulled or built."""
+    provenance: Provenance = Provenance()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Options that ``resume`` uses again."""
+
+    testbeds: int | None = 1
+    """Most runs at the same time; None for as many as the CPUs allow."""
+    breaker: int | None = None
+    """As in :class:`interop.plan.limits.CampaignLimits`."""
+    budget: float | None = None
+    """The same."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Versions of the programs with which a campaign began; empty if unknown.
+
+    Each result names the Docker Engine of its own host. Results do not depend on tshark.
+    """
+
+    quicsat: str = ""
+    """Output of ``git describe --always --dirty`` in the checkout, else the version of the package."""
+    engine: str = ""
+    """Docker Engine of the machine that ran the campaign."""
+    simulator: str = ""
+    """The simulator's image; empty without emulated links, as the next."""
+    ns3: str = ""
+    """The simulator's ns-3, from its image's label org.quicsat.source: ``Debian libns3-dev 3.43``."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything about a campaign that is known before its first run."""
+
+    id: str
+    started: str
+    """UTC, RFC 3339."""
+    command: tuple[str, ...]
+    tool_version: str
+    seed: int
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    implementations: tuple[Implementation, ...]
+    test_cases: tuple[TestCase, ...]
+    images: dict[str, ImageFacts]
+    """By implementation name, ``simulator`` and ``link-tools``."""
+    planned_runs: int
+    options: dict[str, bool] = field(default_factory=dict)
+    """``check_compliance``, ``qlog``, ``keep_files``, ``shuffle``: options that
+    ``resume`` uses again."""
+    shard: str = ""
+    """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
+    schedule: Schedule = Schedule()
+    parameters: dict[str, str] | None = None
+    """CLIENT_PARAMS, SERVER_PARAMS, CRON and the like with which the campaign began; ``resume`` uses them. None in
+    campaigns of versions that did not store them."""
+    versions: Versions | None = None
+    """None in campaigns of versions of quicsat that did not store them."""
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """All results of a campaign so far."""
+
+    manifest: Manifest
+    compliance: tuple[Compliance, ...]
+    results: tuple[RunResult, ...]
+    finished: str | None
+    """UTC, RFC 3339; None while the campaign runs or after it was cut short."""
+    earlier: tuple[RunResult, ...] = ()
+    """All other attempts at the runs in ``results``: excluded ones, and those repeated on request."""

@@ -1,0 +1,74 @@
+"""A run of the plan, the key that identifies it, and the files that it transfers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from interop.model.implementation import Implementation, Protocol
+from interop.model.names import pair_folder
+from interop.model.test_case import PROTOCOL_TESTS, TRANSFER, TestCase
+
+
+class RunKey(NamedTuple):
+    """Identifies a run within its campaign. Its text is its path: ``quic-go_picoquic+bbr/sat/1``."""
+
+    server: str
+    client: str
+    """Names of implementations or variants."""
+    test_case: str
+    repetition: int
+    """Counted from 1."""
+
+    @property
+    def path(self) -> PurePosixPath:
+        """Directory of the run, relative to the campaign's directory."""
+        return PurePosixPath(str(self))
+
+    def __str__(self) -> str:
+        return f"{pair_folder(self.server, self.client)}/{self.test_case}/{self.repetition}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the plan."""
+
+    server: Implementation
+    client: Implementation
+    test_case: TestCase
+    repetition: int
+    """Counted from 1."""
+    seed: int
+    """Seed of the simulator's random numbers; the same for all pairs of a test case's repetition."""
+    protocol: Protocol = Protocol.HQ
+
+    @property
+    def key(self) -> RunKey:
+        """Its identity."""
+        return RunKey(self.server.name, self.client.name, self.test_case.name, self.repetition)
+
+    @property
+    def path(self) -> PurePosixPath:
+        """As :attr:`RunKey.path`."""
+        return self.key.path
+
+    @property
+    def endpoint_test_case(self) -> TestCase:
+        """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those."""
+        test = PROTOCOL_TESTS[self.protocol]
+        client, server = self.test_case.client_test, self.test_case.server_test
+        return replace(
+            self.test_case,
+            client_test=test if client == TRANSFER else client,
+            server_test=test if server == TRANSFER else server,
+        )
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that was offered by the server, or found at the client."""
+
+    name: str
+    size: int
+    sha256: str

@@ -1,0 +1,84 @@
+"""Makes text from outside safe to show: output of containers, fields of packets, names of files, words of a user.
+
+Such text may contain terminal escape sequences, control and direction characters, lone surrogates, or be very long.
+No other module filters characters. Every function here returns text that is printable in the sense of
+:meth:`str.isprintable` (apart from line breaks in :func:`printable_lines`) and that UTF-8 can encode.
+HTML, Markdown and LaTeX need their own escaping in addition.
+
+* :func:`printable` and :func:`printable_lines` are for text that people read: they drop what is not printable.
+* :func:`escaped` and :func:`quoted` are for names: they write what is not printable as a backslash escape, so that
+  two different names stay different.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+LONGEST = 300
+"""Default bound of :func:`printable`, characters."""
+LONGEST_QUOTED = 60
+"""Bound of :func:`quoted`, characters."""
+_LONGEST_INDENT = 80
+
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # strings: titles, links, clipboard
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # control sequences: colours, cursor
+    r"|\x1b[ -/]*[0-~]?"
+)
+"""Escape sequences of ECMA-48, with 7-bit and 8-bit introducers; a sequence that does not end takes the rest."""
+_BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
+
+
+def printable(text: str, longest: int | None = LONGEST) -> str:
+    """``text`` on one line: ``"\\x1b[31mred\\x1b[0m\\n\\u202ex"`` -> ``"red x"``.
+
+    Escape sequences go as a whole. Each series of tabs and line breaks becomes one space, as does every other kind of
+    space. All other characters that are not printable go: controls, direction and other format characters, lone
+    surrogates, private and unassigned ones. White space at both ends goes. What is longer than ``longest`` characters
+    is cut there and ends with ``…``; None does not cut.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = _BREAKS.sub(" ", _ESCAPES.sub("", text))
+        text = "".join(filter(None, map(_printable_character, text)))
+    return _cut(text.strip(), longest)
+
+
+def printable_lines(text: str, longest: int | None = None) -> str:
+    """``text`` with :func:`printable` applied to each line; lines keep their indentation, tabs become spaces.
+
+    Lines end with LF or CR LF. ``longest`` bounds each line, without its indentation.
+    """
+    return "\n".join(_printable_line(line, longest) for line in text.split("\n"))
+
+
+def escaped(text: str, longest: int | None = None) -> str:
+    """``text`` with a backslash escape for each character that is not printable: ``"a\\x1b"`` -> ``r"a\\x1b"``.
+
+    It is cut to ``longest`` characters before that.
+    """
+    cut = _cut(text, longest)
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in cut)
+
+
+def quoted(text: str) -> str:
+    """``text`` as :func:`escaped` writes it, cut to 60 characters, in double quotes."""
+    return f'"{escaped(text, LONGEST_QUOTED)}"'
+
+
+def _printable_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if unicodedata.category(character) == "Zs" else ""
+
+
+def _printable_line(line: str, longest: int | None) -> str:
+    if line.isascii() and line.isprintable() and (longest is None or len(line) <= longest):
+        return line.rstrip()
+    line = _ESCAPES.sub("", line)
+    indent = line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4)[:_LONGEST_INDENT]
+    return (indent + printable(line, longest)).rstrip()
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else text[: longest - 1] + "…"

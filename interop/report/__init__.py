@@ -1,0 +1,1 @@
+"""Results as tables and plot requests for terminal, files and website."""

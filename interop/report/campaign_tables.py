@@ -1,0 +1,310 @@
+"""The tables of campaigns that ``run.py tables`` and ``run.py compare`` show; pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from interop.model.implementation import Implementation
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.model.units import mbit_per_s, percent
+from interop.report.table import Column, Table, Unit
+from interop.statistics.comparison import ALL, BETTER, LEVEL, UNSURE, WORSE, Change, Comparison, geometric_mean_ratio
+from interop.statistics.history import (
+    Trend,
+    TrendClass,
+    count_classes,
+    in_words,
+    ordered,
+    pair_trends,
+    server_trends,
+    with_joint_steps,
+)
+from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
+from interop.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
+from interop.statistics.variance import decompose
+
+
+def summary(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Table II: mean and maximum goodput and efficiency, T and × as count and as share, n."""
+    rows = [scenario(results, case) for case in cases]
+    columns = (
+        Column("test case"),
+        Column("mean", Unit.RATE),
+        Column("mean efficiency", Unit.SHARE, 0),
+        Column("max", Unit.RATE, 1),
+        Column("max efficiency", Unit.SHARE, 0),
+        Column("T", Unit.COUNT),
+        Column("×", Unit.COUNT),
+        Column("T share", Unit.SHARE, 1),
+        Column("× share", Unit.SHARE, 1),
+        Column("pairs", Unit.COUNT),
+        Column("n", Unit.COUNT),
+        Column("median", Unit.RATE),
+        Column("standard deviation", Unit.RATE),
+    )
+    notes = [
+        _SUMMARY_NOTE,
+        *(f"Left out in {row.test_case.abbreviation}: {inconclusive(row.left_out)}." for row in rows if row.left_out),
+    ]
+    return Table("summary", "Goodput and efficiency per test case", columns, tuple(map(_summary_row, rows)), (*notes,))
+
+
+_SUMMARY_NOTE = (
+    "Mean, median, standard deviation and maximum are over the n repetitions that succeeded, of all pairs. T timed out "
+    "and × failed count pairs by their first repetition that did not succeed; shares are of the conclusive "
+    "pairs."
+)
+
+
+def _summary_row(row: Scenario) -> tuple[float | int | str | None, ...]:
+    return (
+        row.test_case.abbreviation, row.mean, row.efficiency(row.mean), row.maximum, row.efficiency(row.maximum),
+        row.timeouts, row.failures, row.share(row.timeouts), row.share(row.failures), row.pairs, row.repetitions,
+        row.median, row.deviation,
+    )  # fmt: skip
+
+
+def congestion(known: Sequence[Implementation]) -> Table:
+    """Table III: congestion controls per implementation, with source and date; unknown where unknown."""
+    columns = tuple(map(Column, ("implementation", "default", "known", "HyStart", "source", "date")))
+    rows = []
+    for each in known:
+        control = each.congestion_control
+        hystart = {True: "yes", False: "no", None: UNKNOWN}[control.hystart if control is not None else None]
+        rows.append(
+            (
+                each.name,
+                (control.default if control is not None else None) or UNKNOWN,
+                ", ".join(control.known) if control is not None and control.known else UNKNOWN,
+                hystart,
+                (control.source if control is not None else "") or UNKNOWN,
+                (control.date if control is not None else "") or UNKNOWN,
+            )
+        )
+    return Table("congestion", "Congestion control per implementation", columns, tuple(rows))
+
+
+def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Mean efficiency of each implementation in each role."""
+    columns = (
+        Column("test case"),
+        Column("implementation"),
+        Column("role"),
+        Column("mean efficiency", Unit.SHARE, 1),
+        Column("geometric mean", Unit.SHARE, 1),
+        Column("low", Unit.SHARE, 1),
+        Column("high", Unit.SHARE, 1),
+        Column("pairs", Unit.COUNT),
+        Column("conclusive pairs", Unit.COUNT),
+    )
+    rows = [
+        (
+            case.abbreviation, each.implementation, each.role.value, each.mean, each.typical, each.low, each.high,
+            each.pairs, each.conclusive,
+        )
+        for case in cases
+        for each in marginals(samples(results, case.name, EFFICIENCY))
+    ]  # fmt: skip
+    note = (
+        "Means over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
+        "interval of the geometric mean over further partners and repetitions; with one repetition, over further "
+        "partners for the seed of this repetition alone. There is none with one partner (n = 1), or where so many runs "
+        "are missing that seeds cannot be separated from single runs."
+    )
+    return Table("implementations", "Efficiency per implementation and role", columns, tuple(rows), (note,))
+
+
+def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Share of the variance of the efficiency due to server, client, pair, seed and repetition."""
+    columns = (
+        Column("test case"),
+        Column("source"),
+        Column("share of variance", Unit.SHARE, 0),
+        Column("low", Unit.SHARE, 0),
+        Column("high", Unit.SHARE, 0),
+        Column("pairs", Unit.COUNT),
+        Column("n", Unit.COUNT),
+    )
+    rows, notes = [], []
+    for case in cases:
+        many = samples(results, case.name, EFFICIENCY)
+        found = decompose(many)
+        if found is None:
+            notes.append(f"{case.abbreviation}: too few pairs with values to separate servers from clients.")
+            continue
+        rows += [
+            (case.abbreviation, part.source, part.share, part.low, part.high, found.pairs, found.repetitions)
+            for part in found.shares
+            if part.source not in ("repetition", "seed") or found.repetitions > found.pairs
+        ]
+        if found.repetitions == found.pairs:
+            notes.append(
+                f"{case.abbreviation}: one repetition per pair; interaction includes the variance between repetitions."
+            )
+        if empty := sum(not sample.values for sample in many):
+            notes.append(f"{case.abbreviation}: {empty} pairs have no successful repetition and are left out.")
+    notes.append(
+        "Variance components of logarithms, all sources random; low and high are the 95 % confidence interval. Seed is "
+        "what all pairs of a repetition have in common, repetition what those of a pair differ by beyond that."
+    )
+    return Table("variance", "Sources of the variance of the efficiency", columns, tuple(rows), tuple(notes))
+
+
+def pairs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Every pair in every test case."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("outcome"), Column("mean", Unit.RATE),
+        Column("stream goodput", Unit.RATE), Column("standard deviation", Unit.RATE), Column("lowest", Unit.RATE),
+        Column("highest", Unit.RATE),
+        Column("mean efficiency", Unit.SHARE, 1), Column("succeeded", Unit.COUNT), Column("of", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        rate = case.link.forward_rate
+        streams = samples(results, case.name, STREAM_GOODPUT)
+        for sample, stream in zip(samples(results, case.name, GOODPUT), streams, strict=True):
+            values, mean = sample.values, sample.mean
+            rows.append(
+                (
+                    case.abbreviation, sample.server, sample.client, sample.pair_outcome.value, mean,
+                    stream.mean, statistics.stdev(values) if len(values) > 1 else None, min(values, default=None),
+                    max(values, default=None), mean / rate if mean is not None and rate else None,
+                    sample.succeeded, sample.conclusive,
+                )
+            )  # fmt: skip
+    return Table("pairs", "Goodput per pair", columns, tuple(rows), (_GOODPUTS,))
+
+
+_GOODPUTS = (
+    "Goodput (mean, standard deviation, lowest, highest): size of the files over the time from the first to the last "
+    "1-RTT packet that the client receives; stream goodput: over the time from the first to the last new byte of the "
+    "streams, so without idle time before the response and without a late CONNECTION_CLOSE (QUIC only)."
+)
+
+
+def clusters(results: ResultSet, x: str, y: str) -> Table:
+    """The two clusters of Fig. 6: pairs above and below 10 % in ``y``, by the congestion control of their servers."""
+    points = relation(results, x, y)
+    columns = (
+        Column("server's congestion control"),
+        Column(f"pairs above {percent(THRESHOLD)}", Unit.COUNT),
+        Column(f"pairs up to {percent(THRESHOLD)}", Unit.COUNT),
+        Column(f"highest efficiency in {y}", Unit.SHARE, 1),
+        Column(f"servers above {percent(THRESHOLD)}"),
+    )
+    rows = []
+    for name in FAMILIES:
+        group = [point for point in points if point.family == name]
+        fast = [point for point in group if point.fast]
+        if group:
+            servers = ", ".join(sorted({point.server for point in fast}))
+            rows.append((name, len(fast), len(group) - len(fast), max(point.y for point in group), servers))
+    note = f"n = {len(points)} pairs with a successful repetition in both {x} and {y}."
+    return Table("clusters", f"Clusters of pairs in {y}", columns, tuple(rows), (note,))
+
+
+# ---- compare --------------------------------------------------------------------------------
+
+
+def comparison(
+    found: Comparison, first: str, second: str, unit: Unit = Unit.RATE, *, everything: bool = False
+) -> Table:
+    """Implementations and pairs that changed from ``first`` to ``second``; pairs without a change too, if asked for."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("change"),
+        Column(f"mean, {first}", unit), Column(f"mean, {second}", unit), Column("difference", Unit.SHARE, 1),
+        Column("corrected p", Unit.P), Column(f"succeeded, {first}"), Column(f"succeeded, {second}"),
+    )  # fmt: skip
+    rows = [
+        (
+            pair.first.test_case, pair.first.server, pair.first.client, pair.change.value, pair.first.mean,
+            pair.second.mean, pair.ratio, pair.p, f"{pair.first.succeeded}/{pair.first.conclusive}",
+            f"{pair.second.succeeded}/{pair.second.conclusive}",
+        )
+        for pair in (*found.groups, *found.pairs)
+        if everything or pair.change in WORSE | BETTER | UNSURE
+    ]  # fmt: skip
+    return Table("comparison", f"{first} → {second}", columns, tuple(rows), tuple(_verdict(found)))
+
+
+def _verdict(found: Comparison) -> list[str]:
+    counts = found.counts
+    changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
+    overall = geometric_mean_ratio(found.pairs)
+    notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    if overall is not None:
+        notes.append(f"Over all pairs with numbers in both: {overall * 100:+.1f} % (geometric mean).")
+    notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
+    if any(counts[change] for change in UNSURE):
+        notes.append("Changes that are not significant may be chance: too few repetitions to tell them from flakiness.")
+    if found.blind:
+        notes.append(f"In {found.blind} pairs no change of goodput can be significant: too few repetitions.")
+    return notes
+
+
+def _correction(tests: int) -> str:
+    """How p-values were corrected, or why there are none."""
+    if not tests:
+        return f"No change can be significant (p at most {LEVEL:g}): too few repetitions for any test."
+    corrected = (
+        f"p-values are corrected for {tests} tests (Holm)" if tests > 1 else "p-values are those of the only test"
+    )
+    return f"{corrected}; a change is significant where they are at most {LEVEL:g}."
+
+
+# ---- long term ------------------------------------------------------------------------------
+
+
+def history(campaigns: Sequence[ResultSet], cases: Sequence[TestCase]) -> Table:
+    """Every pair, and every server over all its pairs, in all campaigns: class, steps of goodput, new images."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("class"), Column("campaigns"),
+        Column("last", Unit.RATE), Column("steps"), Column("images changed"),
+    )  # fmt: skip
+    in_order = ordered(campaigns)
+    dates = [results.manifest.started[:10] for results in in_order]
+    rows, kinds = [], Counter[TrendClass]()
+    many = [trends(in_order, case.name, GOODPUT) for case in cases for trends in (server_trends, pair_trends)]
+    tested = iter(with_joint_steps(*many))
+    for case in cases:
+        servers, pairs = next(tested), next(tested)
+        kinds.update(count_classes(pairs))
+        rows += [_history_row(case, (trend.name[1], ALL), trend, dates) for trend in servers]
+        rows += [_history_row(case, trend.name, trend, dates) for trend in pairs]
+    notes = [f"Pairs: {in_words(kinds) or 'none'}."]
+    if any(row[2] == ALL for row in rows):
+        notes.append(_ALL_NOTE)
+    return Table("history", f"{len(in_order)} campaigns", columns, tuple(rows), tuple(notes))
+
+
+_ALL_NOTE = "Rows with client all: classes of the server's pairs; ✓ all of them succeeded, ~ some of them."
+
+
+def _history_row(
+    case: TestCase, names: tuple[str, ...], trend: Trend, dates: Sequence[str]
+) -> tuple[float | str | None, ...]:
+    steps = ", ".join(f"{dates[step.at]}: {mbit_per_s(step.before)} → {mbit_per_s(step.after)}" for step in trend.steps)
+    signs = {PairOutcome.SUCCEEDED: "✓", PairOutcome.FAILED: "×", PairOutcome.TIMEOUT: "T", PairOutcome.NOT_RUN: "·"}
+    outcomes = "".join(
+        "~" if names[1] == ALL and outcome in (PairOutcome.FAILED, PairOutcome.TIMEOUT) and mean is not None
+        else signs.get(outcome, "?")
+        for outcome, mean in zip(trend.outcomes, trend.means, strict=True)
+    )  # fmt: skip
+    last = next((mean for mean in reversed(trend.means) if mean is not None), None)
+    return (
+        case.abbreviation, *names, trend.class_in_words, outcomes, last, steps,
+        ", ".join(dates[mark] for mark in trend.marks),
+    )  # fmt: skip
+
+
+PER_CAMPAIGN: dict[str, Callable[[ResultSet, Sequence[TestCase]], Table]] = {
+    "summary": summary,
+    "pairs": pairs,
+    "congestion": lambda results, _: congestion(results.manifest.implementations),
+    "implementations": implementations,
+    "variance": variance,
+}
+"""Tables of one campaign, by name; ``clusters`` takes two test cases, ``history`` several campaigns."""

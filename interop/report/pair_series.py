@@ -1,0 +1,117 @@
+"""The repetitions of a pair with their stored series: what figures and tables over runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from interop.model.errors import InputError
+from interop.model.names import pair_folder
+from interop.model.outcomes import Outcome
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.traces.series import Series, SeriesError, load
+
+
+@dataclass(frozen=True)
+class RunSeries:
+    """A repetition with its series."""
+
+    repetition: int
+    series: Series
+    succeeded: bool
+    values: Mapping[str, float]
+    """Its numbers; units and labels are in ``interop.analysis.metrics.METRICS``."""
+
+    @property
+    def completion(self) -> float:
+        """When the last byte of a response arrived, seconds since the client's first packet; infinite if none did."""
+        last = self.series.requests.last_byte
+        known = last[np.isfinite(last)]
+        return float(known.max()) if len(known) else inf
+
+    def reached(self, size: int) -> float:
+        """Seconds after the client's first packet at which so many new bytes had arrived; infinite if never."""
+        total = np.cumsum(self.series.arrived.new)
+        place = int(np.searchsorted(total, size))
+        return float(self.series.arrived.time[place]) if place < len(total) else inf
+
+
+@dataclass(frozen=True)
+class PairSeries:
+    """All repetitions of a pair in a test case that have series."""
+
+    campaign: CampaignResults
+    case: TestCase
+    server: str
+    client: str
+    runs: tuple[RunSeries, ...]
+    without: int
+    """Repetitions that have none."""
+
+    @property
+    def middle(self) -> RunSeries:
+        """The run whose time to completion is nearest to the median; of runs that are as near, the first."""
+        times = [run.completion for run in self.runs if run.succeeded and isfinite(run.completion)]
+        if not times:
+            return self.runs[0]
+        wanted = median(times)
+        return min((run for run in self.runs if run.succeeded), key=lambda run: abs(run.completion - wanted))
+
+    @property
+    def others(self) -> tuple[RunSeries, ...]:
+        """All but the middle one."""
+        chosen = self.middle
+        return tuple(run for run in self.runs if run is not chosen)
+
+    @property
+    def name(self) -> str:
+        """For legends."""
+        return f"{self.server}, {self.client}, {self.case.abbreviation}"
+
+    @property
+    def folder(self) -> str:
+        """For file names: ``quic-go_picoquic+bbr-SAT``."""
+        return f"{pair_folder(self.server, self.client)}-{self.case.abbreviation}"
+
+
+def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
+    """Every wanted pair in every wanted test case that has series; raises InputError for a damaged file."""
+    for campaign in request.campaigns:
+        if campaign.directory is None:
+            continue
+        manifest = campaign.results.manifest
+        wanted = request.pairs or [(server, client) for client in manifest.clients for server in manifest.servers]
+        for case in request.measured(campaign.results):
+            for server, client in wanted:
+                pair = _pair(campaign, campaign.directory, case, server, client)
+                if pair.runs:
+                    yield pair
+
+
+def _pair(campaign: CampaignResults, directory: Path, case: TestCase, server: str, client: str) -> PairSeries:
+    mine = [each for each in campaign.results.results
+            if (each.server, each.client, each.test_case) == (server, client, case.name)]  # fmt: skip
+    found = [
+        RunSeries(
+            each.repetition,
+            series,
+            each.verdict.outcome is Outcome.SUCCEEDED,
+            each.measurement.values if each.measurement is not None else {},
+        )
+        for each in sorted(mine, key=lambda each: each.repetition)
+        if each.verdict.outcome is not Outcome.ERROR and (series := _load(directory / each.key.path)) is not None
+    ]
+    return PairSeries(campaign, case, server, client, tuple(found), len(mine) - len(found))
+
+
+def _load(directory: Path) -> Series | None:
+    try:
+        return load(directory)
+    except SeriesError as error:
+        raise InputError(str(error)) from error

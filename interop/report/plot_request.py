@@ -1,0 +1,84 @@
+"""Requests for plots, and the files drawn: the interface between the core and ``plots/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from interop.model.emulated_link import loss_share
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.statistics.objectives import Objective
+
+FORMATS = ("svg", "png", "pdf", "pgf")
+
+
+@dataclass(frozen=True)
+class CampaignResults:
+    """The results of a campaign and the directory of its runs."""
+
+    label: str
+    """For captions and file names."""
+    results: ResultSet
+    directory: Path | None = None
+    """None if only the results are available; then figures over runs cannot be drawn."""
+
+
+@dataclass(frozen=True)
+class PlotRequest:
+    """What to draw."""
+
+    campaigns: tuple[CampaignResults, ...]
+    target: Path
+    """Directory for the files; created if missing."""
+    plots: tuple[str, ...] = ()
+    """Names of plots; if empty, all that have numbers to draw."""
+    formats: tuple[str, ...] = ("svg",)
+    """Of ``FORMATS``."""
+    test_cases: tuple[str, ...] = ()
+    """Names or abbreviations; all if empty."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """(server, client) for figures over runs; all if empty."""
+    without_failed: bool = False
+    """Leave failed repetitions out of distributions instead of counting them as 0."""
+    own_scale: bool = False
+    """Scale each figure by its own numbers instead of one scale for all test cases."""
+    overlaid: bool = False
+    """Draw several pairs and test cases into one figure over runs."""
+    ideal: bool = True
+    """Show what the link itself would allow."""
+    metric: str = ""
+    """Metric of figures that show one, a name in ``interop.analysis.metrics.METRICS``; each figure's own if empty."""
+    objectives: tuple[Objective, ...] = ()
+    """Replace the objectives of the SATCOM paper; the paper's if empty."""
+
+    def cases(self, results: ResultSet) -> tuple[TestCase, ...]:
+        """The requested test cases of a campaign, in its order."""
+        wanted = {name.casefold() for name in self.test_cases}
+        return tuple(
+            case
+            for case in results.manifest.test_cases
+            if not wanted or wanted & {case.name.casefold(), case.abbreviation.casefold()}
+        )
+
+    def measured(self, results: ResultSet) -> tuple[TestCase, ...]:
+        """The requested measurements (no functional tests), ordered by forward loss, then by round-trip delay."""
+        cases = (case for case in self.cases(results) if not case.functional)
+        return tuple(sorted(cases, key=lambda case: (loss_share(case.link.forward_loss), case.link.round_trip_delay)))
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The files that were drawn."""
+
+    files: tuple[Path, ...]
+    captions: tuple[tuple[str, str, str], ...] = ()
+    """(stem of the file, title, caption), one per figure."""
+    skipped: tuple[str, ...] = ()
+    """One sentence per plot that had nothing to draw."""
+    warnings: tuple[str, ...] = ()
+    """Sentences for stderr: names of plots that have changed."""
+
+
+Draw = Callable[[PlotRequest], Gallery]

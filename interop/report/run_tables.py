@@ -1,0 +1,387 @@
+"""Tables of links, single runs and groups of runs, from statistics and stored series."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+
+from interop.model.emulated_link import loss_share
+from interop.model.outcomes import Outcome
+from interop.model.real_link import RealLink
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
+from interop.report.table import Column, Table, Unit, Value
+from interop.statistics.clusters import Clustering, cluster, standardised
+from interop.statistics.objectives import Objective, objectives, origin
+from interop.statistics.overview import relation, sweeps
+from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
+
+COMPLETION = "completion_time"
+BEHAVIOUR = ("startup_time", "sent_per_useful_byte", "steady_rate")
+"""Metrics by which runs are grouped; the first group has the highest value of the last one."""
+ALL = "all"
+
+
+def _mine(results: ResultSet, case: TestCase) -> list[RunResult]:
+    """Runs of a test case that succeeded, pair by pair."""
+    place = {name: number for number, name in enumerate((*results.manifest.servers, *results.manifest.clients))}
+    found = [
+        result
+        for result in results.results
+        if result.test_case == case.name and result.verdict.outcome is Outcome.SUCCEEDED
+    ]
+    return sorted(found, key=lambda each: (place[each.server], place[each.client], each.repetition))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+# ---- links ----------------------------------------------------------------------------------
+
+
+def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """What was emulated, or is advertised, a row per test case (table of the scenarios in the QIR-SE slides)."""
+    columns = (
+        Column("test case"), Column("forward rate", Unit.RATE, 1), Column("return rate", Unit.RATE, 1),
+        Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("loss forward", Unit.SHARE),
+        Column("loss return", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
+    )  # fmt: skip
+    rows = [
+        (
+            case.abbreviation, case.link.forward_rate, case.link.return_rate, case.link.round_trip_delay,
+            *_emulation(case), case.total_size, case.timeout,
+        )
+        for case in cases
+    ]  # fmt: skip
+    return Table("links", "Links and files", columns, tuple(rows))
+
+
+def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Real links: the access (Table I of the paper), and what the bare link did whenever it was looked at."""
+    columns = (
+        Column("test case"), Column("provider"), Column("tariff"), Column("forward rate", Unit.RATE, 1),
+        Column("return rate", Unit.RATE, 1), Column("traffic limit"), Column("modem"), Column("looks", Unit.COUNT),
+        Column("RTT, median", Unit.SECONDS, 3), Column("lowest", Unit.SECONDS, 3), Column("highest", Unit.SECONDS, 3),
+        Column("lost", Unit.SHARE), Column("TCP", Unit.RATE),
+    )  # fmt: skip
+    rows = [
+        (
+            case.abbreviation, link.provider, link.tariff, link.forward_rate, link.return_rate, link.traffic_limit,
+            link.modem, *_bare(each for each in results.results if each.test_case == case.name),
+        )
+        for case in cases
+        if isinstance(link := case.link, RealLink)
+    ]  # fmt: skip
+    note = (
+        "Rates as advertised. The bare link carries no endpoint's packets: round trips of UDP, and iperf3 if asked for."
+    )
+    return Table("accesses", "Real links", columns, tuple(rows), (note,))
+
+
+def _bare(results: Iterable[RunResult]) -> tuple[float | None, ...]:
+    reports = [result.evidence.real_link for result in results]
+    baselines = {each.baseline.taken: each.baseline for each in reports if each and each.baseline}.values()
+    sent = [each for baseline in baselines for each in baseline.round_trips]
+    came = [each for each in sent if each is not None]
+    filled = [baseline.goodput for baseline in baselines if baseline.goodput is not None]
+    return (
+        len(baselines), statistics.median(came) if came else None, min(came, default=None), max(came, default=None),
+        1 - len(came) / len(sent) if sent else None, _mean(filled),
+    )  # fmt: skip
+
+
+def _emulation(case: TestCase) -> tuple[float | None, ...]:
+    """Queue and losses of an emulated link; unknown for a real one."""
+    if case.real:
+        return None, None, None
+    link = case.emulated
+    return link.forward_queue, loss_share(link.forward_loss), loss_share(link.return_loss)
+
+
+def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Loss as it was seen in the traces, and the Gilbert model of it (Table 1 of the SATCOM paper)."""
+    columns = (
+        Column("test case"), Column("server"), Column("loss forward", Unit.SHARE), Column("of it queue", Unit.SHARE),
+        Column("P(g|g)", Unit.SHARE), Column("P(g|b)", Unit.SHARE), Column("P(b|b)", Unit.SHARE),
+        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("loss return", Unit.SHARE),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        mine = [result for result in _mine(results, case) if value_of(result, "loss_forward") is not None]
+        names = [ALL, *(name for name in results.manifest.servers if any(each.server == name for each in mine))]
+        for name in names if mine else []:
+            rows.append((case.abbreviation, name, *_losses([r for r in mine if name in (ALL, r.server)])))
+    note = (
+        "Means over the n runs that succeeded, from the packets of both traces; forward is server to client. P(x|y): "
+        "the packet after one in state y is in state x; g arrived, b was lost. Bmax: most packets lost in a row in any "
+        "run. The queue's part is the simulator's count."
+    )
+    return Table("loss", "Loss as seen", columns, tuple(rows), (note,))
+
+
+def _losses(group: Sequence[RunResult]) -> tuple[float | int | None, ...]:
+    names = ("loss_forward", "queue_loss", "gilbert_gg", "gilbert_gb", "gilbert_bb", "gilbert_bg")
+    bursts = [value for each in group if (value := value_of(each, "gilbert_longest_burst")) is not None]
+    return (
+        *(_mean(value_of(each, name) for each in group) for name in names),
+        int(max(bursts)) if bursts else None,
+        _mean(value_of(each, "loss_return") for each in group),
+        len(group),
+    )
+
+
+def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Completion time and goodput against the loss of the link (Table 2 of the SATCOM paper)."""
+    columns = (
+        Column("test case"), Column("loss of the link", Unit.SHARE), Column("bytes", Unit.COUNT),
+        Column("mean completion", Unit.SECONDS, 1), Column("mean", Unit.RATE),
+        Column("share of the first", Unit.SHARE, 0), Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for group in sweeps(cases):
+        first: float | None = None
+        for case in group:
+            mine = _mine(results, case)
+            mean = _mean(value_of(each, GOODPUT) for each in mine)
+            first = first or mean
+            rows.append(
+                (
+                    case.abbreviation, loss_share(case.link.forward_loss), case.total_size,
+                    _mean(value_of(each, COMPLETION) for each in mine), mean,
+                    mean / first if mean is not None and first else None, len(mine),
+                )
+            )  # fmt: skip
+    note = "Test cases that differ in their loss alone; means over the n runs that succeeded, of all pairs."
+    return Table("sweep", "Goodput and loss", columns, tuple(rows), (note,))
+
+
+# ---- runs -----------------------------------------------------------------------------------
+
+
+def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Start-up, steady rate and redundant data of each run (section IV-D of arXiv 2202.08228)."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("repetition", Unit.COUNT),
+        Column("completion", Unit.SECONDS, 1), Column("start-up ends after", Unit.SECONDS, 1),
+        Column("start-up share", Unit.SHARE, 0), Column("steady rate", Unit.RATE),
+        Column("largest burst, packets", Unit.COUNT), Column("sent per useful byte", Unit.COUNT),
+        Column("sent again", Unit.SHARE, 1), Column("lost forward", Unit.SHARE, 1),
+    )  # fmt: skip
+    rows = [
+        (case.abbreviation, each.server, each.client, each.repetition, *_run(each))
+        for case in cases
+        for each in _mine(results, case)
+    ]
+    note = (
+        "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
+        "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
+        "between the first and the last byte. Largest burst: most packets with gaps below half of an even gap, both at "
+        "the link's rate and at the sender's own pace."
+    )
+    return Table("runs", "Runs", columns, tuple(rows), (note,))
+
+
+def _run(result: RunResult) -> tuple[float | int | None, ...]:
+    completion, startup, first, burst = (
+        value_of(result, name) for name in (COMPLETION, "startup_time", "time_to_first_byte", "longest_burst")
+    )
+    transfer = completion - first if completion is not None and first is not None else None
+    return (
+        completion,
+        startup,
+        startup / transfer if startup is not None and transfer else None,
+        value_of(result, "steady_rate"),
+        int(burst) if burst is not None else None,
+        *(value_of(result, name) for name in ("sent_per_useful_byte", "retransmitted", "loss_forward")),
+    )
+
+
+def senders(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """How each server sends and how often it is answered (section 5.2 of the SATCOM paper): medians of its runs."""
+    names = ("initial_window", "in_flight_max", "longest_burst", "sent_per_useful_byte", "return_packets", "rtt_95")
+    columns = (
+        Column("test case"), Column("server"), Column("first flight, bytes", Unit.COUNT),
+        Column("most in flight, bytes", Unit.COUNT), Column("largest burst, packets", Unit.COUNT),
+        Column("sent per useful byte", Unit.COUNT), Column("packets back per packet", Unit.COUNT),
+        Column("95 % of RTTs below", Unit.SECONDS, 3), Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        groups: dict[str, list[RunResult]] = {}
+        for each in _mine(results, case):
+            groups.setdefault(each.server, []).append(each)
+        for server, group in groups.items():
+            medians = (_median(value_of(each, name) for each in group) for name in names)
+            rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
+    note = (
+        "Medians over the n runs that succeeded. First flight: response bytes sent in the first round trip; largest "
+        "burst: most packets with gaps below half of an even gap, both at the link's rate and at the sender's own pace."
+    )
+    return Table("senders", "How servers send", columns, tuple(rows), (note,))
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _whole(value: float | None) -> float | int | None:
+    """Large numbers without a fraction."""
+    return round(value) if value is not None and value >= 10 else value
+
+
+def times(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """How much the time to completion differs between the repetitions of a pair, the least steady pair first."""
+    columns = (
+        Column("test case"), Column("server"), Column("client"), Column("fastest", Unit.SECONDS, 1),
+        Column("median", Unit.SECONDS, 1), Column("slowest", Unit.SECONDS, 1), Column("slowest / fastest", Unit.COUNT),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in cases:
+        groups: dict[tuple[str, str], list[float]] = {}
+        for each in _mine(results, case):
+            if (time := value_of(each, COMPLETION)) is not None:
+                groups.setdefault((each.server, each.client), []).append(time)
+        here = [
+            (case.abbreviation, *pair, min(all_times), statistics.median(all_times), max(all_times),
+             max(all_times) / min(all_times), len(all_times))
+            for pair, all_times in groups.items()
+        ]  # fmt: skip
+        rows += sorted(here, key=lambda row: -float(row[6]))
+    note = "From the client's first packet to the last new byte, of the n runs that succeeded."
+    return Table("times", "Time to completion per pair", columns, tuple(rows), (note,))
+
+
+# ---- objectives -----------------------------------------------------------------------------
+
+
+def objectives_met(request: PlotRequest) -> Table:
+    """Which pairs met which objectives, and by what margin, from their stored series."""
+    columns = (
+        Column("test case"), Column("objective"), Column("server"), Column("client"), Column("met"),
+        Column("median", Unit.SECONDS), Column("margin", Unit.SECONDS), Column("runs that met it", Unit.COUNT),
+        Column("n", Unit.COUNT),
+    )  # fmt: skip
+    rows, notes = [], dict[str, None]()
+    for pair in load_pairs(request):
+        for objective in objectives(pair.case, request.objectives):
+            rows.append((pair.case.abbreviation, objective.name, pair.server, pair.client, *_met(pair, objective)))
+            notes[f"{pair.case.abbreviation}: {origin(pair.case, request.objectives)}."] = None
+    order = {name: number for number, name in enumerate(dict.fromkeys((row[0], row[1]) for row in rows))}
+    rows.sort(key=lambda row: order[row[0], row[1]])
+    note = "Median over the n repetitions with stored series; a positive margin is time to spare."
+    return Table("objectives", "Objectives met", columns, tuple(rows), (note, *notes))
+
+
+def _met(pair: PairSeries, objective: Objective) -> tuple[float | int | str | None, ...]:
+    found = [run.reached(objective.size) for run in pair.runs]
+    middle = statistics.median(found)
+    known = isfinite(middle)
+    return (
+        "yes" if middle <= objective.limit else "no",
+        middle if known else None,
+        objective.margin(middle) if known else None,
+        sum(time <= objective.limit for time in found),
+        len(found),
+    )
+
+
+# ---- groups ---------------------------------------------------------------------------------
+
+
+def groups_of_pairs(results: ResultSet, x: str, y: str) -> tuple[Table, Table]:
+    """Groups among the pairs by their efficiency in two test cases (section IV-C of arXiv 2202.08228); members."""
+    points = relation(results, x, y)
+    found = cluster([(point.x, point.y) for point in points])
+    title = f"Groups of pairs in {x} and {y}"
+    columns = (
+        Column("group"), Column("pairs", Unit.COUNT), Column(f"mean efficiency in {x}", Unit.SHARE, 1),
+        Column(f"mean efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"), Column("servers"),
+    )  # fmt: skip
+    rows = list[tuple[Value, ...]]()
+    for number, centre in enumerate(found.centres if found else ()):
+        group = [point for point, label in zip(points, found.labels if found else (), strict=True) if label == number]
+        rows.append(
+            (str(number + 1), len(group), *centre, _counted(point.family for point in group),
+             _counted(point.server for point in group))
+        )  # fmt: skip
+    members = [
+        (str(label + 1), point.server, point.client, point.x, point.y, point.family)
+        for label, point in sorted(zip(found.labels if found else (), points, strict=False), key=lambda each: each[0])
+    ]
+    member_columns = (
+        Column("group"), Column("server"), Column("client"), Column(f"efficiency in {x}", Unit.SHARE, 1),
+        Column(f"efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"),
+    )  # fmt: skip
+    notes = (_clear(found, f"{len(points)} pairs with a successful repetition in both"),)
+    return (
+        Table("groups", title, columns, tuple(rows), notes),
+        Table("members", f"Members of the groups in {x} and {y}", member_columns, tuple(members)),
+    )
+
+
+def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Table, Table]:
+    """Groups among the runs of a test case by how they went: start-up, steady rate, what was sent in vain; members."""
+    mine = [each for each in _mine(results, case) if None not in _behaviour(each)]
+    points = [[value for value in _behaviour(each) if value is not None] for each in mine]
+    found = cluster(standardised(points).tolist()) if points else None
+    columns = (
+        Column("group"), Column("runs", Unit.COUNT), Column("start-up ends after", Unit.SECONDS, 1),
+        Column("sent per useful byte", Unit.COUNT), Column("steady rate", Unit.RATE),
+        Column("mean efficiency", Unit.SHARE, 1), Column("servers"),
+    )  # fmt: skip
+    rows, members = list[tuple[Value, ...]](), list[tuple[Value, ...]]()
+    for number in range(len(found.centres) if found else 0):
+        group = [each for each, label in zip(mine, found.labels if found else (), strict=True) if label == number]
+        means = [_mean(value_of(each, name) for each in group) for name in (*BEHAVIOUR, EFFICIENCY)]
+        rows.append((str(number + 1), len(group), *means, _counted(each.server for each in group)))
+        members += [
+            (str(number + 1), each.server, each.client, each.repetition, *_behaviour(each), value_of(each, EFFICIENCY))
+            for each in group
+        ]
+    member_columns = (
+        columns[0], Column("server"), Column("client"), Column("repetition", Unit.COUNT), *columns[2:5],
+        Column("efficiency", Unit.SHARE, 1),
+    )  # fmt: skip
+    return (
+        Table("groups", f"Groups of runs in {case.abbreviation}", columns, tuple(rows),
+              (_clear(found, f"{len(mine)} runs that succeeded and have these numbers"),)),
+        Table("members", f"Members of the groups in {case.abbreviation}", member_columns, tuple(members)),
+    )  # fmt: skip
+
+
+def _behaviour(result: RunResult) -> tuple[float | None, ...]:
+    return tuple(value_of(result, name) for name in BEHAVIOUR)
+
+
+def _counted(names: Iterable[str]) -> str:
+    """``BBR 6, CUBIC 2``; the most frequent first."""
+    return ", ".join(f"{name} {count}" for name, count in _by_count(Counter(names)))
+
+
+def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _clear(found: Clustering | None, n: str) -> str:
+    if found is None:
+        return f"n = {n}: too few that differ to form groups."
+    return (
+        f"n = {n}. k-means; of 2 to 6 groups those with the largest silhouette, {found.silhouette:.2f}: "
+        f"{found.structure} structure."
+    )
+
+
+PER_CAMPAIGN = {
+    "links": links, "accesses": accesses, "loss": loss, "sweep": sweep, "runs": runs, "senders": senders,
+    "times": times,
+}  # fmt: skip
+"""Tables of one campaign, by name."""

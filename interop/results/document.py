@@ -1,0 +1,381 @@
+"""Lines of the journal and result.json as text: sealed, checked against their schema, and folded into a ResultSet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from interop.model.errors import HarnessFault, InputError
+from interop.model.implementation import Role
+from interop.model.names import NAME_RULE, is_implementation, is_name
+from interop.model.outcomes import ErrorCode
+from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from interop.model.run import RunKey
+from interop.model.text import quoted
+from interop.results.summary import Cell, summarise
+
+SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
+
+_SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
+_FAULTS_SHOWN = 20
+_MOST_REPETITIONS = 100_000
+"""Upper bound for a test case in results from elsewhere, since lists of that length are created."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", strict=True, frozen=True)
+
+
+class ManifestLine(_Strict):
+    """The first line of a journal."""
+
+    kind: Literal["manifest"] = "manifest"
+    schema_version: Literal[1] = SCHEMA_VERSION
+    at: str
+    data: Manifest
+
+
+class ComplianceLine(_Strict):
+    """Result of the compliance check of one image in one role."""
+
+    kind: Literal["compliance"] = "compliance"
+    at: str
+    data: Compliance
+
+
+class ResultLine(_Strict):
+    """Result of one run."""
+
+    kind: Literal["result"] = "result"
+    at: str
+    data: RunResult
+
+
+class FinishedLine(_Strict):
+    """The campaign is complete."""
+
+    kind: Literal["finished"] = "finished"
+    at: str
+    data: None = None
+
+
+Line = ManifestLine | ComplianceLine | ResultLine | FinishedLine
+
+
+class _Document(_Strict):
+    """Results of one campaign in SI base units: seconds, bit/s, bytes, shares from 0 to 1. Times are UTC."""
+
+    schema_version: Literal[1]
+    manifest: Manifest
+    compliance: tuple[Compliance, ...]
+    results: tuple[RunResult, ...]
+    finished: str | None
+    summary: tuple[Cell, ...]
+    earlier: tuple[RunResult, ...] = ()
+
+
+class _Version(BaseModel):
+    schema_version: int
+
+
+@dataclass(frozen=True)
+class StoredResults:
+    """Contents of a results directory."""
+
+    result_set: ResultSet
+    """One result per run: that of the last attempt, from its last analysis."""
+    history: tuple[RunResult, ...]
+    """All results in the order of the journal, superseded ones too."""
+    warnings: tuple[str, ...]
+    """One sentence per line that could not be used."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A journal, line by line."""
+
+    lines: tuple[Line, ...]
+    warnings: tuple[str, ...]
+    end: int
+    """Bytes of the file that can be continued: without a torn last line."""
+
+
+@cache
+def _line_adapter() -> TypeAdapter[Line]:
+    return TypeAdapter(Annotated[Line, Field(discriminator="kind")])
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of result.json; ``SCHEMA_FILE`` holds it for others."""
+    schema = _Document.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Results of a campaign"}
+
+
+# ---- values -> text -------------------------------------------------------------------------
+
+
+def seal(line: Line) -> bytes:
+    """One line of the journal. HarnessFault if it could not be read back, e.g. because a number is NaN."""
+    try:
+        body = json.dumps(_plain(line), ensure_ascii=False).encode("utf-8", "replace")
+        _line_adapter().validate_json(body)
+    except ValidationError as error:
+        message = f"A {line.kind} line for the journal violates its schema: {'; '.join(_faults(error))}"
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
+    return body[:-1] + b', "sum": "' + _checksum(body[:-1]) + b'"}\n'
+
+
+def document(result_set: ResultSet) -> bytes:
+    """Text of result.json. HarnessFault if it would violate its schema."""
+    model = _Document(
+        schema_version=SCHEMA_VERSION,
+        manifest=result_set.manifest,
+        compliance=result_set.compliance,
+        results=result_set.results,
+        finished=result_set.finished,
+        summary=summarise(result_set),
+        earlier=result_set.earlier,
+    )
+    text = json.dumps(_plain(model), indent=1, ensure_ascii=False).encode("utf-8", "replace")
+    try:
+        _Document.model_validate_json(text)
+    except ValidationError as error:
+        message = f"The results violate their schema: {'; '.join(_faults(error))}"
+        raise HarnessFault(ErrorCode.HARNESS_FAULT, message) from error
+    return text + b"\n"
+
+
+def plain_result(result: RunResult) -> dict[str, Any]:
+    """A result as in result.json."""
+    plain: dict[str, Any] = _result_adapter().dump_python(result, mode="json", warnings=False)
+    return plain
+
+
+@cache
+def _result_adapter() -> TypeAdapter[RunResult]:
+    return TypeAdapter(RunResult)
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    """JSON-ready values; sets in a stable order."""
+    plain = model.model_dump(mode="json", warnings=False)
+    manifest = plain.get("manifest") or plain.get("data") or {}
+    for implementation in manifest.get("implementations", ()):
+        implementation["roles"].sort()
+    return plain
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:16].encode()
+
+
+# ---- text -> values -------------------------------------------------------------------------
+
+
+class _DamagedLine(Exception):  # noqa: N818 - reported as a warning, never as an error
+    """A line that cannot be used."""
+
+
+class _TornLine(_DamagedLine):
+    """A line whose checksum does not match."""
+
+
+def parse_document(path: Path, text: bytes) -> ResultSet:
+    """Read result.json. InputError with all faults, with an unknown version among them."""
+    try:
+        version = _Version.model_validate_json(text).schema_version
+    except ValidationError as error:
+        message = f"{path}: is no result.json of this program: {'; '.join(_faults(error))}"
+        raise InputError(message) from error
+    if version != SCHEMA_VERSION:
+        raise _unknown_version(path, version)
+    try:
+        found = _Document.model_validate_json(text)
+    except ValidationError as error:
+        raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
+    result_set = ResultSet(found.manifest, found.compliance, found.results, found.finished, found.earlier)
+    results = (*found.results, *found.earlier)
+    faults = [*_manifest_faults(found.manifest), *filter(None, (membership_fault(found.manifest, r) for r in results))]
+    if faults:
+        raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
+    return result_set
+
+
+def scan(path: Path, text: bytes) -> Scan:
+    """Read all valid lines of a journal. InputError if its schema version is unknown."""
+    *raw_lines, torn = text.split(b"\n")
+    lines: list[Line] = []
+    warnings: list[str] = []
+    end = len(text) - len(torn)
+    for number, raw in enumerate(raw_lines, start=1):
+        try:
+            lines.append(_unseal(path, raw))
+        except _DamagedLine as damage:
+            warnings.append(f"{path}:{number}: {damage}; the line was skipped.")
+            if isinstance(damage, _TornLine) and number == len(raw_lines) and not torn:
+                end -= len(raw) + 1
+    if torn:
+        warnings.append(f"{path}:{len(raw_lines) + 1}: the last line is torn, as after a crash; it was skipped.")
+    return Scan(tuple(lines), tuple(warnings), end)
+
+
+def _unseal(path: Path, raw: bytes) -> Line:
+    sealed = _SEALED.fullmatch(raw)
+    if sealed is None or _checksum(sealed["body"]) != sealed["sum"]:
+        raise _TornLine("is damaged (its checksum does not match)")
+    body = sealed["body"] + b"}"
+    try:
+        return _line_adapter().validate_json(body)
+    except ValidationError as error:
+        try:
+            version = _Version.model_validate_json(body).schema_version
+        except ValidationError:
+            version = SCHEMA_VERSION
+        if version != SCHEMA_VERSION:
+            raise _unknown_version(path, version) from error
+        raise _DamagedLine("; ".join(_faults(error))) from error
+
+
+def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredResults:
+    """The lines of a journal, combined; ``path`` is for messages.
+
+    Raises InputError if there is no manifest, or one with names that no path may have.
+    """
+    manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
+    if manifest is None:
+        why = (
+            "its first line, the manifest, is damaged; take that line from a copy"
+            if lines
+            else ("the campaign ended before its first run; start it again")
+        )
+        raise InputError(f"{path}: holds no manifest: {why}.")
+    if faults := _manifest_faults(manifest):
+        raise InputError(*(f"{path}: {fault}" for fault in faults))
+    messages = list(warnings)
+    compliance: dict[tuple[str, Role], Compliance] = {}
+    history: list[RunResult] = []
+    finished = None
+    for line in lines:
+        if isinstance(line, ComplianceLine):
+            compliance[line.data.implementation, line.data.role] = line.data
+        elif isinstance(line, FinishedLine):
+            finished = line.at
+        elif isinstance(line, ResultLine):
+            finished = None
+            if problem := membership_fault(manifest, line.data):
+                messages.append(f"{path}: {problem} It was skipped.")
+            else:
+                history.append(line.data)
+    counting, earlier = _attempts(history)
+    result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
+    return StoredResults(result_set, tuple(history), tuple(messages))
+
+
+def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:
+    """The result of each run's last attempt, and those of all others.
+
+    Of two results of the same attempt only the later counts: the attempt was analysed again.
+    """
+    latest: dict[tuple[RunKey, int], RunResult] = {}
+    counting: dict[RunKey, RunResult] = {}
+    for result in history:
+        run = result.key
+        latest[run, result.attempt] = result
+        if run not in counting or result.attempt >= counting[run].attempt:
+            counting[run] = result
+    last = {id(result) for result in counting.values()}
+    return tuple(counting.values()), tuple(result for result in latest.values() if id(result) not in last)
+
+
+def _unknown_version(path: Path, version: int) -> InputError:
+    message = (
+        f"{path}: is of schema version {version}; this program reads version {SCHEMA_VERSION}. "
+        "Use the version of the program that wrote it."
+    )
+    return InputError(message)
+
+
+def _manifest_faults(manifest: Manifest) -> list[str]:
+    """Names become parts of paths and addresses, so only plain names are accepted."""
+    implementations = tuple(implementation.name for implementation in manifest.implementations)
+    cases = manifest.test_cases
+    listed = {
+        "a server": manifest.servers,
+        "a client": manifest.clients,
+        "an implementation": implementations,
+        "a test case": tuple(case.name for case in cases),
+        "an abbreviation": tuple(case.abbreviation for case in cases),
+    }
+    endpoints = dict.fromkeys([*implementations, *manifest.servers, *manifest.clients])
+    wrong = [name for name in endpoints if not is_implementation(name)]
+    wrong += [case.name for case in cases if not is_name(case.name)]
+    wrong += [case.abbreviation for case in cases if not _is_abbreviation(case.abbreviation)]
+    faults = [f"the manifest has the name {quoted(name)}, but a name is {NAME_RULE}." for name in wrong]
+    faults += [
+        f"the test case {quoted(case.name)} has {case.repetitions} repetitions, not 1 to {_MOST_REPETITIONS}."
+        for case in cases
+        if not 1 <= case.repetitions <= _MOST_REPETITIONS
+    ]
+    faults += [f"the manifest names {kind} twice." for kind, names in listed.items() if len({*names}) < len(names)]
+    missing = sorted({*manifest.servers, *manifest.clients} - {*implementations})
+    faults += [f"the manifest does not describe the implementation {quoted(name)}." for name in missing]
+    return faults[:_FAULTS_SHOWN]
+
+
+def _is_abbreviation(text: str) -> bool:
+    return text.isascii() and is_name(text.lower())
+
+
+def membership_fault(manifest: Manifest, result: RunResult) -> str:
+    """The fault if the result belongs to no run of the manifest; else empty."""
+    repetitions = next((case.repetitions for case in manifest.test_cases if case.name == result.test_case), 0)
+    known = (
+        result.server in manifest.servers
+        and result.client in manifest.clients
+        and 1 <= result.repetition <= repetitions
+    )
+    return "" if known else f"the result of {quoted(str(result.key))} belongs to no run of the manifest."
+
+
+def _faults(error: ValidationError) -> list[str]:
+    faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+    messages = [f"{_place(fault['loc'])}{fault['msg']}" for fault in faults[:_FAULTS_SHOWN]]
+    return [*messages, f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else messages
+
+
+_LINKS = ("EmulatedLink", "RealLink")
+
+
+def _nearest_link(faults: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The faults, for a faulty link only those of the kind that it resembles most."""
+    counts: Counter[tuple[int | str, ...]] = Counter()
+    for fault in faults:
+        counts[_of_link(fault)] += 1
+    nearest: dict[tuple[int | str, ...], tuple[int | str, ...]] = {}
+    for kind in sorted(filter(None, counts), key=lambda kind: counts[kind]):
+        nearest.setdefault(kind[:-1], kind)
+    kept = (fault for fault in faults if not (kind := _of_link(fault)) or nearest[kind[:-1]] == kind)
+    return [fault | {"loc": tuple(step for step in fault["loc"] if step not in _LINKS)} for fault in kept]
+
+
+def _of_link(fault: ErrorDetails) -> tuple[int | str, ...]:
+    """Location and kind of the link that a fault concerns; empty if it concerns none."""
+    place = fault["loc"]
+    at = next((at for at, step in enumerate(place) if step in _LINKS), None)
+    return () if at is None else place[: at + 1]
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).lstrip(".")
+    return f"{quoted(text)[1:-1]}: " if text else ""

@@ -1,0 +1,143 @@
+"""Merges the parts of a plan, measured by several machines, into one campaign."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from interop.model.errors import InputError, MachineError
+from interop.model.results import Manifest
+from interop.plan.order import shard
+from interop.plan.stored_plan import plan_of
+from interop.results.document import StoredResults
+from interop.results.store import Journal, load, make_campaign_directory, write_result_json
+
+ALIKE = ("seed", "servers", "clients", "implementations", "options", "tool_version")
+"""Fields of a manifest in which the parts of a plan must not differ."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part and its directory."""
+
+    directory: Path
+    record: StoredResults
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it set out to do."""
+        return self.record.result_set.manifest
+
+
+def merge(places: Sequence[Path], target: Path) -> str:
+    """Make one campaign in ``target`` of the parts in ``places``; returns a sentence about its contents.
+
+    Raises :class:`InputError` with all faults unless they are all parts of one plan, with the same
+    images; :class:`MachineError` if the target cannot be written.
+    """
+    parts = [Part(place, load(place)) for place in places]
+    if problems := [*_numbers_wrong(parts), *_differences(parts)]:
+        raise InputError(*problems)
+    parts.sort(key=lambda part: shard(part.manifest.shard)[0])
+    manifest = _whole(parts)
+    directory = make_campaign_directory(target)
+    with Journal.create(directory, manifest) as journal:
+        compliance = {(c.implementation, c.role): c for part in parts for c in part.record.result_set.compliance}
+        for each in compliance.values():
+            journal.append_compliance(each)
+        for part in parts:
+            _take_files(part, directory)
+            for result in part.record.history:
+                journal.append_result(result)
+        if all(part.record.result_set.finished for part in parts):
+            journal.finish()
+        results = journal.record().result_set
+    write_result_json(directory, results)
+    return f"{target}: {len(results.results)} of {manifest.planned_runs} runs of {len(parts)} parts"
+
+
+def _numbers_wrong(parts: Sequence[Part]) -> list[str]:
+    """Faults of the set of parts."""
+    whole = [f"{part.directory}: is no part of a plan (--shard)." for part in parts if not part.manifest.shard]
+    if whole or not parts:
+        return whole or ["Name the directories of the parts."]
+    numbers = [shard(part.manifest.shard) for part in parts]
+    counts = {of for _, of in numbers}
+    if len(counts) > 1:
+        return [f"These are parts of plans divided differently: {', '.join(p.manifest.shard for p in parts)}."]
+    (of,) = counts
+    there = [number for number, _ in numbers]
+    twice = sorted({number for number in there if there.count(number) > 1})
+    missing = [number for number in range(1, of + 1) if number not in there]
+    problems = [f"Part {number}/{of} is there more than once." for number in twice]
+    if missing:
+        problems.append(f"Parts are missing: {', '.join(f'{number}/{of}' for number in missing)}.")
+    return problems
+
+
+def _differences(parts: Sequence[Part]) -> list[str]:
+    problems = []
+    first, *others = parts
+    for part in others:
+        wrong = [name for name in ALIKE if getattr(part.manifest, name) != getattr(first.manifest, name)]
+        parameters = {None if each is None else tuple(sorted(each.items())) for each in
+                      (part.manifest.parameters, first.manifest.parameters)} - {None}  # fmt: skip
+        wrong += ["parameters"] if len(parameters) > 1 else []
+        images, mine = first.manifest.images, part.manifest.images
+        wrong += [f"image of {name}" for name in mine if name in images and mine[name].id != images[name].id]
+        cases = {case.name: case for case in first.manifest.test_cases}
+        wrong += [
+            f"test case {case.name}" for case in part.manifest.test_cases if cases.get(case.name, case) != case
+        ]  # a small part may lack some
+        if wrong:
+            differences = ", ".join(name.replace("_", " ") for name in wrong)
+            problems.append(f"{part.directory}: differs from {first.directory} in: {differences}.")
+    return problems
+
+
+def _whole(parts: Sequence[Part]) -> Manifest:
+    """The manifest of the plan of which these are the parts."""
+    first = parts[0].manifest
+    return replace(
+        first,
+        id=secrets.token_hex(4),
+        started=min(part.manifest.started for part in parts),
+        test_cases=tuple({case.name: case for part in parts for case in part.manifest.test_cases}.values()),
+        images={name: image for part in parts for name, image in part.manifest.images.items()},
+        planned_runs=sum(part.manifest.planned_runs for part in parts),
+        shard="",
+        versions=first.versions if all(part.manifest.versions == first.versions for part in parts) else None,
+    )
+
+
+def _take_files(part: Part, directory: Path) -> None:
+    """Files of all runs, earlier attempts too, as hard links where possible; links are not followed."""
+    try:
+        for run in plan_of(part.manifest):
+            source = part.directory / run.path
+            for place in (source, *source.parent.glob(f"{source.name}.attempt-*")):
+                if place.is_dir() and not place.is_symlink():
+                    _take(place, directory / place.relative_to(part.directory))
+    except OSError as error:
+        raise MachineError(
+            f"{directory}: cannot be written: {error.strerror}. Free disk space, remove it, and try again."
+        ) from error
+
+
+def _take(source: Path, target: Path) -> None:
+    for folder, _, names in os.walk(source):  # does not follow links to directories
+        there = target / Path(folder).relative_to(source)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            file = Path(folder, name)
+            if file.is_symlink() or not file.is_file():
+                continue
+            with suppress(OSError):  # another file system, or one without hard links
+                os.link(file, there / name)
+                continue
+            shutil.copyfile(file, there / name)

@@ -1,0 +1,192 @@
+"""Removes stored files to free disk space: traces before logs, logs before results, the oldest campaigns first."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from pathlib import Path
+
+from interop.model.errors import MachineError, UserError
+from interop.model.units import byte_size
+from interop.results.store import JOURNAL, load
+
+PINNED = "pinned"
+"""A file of this name in the directory of a campaign keeps all of it."""
+TRACES, KEPT = (".pcap", ".pcapng"), ("journal.jsonl", "result.json", "series.parquet", "link.json", "keys.log")
+_NO_MORE = "results go by --keep alone, and what is pinned or in use stays."
+OUTPUT = "output.txt"
+"""Of a run; short, and the first that is asked for when it failed."""
+
+
+class Stage(IntEnum):
+    """What can be removed of a campaign, in this order."""
+
+    TRACES = 0
+    LOGS = 1
+    """qlogs, and all else that endpoints wrote."""
+    RESULTS = 2
+    """The campaign as a whole."""
+
+
+@dataclass(frozen=True)
+class StoredCampaign:
+    """A campaign on disk."""
+
+    directory: Path
+    started: datetime
+    sizes: dict[Stage, int]
+    """Bytes of each stage alone; of a file that several campaigns share, for they were merged, each has its part."""
+    protected: str = ""
+    """Why nothing of it may be removed; empty if it may."""
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class RetentionPolicy:
+    """What is kept; None keeps everything."""
+
+    traces: timedelta | None = None
+    logs: timedelta | None = None
+    """Ages from which traces and logs are removed."""
+    keep: int | None = None
+    """Number of newest campaigns whose results are kept; None keeps all."""
+    most_bytes: int | None = None
+    """Largest size of all campaigns together, bytes."""
+    free_bytes: int | None = None
+    """Bytes to be free on the disk; traces and logs are removed until they are."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """One step: a stage of a campaign that is to be removed."""
+
+    stored: StoredCampaign
+    stage: Stage
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        if self.stage is Stage.RESULTS:
+            return sum(self.stored.sizes.values())
+        return self.stored.sizes[self.stage]
+
+
+def select_removals(
+    campaigns: Sequence[StoredCampaign], policy: RetentionPolicy, now: datetime, free: int
+) -> list[Removal]:
+    """What ``policy`` removes when ``free`` bytes are free; pure.
+
+    Results are removed by number alone, never for lack of space, and never those of the newest finished campaign.
+    """
+    ordered = sorted(campaigns, key=lambda each: each.started)
+    open_to = [each for each in ordered if not each.protected]
+    newest = next((each for each in reversed(ordered) if each.finished), None)
+    whole = ordered[: len(ordered) - policy.keep] if policy.keep is not None else []
+    chosen = {each.directory: Removal(each, Stage.RESULTS) for each in whole if each in open_to and each is not newest}
+    parts: list[Removal] = []
+    for stage, age in ((Stage.TRACES, policy.traces), (Stage.LOGS, policy.logs)):
+        parts += [Removal(each, stage) for each in open_to if age is not None and now - each.started >= age]
+    removals = [*chosen.values(), *(each for each in parts if each.stored.directory not in chosen and each.size)]
+    total = sum(sum(each.sizes.values()) for each in campaigns)
+    for stage in (Stage.TRACES, Stage.LOGS):
+        for each in open_to:
+            gone = sum(removal.size for removal in removals)
+            full = policy.most_bytes is not None and total - gone > policy.most_bytes
+            tight = policy.free_bytes is not None and free + gone < policy.free_bytes
+            further = Removal(each, stage)
+            if (full or tight) and further.size and further not in removals and each.directory not in chosen:
+                removals.append(further)
+    return removals
+
+
+def shortfall(
+    removals: Sequence[Removal], campaigns: Sequence[StoredCampaign], policy: RetentionPolicy, free: int
+) -> str:
+    """A sentence if the removals do not free enough; empty if they do. ``free`` bytes are free before them."""
+    gone = sum(each.size for each in removals)
+    rest = sum(sum(each.sizes.values()) for each in campaigns) - gone
+    if policy.free_bytes is not None and free + gone < policy.free_bytes:
+        return f"Only {byte_size(free + gone)} are free then, not {byte_size(policy.free_bytes)}; {_NO_MORE}"
+    if policy.most_bytes is not None and rest > policy.most_bytes:
+        return f"{byte_size(rest)} stay, more than {byte_size(policy.most_bytes)}; {_NO_MORE}"
+    return ""
+
+
+# ---- the disk -------------------------------------------------------------------------------
+
+
+def find_campaigns(root: Path) -> list[StoredCampaign]:
+    """The campaigns below ``root``; other directories are ignored."""
+    places = (each for each in root.iterdir() if not each.is_symlink()) if root.is_dir() else ()
+    return [_stored(place) for place in sorted(places) if (place / JOURNAL).is_file()]
+
+
+def _stored(place: Path) -> StoredCampaign:
+    sizes = dict.fromkeys(Stage, 0)
+    for path, stage in _files(place):
+        status = path.lstat()
+        sizes[stage] += status.st_size // status.st_nlink
+    protected = "pinned" if (place / PINNED).exists() else "in use" if _in_use(place) else ""
+    try:
+        results = load(place).result_set
+        started = datetime.fromisoformat(results.manifest.started)
+        finished = results.finished is not None
+    except (UserError, ValueError):
+        started = datetime.fromtimestamp((place / JOURNAL).stat().st_mtime, UTC)
+        protected, finished = protected or "its journal cannot be read", False
+    return StoredCampaign(place, started if started.tzinfo else started.replace(tzinfo=UTC), sizes, protected, finished)
+
+
+def _in_use(place: Path) -> bool:
+    """Whether a campaign writes to it now."""
+    descriptor = os.open(place / JOURNAL, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _files(place: Path) -> Iterator[tuple[Path, Stage]]:
+    """Files of a campaign, links among them, never what links point to."""
+    for folder, _, names in os.walk(place):
+        for name in names:
+            path = Path(folder, name)
+            inside = len(path.relative_to(place).parts) > 3  # pair/test case/repetition/…
+            if name.endswith(TRACES):
+                yield path, Stage.TRACES
+            elif inside and name not in KEPT and not (name == OUTPUT and len(path.relative_to(place).parts) == 4):
+                yield path, Stage.LOGS
+            else:
+                yield path, Stage.RESULTS
+
+
+def remove(removals: Sequence[Removal]) -> None:
+    """Remove the files; raises :class:`MachineError` if one cannot be removed."""
+    for removal in removals:
+        place = removal.stored.directory
+        try:
+            if removal.stage is Stage.RESULTS:
+                shutil.rmtree(place)
+                continue
+            for path in [path for path, stage in _files(place) if stage is removal.stage]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise MachineError(f"{place}: cannot be removed: {error.strerror}. Look who owns it.") from error
+
+
+def describe(removals: Sequence[Removal], campaigns: Sequence[StoredCampaign], *, done: bool) -> str:
+    """A line for each removal, and the sum."""
+    words = {Stage.TRACES: "traces", Stage.LOGS: "logs", Stage.RESULTS: "all of it"}
+    lines = [f"{each.stored.directory}: {words[each.stage]}, {byte_size(each.size)}" for each in removals]
+    lines += [f"{each.directory}: stays, {each.protected}" for each in campaigns if each.protected]
+    total = byte_size(sum(each.size for each in removals))
+    lines.append(f"{total} removed" if done else f"{total} would be removed; add --yes to do so")
+    return "\n".join(lines)

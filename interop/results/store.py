@@ -1,0 +1,361 @@
+"""The results directory of a campaign: an append-only journal that survives a crash, and result.json derived from it.
+
+``journal.jsonl`` is authoritative: one JSON line with a checksum per fact, on disk before ``append_…`` returns.
+Everything else can be derived from it. The files of each run are in ``Run.path`` below the same directory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
+from interop.model.outcomes import ErrorCode
+from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from interop.results.document import (
+    ComplianceLine,
+    FinishedLine,
+    Line,
+    ManifestLine,
+    ResultLine,
+    Scan,
+    StoredResults,
+    document,
+    fold,
+    membership_fault,
+    parse_document,
+    scan,
+    seal,
+)
+
+JOURNAL = "journal.jsonl"
+DOCUMENT = "result.json"
+LATEST = "latest"
+OUTPUT = "output.txt"
+"""Of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ---- directories ----------------------------------------------------------------------------
+
+
+def attempt_directory(directory: Path, attempt: int) -> Path:
+    """Directory of an attempt that is not the last one of its run."""
+    return directory.with_name(f"{directory.name}.attempt-{attempt}")
+
+
+def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
+    """Make ``<root>/<UTC time>`` and let ``<root>/latest`` point to it, in one step for whoever reads it.
+
+    Raises InputError if ``latest`` is no symbolic link, MachineError if the directory cannot be made.
+    """
+    name = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H-%M-%SZ")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        directory = _make_first_free(root, name)
+        latest = root / LATEST
+        if latest.exists() and not latest.is_symlink():
+            directory.rmdir()
+            message = f"{latest}: is no symbolic link. Move it away: this name always points to the newest campaign."
+            raise InputError(message)
+        fresh = root / f".{LATEST}.{directory.name}"
+        fresh.symlink_to(directory.name, target_is_directory=True)
+        fresh.replace(latest)
+        _sync_directory(root)
+    except OSError as error:
+        raise _not_made(root, error) from error
+    return directory
+
+
+def _make_first_free(root: Path, name: str) -> Path:
+    directory, count = root / name, 1
+    while True:
+        try:
+            directory.mkdir()
+        except FileExistsError:
+            count += 1
+            directory = root / f"{name}-{count}"
+        else:
+            return directory
+
+
+def make_campaign_directory(directory: Path) -> Path:
+    """Make the directory that the user named (-l); InputError if it exists and is not empty."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        occupied = any(directory.iterdir())
+        _sync_directory(directory.parent)
+    except FileExistsError as error:
+        message = f"{directory}: is a file. Name a directory that does not exist or is empty."
+        raise InputError(message) from error
+    except OSError as error:
+        raise _not_made(directory, error) from error
+    if occupied:
+        message = f"{directory}: is not empty. Name a directory that does not exist or is empty, or use resume."
+        raise InputError(message)
+    return directory
+
+
+def _not_made(directory: Path, error: OSError) -> MachineError:
+    return MachineError(f"{directory}: cannot be prepared for results: {error.strerror}. Name another place with -l.")
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file as a whole: readers see the old or the new content, also after a crash.
+
+    Raises MachineError if it cannot be written; the old content stays.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        message = f"{path}: cannot be written: {error.strerror}. Make room or name another place, then try again."
+        raise MachineError(message) from error
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+class Journal:
+    """The journal of a campaign, open for appending and locked against a second writer; safe to use from threads."""
+
+    def __init__(self, path: Path, descriptor: int, manifest: Manifest, found: Scan) -> None:
+        """Use ``create`` or ``open``."""
+        self._path = path
+        self._descriptor = descriptor
+        self._manifest = manifest
+        self._warnings = found.warnings
+        self._end = found.end
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def create(cls, directory: Path, manifest: Manifest) -> Self:
+        """Start the journal of a new campaign in a directory that is there.
+
+        Absolute paths in the manifest are made relative, for results are made to be given away.
+        Raises InputError if the directory holds a journal already or if the manifest has names that no path may
+        have, MachineError if nothing can be written.
+        """
+        path = directory / JOURNAL
+        line = ManifestLine(at=_now(), data=_without_absolute_paths(manifest))
+        fold(path, [line], ())
+        journal = cls(path, _open_locked(path, os.O_CREAT | os.O_EXCL), line.data, Scan((), (), 0))
+        try:
+            journal._append(line)
+            _sync_directory(directory)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Continue the journal of a campaign that was cut short; what is torn at its end is removed.
+
+        Raises InputError if there is none or if it cannot be read, LockedError if a campaign is writing to it.
+        """
+        path = directory / JOURNAL
+        descriptor = _open_locked(path, 0)
+        try:
+            found = _scan(path)
+            manifest = fold(path, found.lines, found.warnings).result_set.manifest
+            os.ftruncate(descriptor, found.end)
+            os.fsync(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            raise _not_written(path, error) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor, manifest, found)
+
+    @property
+    def directory(self) -> Path:
+        """The results directory."""
+        return self._path.parent
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and its lock; calling it twice does no harm."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def append_result(self, result: RunResult) -> None:
+        """Put a run's result on disk. MachineError if that fails; all that was written before stays readable.
+
+        HarnessFault if it belongs to no run of the manifest or holds what JSON cannot, e.g. NaN: it is not written.
+        """
+        if problem := membership_fault(self._manifest, result):
+            raise HarnessFault(ErrorCode.HARNESS_FAULT, problem)
+        self._append(ResultLine(at=_now(), data=result))
+
+    def append_compliance(self, compliance: Compliance) -> None:
+        """Put the answer of one image to the compliance check on disk."""
+        self._append(ComplianceLine(at=_now(), data=compliance))
+
+    def finish(self) -> None:
+        """Note that nothing is left to do."""
+        self._append(FinishedLine(at=_now()))
+
+    def record(self) -> StoredResults:
+        """All that is in the journal by now; read anew, for a campaign of weeks must not be kept in memory."""
+        return fold(self._path, _scan(self._path).lines, self._warnings)
+
+    def _append(self, line: Line) -> None:
+        sealed = seal(line)
+        with self._mutex:
+            try:
+                self._write(sealed)
+            except OSError as error:
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, self._end)
+                raise _not_written(self._path, error) from error
+            self._end += len(sealed)
+
+    def _write(self, sealed: bytes) -> None:
+        status = os.fstat(self._descriptor)
+        if status.st_nlink == 0:
+            raise FileNotFoundError(None, "the file was removed while the campaign ran")
+        if status.st_size < self._end:
+            raise OSError(None, "the file was cut while the campaign ran")
+        if status.st_size > self._end:  # a failed write could not be taken back
+            os.ftruncate(self._descriptor, self._end)
+        rest = memoryview(sealed)
+        while rest:  # one write does it, unless the disk is full: then the second one says so
+            rest = rest[os.write(self._descriptor, rest) :]
+        os.fsync(self._descriptor)
+
+
+def _open_locked(path: Path, flags: int) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | flags, 0o666)
+    except FileExistsError as error:
+        message = f"{path.parent}: holds a campaign already. Continue it with resume or name another directory."
+        raise InputError(message) from error
+    except FileNotFoundError as error:
+        raise _no_results(path.parent) from error
+    except OSError as error:
+        raise _not_written(path, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        message = f"{path.parent}: another campaign is writing to this directory. Wait until it has ended."
+        raise LockedError(message) from error
+    return descriptor
+
+
+def _not_written(path: Path, error: OSError) -> MachineError:
+    message = f"{path}: cannot be written: {error.strerror}. All lines before are safe. Mend it, then resume."
+    return MachineError(message)
+
+
+def write_result_json(directory: Path, result_set: ResultSet) -> Path:
+    """Derive result.json from the results; O(all results), so for the end and for now and then, not for each run."""
+    path = directory / DOCUMENT
+    write_atomically(path, document(result_set))
+    return path
+
+
+def _without_absolute_paths(manifest: Manifest) -> Manifest:
+    return replace(
+        manifest,
+        command=tuple(_relative(word) for word in manifest.command),
+        test_cases=tuple(replace(case, source=_relative(case.source)) for case in manifest.test_cases),
+    )
+
+
+def _relative(word: str) -> str:
+    """``/home/me/quicsat/leo.yaml`` -> ``leo.yaml``, ``--log=/tmp/x`` -> ``--log=x``."""
+    option, equals, value = word.rpartition("=")
+    path = Path(value)
+    if not path.is_absolute():
+        return word
+    here = Path.cwd()
+    return option + equals + (str(path.relative_to(here)) if path.is_relative_to(here) else path.name)
+
+
+# ---- reading --------------------------------------------------------------------------------
+
+
+def newest(root: Path, most: int) -> tuple[ResultSet, ...]:
+    """The newest campaigns below ``root`` that can be read, by the names of their directories; the newest first."""
+    found = list[ResultSet]()
+    places = [each for each in root.iterdir() if not each.is_symlink()] if root.is_dir() else []
+    for place in sorted(places, key=lambda each: each.name, reverse=True):
+        if len(found) < most and (place / JOURNAL).is_file():
+            with suppress(UserError):
+                found.append(load(place).result_set)
+    return tuple(found)
+
+
+def load(place: Path) -> StoredResults:
+    """Read a results directory: its journal or, where there is none, result.json; or one of the two files.
+
+    Raises InputError if there are no results or if nothing can be made of them. A damaged line is told in
+    ``warnings`` and costs nothing but itself.
+    """
+    journal = place if place.name.endswith(".jsonl") else place / JOURNAL
+    if journal.is_file():
+        found = _scan(journal)
+        return fold(journal, found.lines, found.warnings)
+    path = place / DOCUMENT if place.is_dir() else place
+    if not path.is_file():
+        raise _no_results(place)
+    result_set = parse_document(path, _content(path))
+    return StoredResults(result_set, (*result_set.earlier, *result_set.results), ())
+
+
+def _scan(journal: Path) -> Scan:
+    """A journal that has lost its manifest takes all that it has lost from result.json beside it, if there is one."""
+    found = scan(journal, _content(journal))
+    beside = journal.with_name(DOCUMENT)
+    if any(isinstance(line, ManifestLine) for line in found.lines) or not beside.is_file():
+        return found
+    known, at = parse_document(beside, _content(beside)), _now()
+    lines: list[Line] = [ManifestLine(at=at, data=known.manifest)]
+    lines += (ComplianceLine(at=at, data=compliance) for compliance in known.compliance)
+    lines += (ResultLine(at=at, data=result) for result in (*known.earlier, *known.results))
+    return replace(found, lines=(*lines, *found.lines))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"{path}: cannot be read: {error.strerror}."
+        raise InputError(message) from error
+
+
+def _no_results(place: Path) -> InputError:
+    return InputError(f"{place}: holds no results (no {JOURNAL}, no {DOCUMENT}). Name the directory of a campaign.")

@@ -1,0 +1,42 @@
+"""Key logs of TLS: their lines, and the secrets in them (draft-ietf-tls-keylogfile)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+KEY_LOG_LIMIT = 4 * 1024 * 1024
+"""Bytes of each key log that are read."""
+READ_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Neither follows a link nor waits for the other end of a pipe."""
+KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} (?:[0-9a-fA-F]{64}|[0-9a-fA-F]{96})")
+"""A line of a key log (draft-ietf-tls-keylogfile)."""
+
+
+def key_lines(*key_logs: Path) -> tuple[str, ...]:
+    """All well-formed lines of the key logs that exist, each once.
+
+    Key logs are written by endpoints: links are not followed, other lines and what lies beyond the limit are ignored.
+    """
+    lines: dict[bytes, None] = {}
+    for key_log in key_logs:
+        with (
+            suppress(OSError),
+            os.fdopen(os.open(key_log, READ_NO_LINK), "rb") as stream,
+        ):
+            content = stream.read(KEY_LOG_LIMIT)
+            lines.update((line, None) for line in map(bytes.strip, content.splitlines()) if KEY_LINE.fullmatch(line))
+    return tuple(line.decode("ascii") for line in lines)
+
+
+def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, tuple[bytes, ...]]]:
+    """The secrets in the lines of ``key_lines``, by client random and label."""
+    found: defaultdict[bytes, defaultdict[str, dict[bytes, None]]] = defaultdict(lambda: defaultdict(dict))
+    for line in keys:
+        label, random, secret = line.split()
+        found[bytes.fromhex(random)][label][bytes.fromhex(secret)] = None
+    return {random: {label: tuple(each) for label, each in labels.items()} for random, labels in found.items()}

@@ -1,0 +1,110 @@
+"""Reads what a run left, both traces with their key logs, and follows each packet from one end to the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from interop.model.emulated_link import EmulatedLink
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol
+from interop.model.outcomes import ErrorCode
+from interop.model.test_case import Link
+from interop.traces.columns import Form
+from interop.traces.congestion import congestion_window
+from interop.traces.key_log import key_lines
+from interop.traces.network import TCP, UDP
+from interop.traces.packet_matching import match_packets
+from interop.traces.pcap import TraceState, check
+from interop.traces.quic_series import QuicTracePair, series
+from interop.traces.series import Series
+from interop.traces.tcp import read_tcp
+from interop.traces.tcp_events import TcpTracePair, tcp_series
+from interop.traces.trace import read
+
+CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
+SERVER_TRACE = Path("sim", "trace_node_right.pcap")
+KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
+QLOGS = Path("server", "qlog")
+
+
+@dataclass(frozen=True)
+class TraceStates:
+    """The structure of both trace files."""
+
+    client: TraceState
+    server: TraceState
+
+    @property
+    def cut(self) -> int:
+        """Records of which the end is missing, because of the snap length."""
+        return self.client.cut + self.server.cut
+
+
+@dataclass(frozen=True, eq=False)
+class RunTraces:
+    """Both traces of a run, each read once."""
+
+    protocol: Protocol
+    trace_pair: QuicTracePair | TcpTracePair
+    keys: int
+    """Lines of the key logs."""
+    cut: int
+    qlogs: Path
+    """The server's folder of qlogs, which may not be there."""
+
+    @property
+    def payload(self) -> int:
+        """Bytes that came from the server to the client: UDP payload, or of TCP segments."""
+        arrived = self.trace_pair.at_client
+        return int(arrived.size[arrived.from_server].sum())
+
+    @property
+    def readable(self) -> bool:
+        """Whether something of the response over QUIC could be decrypted."""
+        if isinstance(self.trace_pair, TcpTracePair):
+            return False
+        client = self.trace_pair.client
+        answers = client.from_server & (client.form == Form.ONE_RTT)
+        return bool((answers & client.decrypted).any())
+
+    def series(self) -> Series:
+        """All events of the run."""
+        if isinstance(self.trace_pair, TcpTracePair):
+            return tcp_series(self.trace_pair)
+        found = series(self.trace_pair, self.protocol)
+        came = found.back.arrived[np.isfinite(found.back.arrived)]
+        return replace(found, cwnd=congestion_window(self.qlogs, float(came.min()) if len(came) else 0.0))
+
+
+def check_traces(directory: Path, protocol: Protocol) -> TraceStates:
+    """Walk both trace files of a run."""
+    kind = TCP if protocol is Protocol.TCP else UDP
+    return TraceStates(check(directory / CLIENT_TRACE, kind), check(directory / SERVER_TRACE, kind))
+
+
+def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates) -> RunTraces:
+    """Both traces of a run.
+
+    Raises HarnessFault: ANALYSIS_FAILED if one is not whole, TRACE_CORRUPT if one counts from the start of a simulation
+    and the other from 1970, although one simulator wrote both.
+    """
+    if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
+        side = "client" if found.client.simulated else "server"
+        reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
+        raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
+    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    at_client, at_server = found.client.datagrams, found.server.datagrams
+    matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
+    one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
+    paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
+    trace_pair: QuicTracePair | TcpTracePair
+    if protocol is Protocol.TCP:
+        trace_pair = TcpTracePair(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *matches, one_clock)
+    else:
+        trace_pair = QuicTracePair(
+            read(paths[0], keys), read(paths[1], keys), at_client, at_server, *matches, one_clock
+        )
+    return RunTraces(protocol, trace_pair, len(keys), found.cut, directory / QLOGS)

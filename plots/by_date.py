@@ -1,0 +1,136 @@
+"""Goodput, or another metric, by date and by time of day, to show daily patterns of shared real links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from interop.model.results import RunResult
+from interop.report.plot_request import PlotRequest
+from interop.statistics.samples import GOODPUT, value_of
+from plots import theme
+from plots.base import Drawing, Panel, Plot, nonempty, sentences
+from plots.metric_axis import metric_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DAY, HOUR = 86400.0, 3600.0
+BINS = 24
+FEWEST = 3
+"""Repetitions in a stretch of the trend."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """One drawing over all campaigns: date at the left, hour of the day (UTC) at the right, on one scale."""
+    rows = sorted(_rows(request))
+    if not rows:
+        return nonempty([], "no repetition has such a number and a date.")
+    cases = list(dict.fromkeys(case for campaign in request.campaigns for case in
+                               (each.abbreviation for each in request.measured(campaign.results))))  # fmt: skip
+    first, last = rows[0][0], rows[-1][0]
+    shown = metric_axis(request, GOODPUT)
+    facts = {"label": shown.label, "size": shown.size, "cases": cases}
+    panels = (
+        _panel(rows, facts, lambda time: time, (first, max(last, first + 60)), "date"),
+        _panel(rows, facts, lambda time: time % DAY / HOUR, (0.0, 24.0), "hour"),
+    )
+    several = "one campaign" if len(request.campaigns) == 1 else f"{len(request.campaigns)} campaigns"
+    caption = sentences(
+        f"n = {len(rows)} repetitions that succeeded, of all pairs, at their start (UTC), of {several}. Lines join the "
+        f"medians of stretches with at least {FEWEST} repetitions",
+        f"Left out: {lost} that did not" if (lost := _lost(request)) else "",
+    )
+    title = f"{shown.words[0].upper()}{shown.words[1:]} over date and time of day"
+    return [Drawing(request.metric, title, caption, (panels,), (7.2, 3.8), share_y=True)]
+
+
+def _rows(request: PlotRequest) -> Iterator[tuple[float, str, float]]:
+    shown = metric_axis(request, GOODPUT)
+    for campaign in request.campaigns:
+        names = {case.name: case.abbreviation for case in request.measured(campaign.results)}
+        for result in campaign.results.results:
+            value, moment = value_of(result, shown.name), _moment(result)
+            if result.test_case in names and value is not None and moment is not None:
+                yield moment, names[result.test_case], value
+
+
+def _lost(request: PlotRequest) -> int:
+    shown = metric_axis(request, GOODPUT)
+    names = [{case.name for case in request.measured(campaign.results)} for campaign in request.campaigns]
+    return sum(
+        value_of(result, shown.name) is None
+        for campaign, wanted in zip(request.campaigns, names, strict=True)
+        for result in campaign.results.results
+        if result.test_case in wanted
+    )
+
+
+def _moment(result: RunResult) -> float | None:
+    """Seconds since 1970."""
+    try:
+        return datetime.fromisoformat(result.evidence.started).astimezone(UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _panel(rows: Sequence[tuple[float, str, float]], facts: Mapping[str, Any], place: object,
+           span: tuple[float, float], kind: str) -> Panel:  # fmt: skip
+    assert callable(place)
+    columns: dict[str, list[object]] = {
+        "x": [place(time) for time, _, _ in rows],
+        "value": [value for _, _, value in rows],
+        "case": [case for _, case, _ in rows],
+    }
+    trends = {}
+    for case in facts["cases"]:
+        mine = [(place(time), value) for time, name, value in rows if name == case]
+        trends[case] = _trend(mine, span)
+    return Panel(columns, {**facts, "kind": kind, "trends": trends, "span": span})
+
+
+def _trend(points: Sequence[tuple[float, float]], span: tuple[float, float]) -> list[tuple[float, float]]:
+    """Middle and median of each stretch that has enough repetitions."""
+    edges = np.linspace(*span, BINS + 1)
+    found_in = np.clip(np.searchsorted(edges, [x for x, _ in points], "right") - 1, 0, BINS - 1)
+    values = np.array([y for _, y in points])
+    return [
+        (float((edges[number] + edges[number + 1]) / 2), float(np.median(values[found_in == number])))
+        for number in range(BINS)
+        if int((found_in == number).sum()) >= FEWEST
+    ]
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Small points and a line per test case."""
+    columns, facts = panel.columns, panel.facts
+    by_date = facts["kind"] == "date"
+    scale = DAY if by_date else 1.0
+    for number, case in enumerate(facts["cases"]):
+        style = theme.of_position(number)
+        rows = [row for row, name in enumerate(columns["case"]) if name == case]
+        if not rows:
+            continue
+        ax.plot([columns["x"][row] / scale for row in rows], [columns["value"][row] / facts["size"] for row in rows],
+                style.mark, color=style.colour, markersize=2, alpha=0.35, linestyle="none",
+                label=None if facts["trends"][case] else case)  # fmt: skip
+        if facts["trends"][case]:
+            trend = [(x / scale, y / facts["size"]) for x, y in facts["trends"][case]]
+            ax.plot([x for x, _ in trend], [y for _, y in trend], color=style.colour, linestyle=style.dash,
+                    marker=style.mark, markersize=3.5, linewidth=1.5, label=case)  # fmt: skip
+    low, high = (edge / scale for edge in facts["span"])
+    margin = 0.03 * (high - low)
+    if by_date:
+        theme.dates(ax)
+        ax.set(xlabel="date (UTC)", ylabel=facts["label"], xlim=(low - margin, high + margin))
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    else:
+        ax.set_xticks(range(0, 25, 4))
+        ax.set(xlabel="time of day [h, UTC]", xlim=(0, 24))
+    ax.set_ylim(bottom=0)
+
+
+PLOT = Plot("by-date", "Goodput over date and time of day", "campaigns", table, draw)

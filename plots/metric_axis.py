@@ -1,0 +1,56 @@
+"""The metric that a figure over results shows, with label and unit of its axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interop.analysis.metrics import METRICS
+from interop.model.errors import InputError
+from interop.model.names import did_you_mean
+from interop.model.text import quoted
+from interop.model.units import KIB, MBPS, PERCENT
+from interop.report.plot_request import PlotRequest
+from interop.statistics.samples import Sample, with_zeros
+
+_UNITS = {"bit/s": ("Mbit/s", MBPS), "1": ("%", PERCENT), "s": ("s", 1.0), "B": ("KiB", KIB)}
+_FACTORS = ("sent_per_useful_byte", "return_packets")
+"""Ratios that are not shares, so not shown in per cent."""
+
+
+@dataclass(frozen=True)
+class MetricAxis:
+    """A metric of a run, as an axis shows it."""
+
+    name: str
+    """A name in ``interop.analysis.metrics.METRICS``."""
+    words: str
+    unit: str
+    size: float
+    """One ``unit`` in the SI base unit: 1e6 for Mbit/s."""
+    higher: bool
+    """Whether more is better: then a failed repetition counts as 0; otherwise it has no value."""
+
+    @property
+    def label(self) -> str:
+        """``goodput [Mbit/s]``."""
+        return f"{self.words} [{self.unit}]"
+
+    def values(self, request: PlotRequest, sample: Sample) -> tuple[float, ...]:
+        """Values of the repetitions, in SI base units; failed ones as the request says."""
+        return with_zeros(sample) if self.zeros(request) else sample.values
+
+    def zeros(self, request: PlotRequest) -> bool:
+        """Whether failed repetitions count as 0."""
+        return self.higher and not request.without_failed
+
+
+def metric_axis(request: PlotRequest, usual: str) -> MetricAxis:
+    """The requested metric, or ``usual``, the figure's own; raises InputError for an unknown name."""
+    known = {metric.name: metric for metric in METRICS}
+    name = request.metric or usual
+    if name not in known:
+        raise InputError(f"There is no metric {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+    metric = known[name]
+    unit, size = ("1", 1.0) if name in _FACTORS else _UNITS.get(metric.unit, (metric.unit, 1.0))
+    words = metric.label[0].lower() + metric.label[1:]
+    return MetricAxis(name, words, unit, size, metric.better == "higher")

@@ -1,0 +1,97 @@
+"""Strip plot: per test case a point for the mean goodput (or another metric) of every pair, marked by its server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.samples import GOODPUT, samples, without_number
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.metric_axis import metric_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HALF = 0.42
+"""Of the width of a test case's column."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per campaign."""
+    drawings = [drawing for campaign in request.campaigns if (drawing := _drawing(request, campaign)) is not None]
+    return nonempty(drawings, "no pair has such a number.")
+
+
+def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
+    shown = metric_axis(request, GOODPUT)
+    columns: dict[str, list[object]] = {"x": [], "value": [], "server": []}
+    cases, rates, lost = list[str](), list[float | None](), list[str]()
+    for case in request.measured(campaign.results):
+        many = samples(campaign.results, case.name, shown.name)
+        pairs = sorted((sample.mean, sample.server) for sample in many if sample.mean is not None)
+        lost += [f"Left out in {case.abbreviation}: {reasons}"] if (reasons := without_number(many)) else []
+        if pairs:
+            columns["x"] += [len(cases) + shift for shift in spread([mean for mean, _ in pairs])]
+            columns["value"] += [mean for mean, _ in pairs]
+            columns["server"] += [server for _, server in pairs]
+            cases.append(f"{case.abbreviation}\nn = {len(pairs)}")
+            rates.append(case.link.forward_rate if shown.name == GOODPUT else None)
+    if not cases:
+        return None
+    caption = sentences(
+        f"n = {len(columns['x'])} pairs in all test cases, mean of the repetitions that succeeded"
+        f"{'; dashed: link' if any(rates) else ''}",
+        *lost,
+    )
+    facts = {"cases": cases, "rates": rates, "label": f"mean {shown.label}", "size": shown.size}
+    size = (max(WIDTH, 1.5 * len(cases) + 1.5), 4.2)
+    return Drawing(
+        stem(request, campaign, request.metric),
+        f"Mean {shown.words} of every pair",
+        caption,
+        single_panel(Panel(columns, facts)),
+        size,
+    )
+
+
+def spread(values: Sequence[float], step: float = 0.05) -> list[float]:
+    """Shifts (-HALF..HALF) so that ascending values that lie close together stand side by side.
+
+    Values are close if they lie in the same of 45 equal classes between 0 and the largest.
+    """
+    size = max(values, default=0.0) / 45 or 1.0
+    groups: dict[int, list[int]] = {}
+    for number, value in enumerate(values):
+        groups.setdefault(int(value / size), []).append(number)
+    shifts = [0.0] * len(values)
+    for members in groups.values():
+        width = min(step, 2 * HALF / max(1, len(members) - 1))
+        for rank, number in enumerate(members):
+            shifts[number] = (rank - (len(members) - 1) / 2) * width
+    return shifts
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Points, the legend of servers at the right, the links' rates."""
+    columns, facts = panel.columns, panel.facts
+    size = facts["size"]
+    for server in sorted(set(columns["server"])):
+        rows = [number for number, name in enumerate(columns["server"]) if name == server]
+        style = theme.of_implementation(server)
+        ax.scatter(
+            [columns["x"][row] for row in rows], [columns["value"][row] / size for row in rows],
+            s=16, c=style.colour, marker=style.mark, label=server, linewidths=0.3, edgecolors="white",
+        )  # fmt: skip
+    for place, rate in enumerate(facts["rates"]):
+        if rate:
+            ax.hlines(rate / size, place - HALF, place + HALF, color=theme.VERMILION, linestyle="--")
+    ax.set_xticks(range(len(facts["cases"])), facts["cases"])
+    ax.set(xlabel="test case", ylabel=facts["label"], xlim=(-0.5, len(facts["cases"]) - 0.5))
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="x", visible=False)
+    ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+PLOT = Plot("strip-plot", "Mean goodput of every pair", "results", table, draw)

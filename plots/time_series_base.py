@@ -1,0 +1,233 @@
+"""What all figures over time share: curves of a pair's runs, their captions, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from interop.model.arrays import Floats, Integers
+from interop.model.names import pair_folder
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
+from interop.traces.series import StreamData
+from plots import theme
+from plots.base import Drawing, NothingToDrawError, Panel, sentences, single_panel, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+# ---- curves ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One quantity over time."""
+
+    x: Floats
+    """Seconds since the client's first packet."""
+    y: Floats | Integers
+    """In the unit of the axis."""
+    role: str
+    """A key of ``ROLES``, or the name of an implementation; empty: styled by its position among the curves."""
+    label: str = ""
+    points: bool = False
+    """Points instead of a line."""
+
+
+ROLES: Mapping[str, tuple[str, Any, str, float]] = {
+    "other": (theme.PALE, "-", ".", 1.0),
+    "first": (theme.FIRST, "-", ".", 2.0),
+    "again": (theme.AGAIN, "--", "x", 4.0),
+    "request": (theme.REQUEST, "-.", "^", 4.0),
+    "back": (theme.REQUEST, "-.", "+", 2.5),
+    "ideal": (theme.BLACK, ":", ".", 1.0),
+    "steady": (theme.GREY, "--", ".", 1.0),
+    "target": (theme.BLACK, "-", "*", 8.0),
+}
+"""Colour, dash, mark and size of marks."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What a figure shows of one pair."""
+
+    curves: Sequence[Curve]
+    note: str = ""
+    """For the caption."""
+    marks: Sequence[tuple[float, str]] = ()
+    """Times with the letters that the note explains."""
+
+
+Pick = Callable[[PairSeries, bool], Picked]
+"""Selects the curves of a pair; the flag is False if the figure shows several pairs, with one curve for each."""
+
+
+def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts: Any) -> list[Drawing]:
+    """A drawing per pair and test case, or a single one if the request overlays them; raises NothingToDrawError."""
+    found = list(load_pairs(request))
+    if not found:
+        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    if request.overlaid:
+        many = [pick(pair, False) for pair in found]
+        rows = overlay(found, [each.curves for each in many])
+        caption = sentences(pairs_caption(found), *dict.fromkeys(each.note for each in many))
+        return [
+            Drawing(
+                overlay_stem(found),
+                common_title(title, found),
+                caption,
+                single_panel(panel(rows, ylabel=ylabel, **facts)),
+                (6.6, 4.0),
+            )
+        ]
+    made = []
+    for pair in found:
+        picked = pick(pair, True)
+        name = stem(request, pair.campaign, pair.folder)
+        heading = f"{title}: server {pair.server}, client {pair.client}, {pair.case.abbreviation}"
+        shown = panel(picked.curves, ylabel=ylabel, marks=picked.marks, **facts)
+        made.append(Drawing(name, heading, sentences(pair_caption(pair), picked.note), single_panel(shown), (6.6, 4.0)))
+    return made
+
+
+def overlay(found: Sequence[PairSeries], curves: Sequence[Sequence[Curve]]) -> list[Curve]:
+    """The curves of several pairs in the colours of the servers, or of the clients or test cases if these differ.
+
+    Curves that are the same for all pairs, by their labels, appear once.
+    """
+    apart = _distinguishing_role(found)
+    rows, shared = list[Curve](), dict[str, Curve]()
+    for pair, own in zip(found, curves, strict=True):
+        rows += [
+            replace(each, role=getattr(pair, apart) if apart in ("server", "client") else "", label=pair.name)
+            for each in own
+            if each.role not in ROLES
+        ]
+        shared.update({each.label: each for each in own if each.role in ROLES})
+    return [*rows, *shared.values()]
+
+
+def common_title(title: str, found: Sequence[PairSeries]) -> str:
+    """The title with what all pairs have in common."""
+    cases = {_case(pair) for pair in found}
+    pairs_there = {f"server {pair.server}, client {pair.client}" for pair in found}
+    shared = [*(cases if len(cases) == 1 else ()), *(pairs_there if len(pairs_there) == 1 else ())]
+    return f"{title}: {', '.join(shared)}" if shared else title
+
+
+def overlay_stem(found: Sequence[PairSeries]) -> str:
+    """The part of a file name that says what all pairs have in common."""
+    cases, pairs_there = ({each(pair) for pair in found} for each in (_case, _pair))
+    return "-".join(["overlaid", *(cases if len(cases) == 1 else ()), *(pairs_there if len(pairs_there) == 1 else ())])
+
+
+def _case(pair: PairSeries) -> str:
+    return pair.case.abbreviation
+
+
+def _pair(pair: PairSeries) -> str:
+    return pair_folder(pair.server, pair.client)
+
+
+def _distinguishing_role(found: Sequence[PairSeries]) -> str:
+    servers, clients = ({getattr(pair, role) for pair in found} for role in ("server", "client"))
+    if len(servers) == len(clients) == 1 < len(found):
+        return "test case"
+    return "client" if len(servers) < len(found) == len(clients) else "server"
+
+
+def pairs_caption(found: Sequence[PairSeries]) -> str:
+    """The caption of several pairs in one figure: n, and the meaning of names and colours."""
+    counts = {len(pair.runs) for pair in found}
+    n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    chosen = "" if counts == {1} else ", of which the one with the median completion time is shown"
+    words = f"n = {n} {'repetition' if counts == {1} else 'repetitions'} of each{chosen}"
+    return f"{words}. Server, client, test case; colours are those of the {_distinguishing_role(found)}s"
+
+
+def pair_caption(pair: PairSeries) -> str:
+    """The caption of one pair: n, and the meaning of the colours."""
+    failed = sum(not run.succeeded for run in pair.runs)
+    number = pair.middle.repetition
+    several = (
+        f"n = {len(pair.runs)} repetitions, in grey; number {number}, whose completion time is the median, in colour"
+    )
+    return sentences(
+        several if len(pair.runs) > 1 else f"n = 1: repetition {number}",
+        f"{failed} of them did not succeed" if failed else "",
+        f"Left out: {pair.without} without series" if pair.without else "",
+    )
+
+
+def panel(curves: Sequence[Curve], **facts: Any) -> Panel:
+    """A panel with one row per curve."""
+    columns: dict[str, list[Any]] = {
+        "x": [curve.x for curve in curves],
+        "y": [curve.y for curve in curves],
+        "role": [curve.role for curve in curves],
+        "label": [curve.label for curve in curves],
+        "points": [curve.points for curve in curves],
+    }
+    return Panel(columns, facts)
+
+
+def draw(ax: Axes, shown: Panel) -> None:
+    """Draw curves in their order; dense points are rasterised to keep files small."""
+    facts, named = shown.facts, 0
+    unassigned = list(dict.fromkeys(label for label, role in zip(shown.columns["label"], shown.columns["role"],
+                                                               strict=True) if role not in ROLES))  # fmt: skip
+    for x, y, role, label, points in zip(*(shown.columns[name] for name in ("x", "y", "role", "label", "points")),
+                                         strict=True):  # fmt: skip
+        if role in ROLES:
+            colour, dash, mark, size = ROLES[role]
+        else:
+            style = theme.of_position(unassigned.index(label))
+            colour = theme.of_implementation(role).colour if role else style.colour
+            dash, mark, size = style.dash, style.mark, 2.0
+        known = label or None
+        named += bool(known)
+        if points:
+            ax.plot(x, y, mark, color=colour, markersize=size, linestyle="none", markeredgewidth=0.6, label=known,
+                    rasterized=len(x) > 300)  # fmt: skip
+        else:
+            ax.plot(x, y, color=colour, linestyle=dash, linewidth=0.8 if role == "other" else 1.3, label=known)
+    ax.set(xlabel="time since the client's first packet [s]", ylabel=facts["ylabel"])
+    ax.set_xlim(left=0)
+    if facts.get("from_zero", True):
+        ax.set_ylim(bottom=0)
+    if facts.get("whole"):
+        from matplotlib.ticker import MaxNLocator
+
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    for number, (time, letter) in enumerate(facts.get("marks", ())):
+        ax.axvline(time, color=theme.VERMILION, linewidth=0.7)
+        ax.annotate(letter, (time, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -8 - 8 * number),
+                    textcoords="offset points", color=theme.VERMILION, fontsize=7, fontweight="bold")  # fmt: skip
+    if named and facts.get("legend", True):
+        _legend(ax, named)
+
+
+def _legend(ax: Axes, named: int) -> None:
+    """Place the legend above the axes, with marks of one size so that dots are visible."""
+    columns = next((each for each in (4, 3, 2) if named % each == 0 or named > 2 * each), 4)
+    legend = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+    legend.set_in_layout(True)
+    for handle in legend.get_lines():
+        handle.set_markersize(5)
+
+
+def stacked(data: StreamData) -> Integers:
+    """Offsets (bytes) with streams stacked by connection and stream number; a single stream keeps its offsets."""
+    offsets = data.offset.copy()
+    base = 0
+    for connection in np.unique(data.connection):
+        here = data.connection == connection
+        for stream in np.unique(data.stream[here]):
+            mine = here & (data.stream == stream)
+            offsets[mine] += base
+            base += int((data.offset[mine] + data.length[mine]).max())
+    return offsets

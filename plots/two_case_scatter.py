@@ -1,0 +1,97 @@
+"""Scatter plot of the efficiency in two test cases (Fig. 6 of arXiv 2202.08228), by the server's congestion control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from interop.model.emulated_link import loss_share
+from interop.model.units import PERCENT
+from interop.report.plot_request import PlotRequest
+from interop.statistics.clusters import cluster
+from interop.statistics.overview import FAMILIES, THRESHOLD, relation
+from plots import theme
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing for any two wanted test cases, in their order."""
+    drawings = []
+    for campaign in request.campaigns:
+        cases = request.measured(campaign.results)
+        for x, y in combinations(cases, 2):
+            points = relation(campaign.results, x.name, y.name)
+            if not points:
+                continue
+            columns: dict[str, list[object]] = {
+                "x": [point.x for point in points],
+                "y": [point.y for point in points],
+                "family": [point.family for point in points],
+                "server": [point.server for point in points],
+                "client": [point.client for point in points],
+            }
+            pairs = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients)
+            groups = cluster([(point.x, point.y) for point in points])
+            columns["group"] = list(groups.labels) if groups else [0] * len(points)
+            lossy = loss_share(y.link.forward_loss) > 0
+            caption = sentences(
+                f"n = {len(points)} pairs, mean efficiency of the repetitions that succeeded",
+                f"Left out: {pairs - len(points)} pairs without a success in both" if pairs > len(points) else "",
+                f"Lines join the members of groups with their means (k-means, silhouette {groups.silhouette:.2f}: "
+                f"{groups.structure} structure); dashed: equal" if groups else "",
+                f"Dotted: the {THRESHOLD / PERCENT:.0f} % that arXiv 2202.08228 has between clusters" if lossy else "",
+            )  # fmt: skip
+            facts = {"x": x.abbreviation, "y": y.abbreviation, "threshold": THRESHOLD if lossy else None,
+                     "centres": groups.centres if groups else ()}  # fmt: skip
+            title = f"{x.abbreviation} and {y.abbreviation}, by the server's congestion control"
+            name = stem(request, campaign, x.abbreviation, y.abbreviation)
+            drawings.append(Drawing(name, title, caption, single_panel(Panel(columns, facts)), (4.8, 5.0)))
+    return nonempty(drawings, "no pair succeeded in two test cases.")
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Points in colours and marks of the congestion controls, both axes 0 to 100 %."""
+    columns = panel.columns
+    ax.plot([0, 100], [0, 100], color=theme.PALE, linewidth=0.8, linestyle="--")
+    if panel.facts["threshold"]:
+        ax.axhline(panel.facts["threshold"] / PERCENT, color=theme.GREY, linewidth=0.8, linestyle=":")
+    _groups(ax, panel)
+    for family in FAMILIES:
+        rows = [number for number, name in enumerate(columns["family"]) if name == family]
+        if rows:
+            colour, mark = theme.of_family(family)
+            ax.scatter(
+                [columns["x"][row] / PERCENT for row in rows], [columns["y"][row] / PERCENT for row in rows],
+                s=22, c=colour, marker=mark, alpha=0.8, linewidths=0.3, edgecolors="white",
+                label=f"{family} ({len(rows)})",
+            )  # fmt: skip
+    ax.set(
+        xlabel=f"efficiency in {panel.facts['x']} [%]", ylabel=f"efficiency in {panel.facts['y']} [%]",
+        xlim=(0, 100), ylim=(0, 100), aspect="equal",
+    )  # fmt: skip
+    ax.legend(loc="best", title="server (pairs)")
+
+
+def _groups(ax: Axes, panel: Panel) -> None:
+    """Lines from the means of groups to their members, under a number."""
+    from matplotlib.collections import LineCollection
+
+    columns, centres = panel.columns, np.array(panel.facts["centres"]) / PERCENT
+    if not len(centres):
+        return
+    ends = np.column_stack([columns["x"], columns["y"]]) / PERCENT
+    spokes = np.stack([centres[np.array(columns["group"])], ends], axis=1)
+    ax.add_collection(LineCollection(list(spokes), colors=theme.GREY, linewidths=0.5, alpha=0.6, zorder=1.5))
+    for number, (x, y) in enumerate(centres, start=1):
+        ax.annotate(str(number), (x, y), ha="center", va="center", fontsize=7, zorder=4,
+                    bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": theme.BLACK,
+                          "linewidth": 0.7})  # fmt: skip
+
+
+PLOT = Plot("two-case-scatter", "Relation of two test cases", "results", table, draw)

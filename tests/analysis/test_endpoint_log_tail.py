@@ -1,0 +1,57 @@
+"""What an endpoint said last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.endpoint_log_tail import LONGEST, quote
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.results.store import OUTPUT
+from tests.analysis.test_run_outcome import DONE
+
+STAMP = "2026-11-21T17:13:32.056315986Z"
+
+
+def said(directory: Path, code: ErrorCode, *lines: str, **ends: Exit) -> str:
+    (directory / OUTPUT).write_text("".join(f"{line}\n" for line in lines))
+    return quote(Verdict(Outcome.FAILED, code, ""), replace(DONE, **ends), directory)  # type: ignore[arg-type]
+
+
+LINES = (
+    f"client | {STAMP} Requesting",
+    f"client | {STAMP} 0-RTT rejected",
+    f"client | {STAMP}",
+    f"server | {STAMP} | draining",
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "ends", "words"),
+    [
+        (ErrorCode.CLIENT_FAILED, {}, 'The client\'s last line: "0-RTT rejected".'),
+        (ErrorCode.SERVER_NOT_READY, {}, 'The server\'s last line: "| draining".'),
+        (ErrorCode.CRASHED, {"client": Exit(139)}, "0-RTT rejected"),
+        (ErrorCode.CRASHED, {"client": Exit(137, killed=True), "server": Exit(139)}, "draining"),
+        (ErrorCode.OUT_OF_MEMORY, {"client": Exit(137, out_of_memory=True)}, "0-RTT rejected"),
+        (ErrorCode.OUT_OF_MEMORY, {"server": Exit(137, out_of_memory=True)}, "draining"),
+    ],
+)
+def test_the_endpoint_that_failed_is_quoted(tmp_path: Path, code: ErrorCode, ends: dict[str, Exit], words: str) -> None:
+    assert words in said(tmp_path, code, *LINES, **ends)
+
+
+def test_nothing_to_quote(tmp_path: Path) -> None:
+    assert said(tmp_path, ErrorCode.FILE_SIZE, *LINES) == ""
+    assert said(tmp_path, ErrorCode.CLIENT_FAILED, LINES[-1]) == ""
+    (tmp_path / OUTPUT).unlink()
+    assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, ""), DONE, tmp_path) == ""
+
+
+def test_a_hostile_line_is_cut_and_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    words = said(tmp_path, ErrorCode.CLIENT_FAILED, f"client | {STAMP} \x1b[2J{'x' * 100_000}")
+    assert "\x1b" not in words
+    assert len(words) < LONGEST + 50

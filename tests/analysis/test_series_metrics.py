@@ -1,0 +1,162 @@
+"""The numbers of made-up series are those of pencil and paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.analysis.metrics import METRICS
+from interop.analysis.series_metrics import gilbert, longest_burst
+from interop.analysis.series_metrics import series_metrics as all_metrics
+from interop.traces.series import Packets, Samples, Series, StreamData
+from tests.series_builder import Transfer, series
+
+RATE = 20e6
+"""Of the link, bit/s."""
+
+
+def series_metrics(made: Series) -> dict[str, float]:
+    return all_metrics(made, RATE)
+
+
+def test_all_numbers_are_metrics() -> None:
+    known = {metric.name for metric in METRICS}
+    found = series_metrics(series(Transfer(size=12_000_000, rate=2e7, lost=[100])))
+    assert found.keys() <= known
+    assert {"time_to_2_mb", "time_to_10_mb", "steady_rate", "startup_time", "gilbert_gg"} <= found.keys()
+    assert "time_to_100_mb" not in found
+
+
+def test_a_transfer_with_two_losses() -> None:
+    found = series_metrics(series(Transfer(size=100_000, lost=[3, 7])))
+    assert found["retransmitted"] == pytest.approx(2000 / 102_000)
+    assert found["spurious"] == 0
+    assert found["rtt_median"] == pytest.approx(0.6)
+    assert found["queueing_delay_95"] == pytest.approx(0, abs=1e-9)
+    assert found["initial_window"] == pytest.approx(0.9 * 0.6 * 1e6 / 8, rel=0.02)
+    assert found["return_packets"] == pytest.approx(102 / 100)
+    assert "steady_rate" not in found  # too short
+
+
+def test_time_to_a_mark_counts_from_the_clients_first_packet() -> None:
+    found = series_metrics(series(Transfer(size=3_000_000, rate=8e6, delay=0.1)))
+    assert found["time_to_2_mb"] == pytest.approx(0.4 + 1.999, abs=0.002)
+    assert found["steady_rate"] == pytest.approx(8e6, rel=0.01)
+    assert found["startup_time"] == pytest.approx(0.8, abs=0.11)
+
+
+def with_(base: Series, **changes: object) -> Series:
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_bytes_that_arrived_twice_are_spurious() -> None:
+    data = StreamData.of(time=[1, 2], stream=[0, 0], offset=[0, 0], length=[100, 100], number=[1, 2], new=[100, 0],
+                         connection=[0, 0])  # fmt: skip
+    assert series_metrics(with_(series(), arrived=data))["spurious"] == 0.5
+
+
+def packets(arrived: list[float], lost: list[bool] | None = None) -> Packets:
+    count = len(arrived)
+    return Packets.of(
+        sent=range(count),
+        arrived=arrived,
+        lost=lost or [False] * count,
+        number=range(count),
+        size=[1] * count,
+        connection=[0] * count,
+    )
+
+
+def test_reordered_packets_are_those_that_were_overtaken() -> None:
+    assert series_metrics(with_(series(), forward=packets([12, 10, 11, 13])))["reordered_forward"] == 0.25
+    assert series_metrics(with_(series(), back=packets([10, 11, np.nan, 13])))["reordered_return"] == 0
+
+
+def test_queueing_delay_and_bursts() -> None:
+    found = series_metrics(with_(series(), forward=packets([0.5, 1.5, 2.5, 4.5])))
+    assert (found["queueing_delay_median"], found["longest_burst"]) == (0, 1)
+    assert found["queueing_delay_95"] == pytest.approx(0.85)
+
+
+def paced(*gaps: float, size: int = 1200) -> Packets:
+    """Packets with these times between them, in units of the time that one takes on the link of 20 Mbit/s."""
+    times = np.cumsum([0.0, *gaps]) * 8 * size / RATE
+    count = len(times)
+    return Packets.of(
+        sent=times, arrived=times + 0.1, lost=[False] * count, number=range(count), size=[size] * count,
+        connection=[0] * count,
+    )  # fmt: skip
+
+
+ROUND_TRIP = 0.03
+"""Seconds: 62.5 packets of 1200 bytes at the rate of the link."""
+
+
+@pytest.mark.parametrize("size", [1200, 300])
+@pytest.mark.parametrize("pace", [2.0, 1.0, 0.8, 0.55, 0.45, 1 / 2.77])
+def test_paced_packets_are_no_burst_whatever_their_rate(pace: float, size: int) -> None:
+    """Half as fast as the link, at its rate, 1.25 times as fast, nearly twice; then faster, as BBR starts up."""
+    assert longest_burst(paced(*[pace] * 1000, size=size), RATE, ROUND_TRIP) == 1
+
+
+@pytest.mark.parametrize("pace", [0.45, 1 / 2.77])
+def test_bbr_starting_up_sends_no_burst(pace: float) -> None:
+    """It paces at 2.77 times the rate that it has measured, until a window of twice the bandwidth-delay product."""
+    flight = int(2 / 2.77 * ROUND_TRIP / (pace * 8 * 1200 / RATE))
+    rest = ROUND_TRIP * RATE / (8 * 1200) - flight * pace
+    flights = [gap for _ in range(10) for gap in (*[pace] * flight, rest)]
+    assert longest_burst(paced(*flights), RATE, ROUND_TRIP) == 1
+
+
+@pytest.mark.parametrize("pace", [0.01, 0.0])
+@pytest.mark.parametrize("window", [10, 200])
+def test_a_window_sent_back_to_back_each_round_trip_is_a_burst(pace: float, window: int) -> None:
+    rest = ROUND_TRIP * RATE / (8 * 1200) - (window - 1) * pace
+    flights = [gap for _ in range(10) for gap in (*[pace] * (window - 1), rest)]
+    assert longest_burst(paced(*flights), RATE, ROUND_TRIP) == window
+
+
+def test_packets_that_a_slow_sender_sends_close_together_are_no_burst_if_the_link_drains_them() -> None:
+    assert longest_burst(paced(*[0.6, 0.6, 50] * 20), RATE, ROUND_TRIP) == 1
+
+
+def test_the_round_trip_is_that_of_the_packets() -> None:
+    made = series(Transfer(size=100_000))
+    assert series_metrics(made)["longest_burst"] == longest_burst(
+        made.forward, RATE, float(made.forward.delay.min() + made.back.delay.min())
+    )
+
+
+def test_the_longest_of_several_bursts() -> None:
+    assert longest_burst(paced(1, 0.01, 0.01, 1, 1, 0.01, 0.01, 0.01, 2, 0.01), RATE, ROUND_TRIP) == 4
+    assert longest_burst(paced(), RATE, ROUND_TRIP) == 1
+    assert longest_burst(Packets.of(), RATE, ROUND_TRIP) is None
+    assert longest_burst(paced(1, 1), RATE, None) is None
+
+
+def test_a_small_packet_before_a_large_one_takes_little_time() -> None:
+    """An acknowledgement of 40 bytes takes 16 µs at 20 Mbit/s, so that 0.1 ms behind it is no burst."""
+    made = Packets.of(
+        sent=[0, 1e-4, 2e-4], arrived=[1, 1, 1], lost=[False] * 3, number=range(3), size=[40, 1200, 1200],
+        connection=[0] * 3,
+    )  # fmt: skip
+    assert longest_burst(made, RATE, 1.0) == 2
+
+
+def test_gilbert_parameters() -> None:
+    fates = "ggbbgbggg?"
+    arrived = [np.nan if fate != "g" else 99.0 for fate in fates]
+    found = gilbert(packets(arrived, [fate == "b" for fate in fates]))
+    assert found == {"gg": 3 / 5, "bg": 2 / 5, "bb": 1 / 3, "gb": 2 / 3, "longest_burst": 2}
+    assert gilbert(packets([])) == dict.fromkeys(found)
+
+
+def test_empty_series_have_no_numbers() -> None:
+    base, nothing = series(), Samples.of()
+    empty = with_(
+        base, sent=StreamData.of(), arrived=StreamData.of(), forward=Packets.of(), back=Packets.of(), rtt=nothing,
+        in_flight=nothing, clock=replace(base.clock, uncertainty=float("inf")),
+    )  # fmt: skip
+    assert series_metrics(empty) == {}

@@ -1,0 +1,100 @@
+"""Fixtures of the command line: a checkout with an engine of threads, and stored campaigns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from interop.cli import main as cli
+from interop.execution import campaign_setup
+from interop.model.evidence import Evidence
+from interop.model.implementation import Role
+from interop.model.outcomes import Verdict
+from interop.model.results import Measurement
+from interop.model.run import Run
+from interop.report.plot_request import Gallery, PlotRequest
+from interop.results.store import write_result_json
+from tests.fakes import FakeEngine, end_with, endpoint, install, judge, only_as
+from tests.results_builder import SAT, SATLOSS, result_set, runs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+TEST_CASE = """\
+name: tiny
+abbreviation: TY
+description: 3 kB over a terrestrial link
+link: {scenario: simple-p2p, delay: 15 ms, rate: 20 Mbit/s, queue: 25}
+file size: 3 kB
+repetitions: 1
+timeout: 5 s
+"""
+
+
+class Checkout:
+    """A checkout of its own, with a fake engine; call it with words of the command line."""
+
+    def __init__(self, root: Path, engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self.engine, self._capsys = root, engine, capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        status = cli.main(self.root, words)
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err
+        return status, out, err
+
+    @property
+    def results(self) -> Path:
+        return self.root / "results" / "latest"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Checkout:
+    root = tmp_path / "checkout"
+    (root / "testcases").mkdir(parents=True)
+    (root / "testcases/tiny.yaml").write_text(TEST_CASE)
+    (root / "ns3-scenarios").symlink_to(ROOT / "ns3-scenarios")
+    names = ("good", "bad", "odd")
+    known = {name: {"image": f"example/{name}", "url": f"https://{name}.example", "role": "both"} for name in names}
+    (root / "implementations.json").write_text(json.dumps(known))
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)), odd=end_with(0))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    monkeypatch.setattr(campaign_setup, "analyse", numbers)
+    return Checkout(root, engine, capsys)
+
+
+def numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+    """Without tshark."""
+    verdict, measurement = judge(run, evidence, directory)
+    return verdict, Measurement({"goodput": 5e6, "efficiency": 0.25}) if measurement else None
+
+
+FAST = [10e6 + 1e5 * number for number in range(10)]
+SLOW = [6e6 + 1e5 * number for number in range(10)]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[str]:
+    """Two campaigns, the second one slower in sat."""
+    found = []
+    for name, rates in (("one", FAST), ("two", SLOW)):
+        (tmp_path / name).mkdir()
+        results = [*runs(*rates), *runs(*(rate / 4 for rate in FAST), test_case="satloss")]
+        write_result_json(tmp_path / name, result_set(results, test_cases=(SAT, SATLOSS)))
+        found.append(str(tmp_path / name))
+    return found
+
+
+class Draws:
+    """Remembers what was wished for."""
+
+    def __init__(self) -> None:
+        self.requests: list[PlotRequest] = []
+
+    def __call__(self, plot_request: PlotRequest) -> Gallery:
+        self.requests.append(plot_request)
+        return Gallery((plot_request.target / "a.svg",), skipped=("strip-plot: nothing.",), warnings=("an old name.",))

@@ -1,0 +1,77 @@
+"""What ``plan`` estimates: duration, disk space, images."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from interop.cli import dry_run
+from interop.plan.duration_estimate import Durations
+from interop.plan.limits import CampaignLimits
+from interop.plan.time_windows import Hours, window, zone
+from tests.fakes import CASE, run_of
+from tests.plan.test_duration_estimate import took
+
+NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
+RUNS = [run_of(repetition=each) for each in range(1, 11)]
+MINUTE = [60.0] * 10
+
+
+def test_one_after_another_and_side_by_side() -> None:
+    assert dry_run.timeline(RUNS, MINUTE, CampaignLimits(), NOON) == dry_run.Timeline(NOON + timedelta(minutes=10), 10)
+    assert dry_run.timeline(RUNS, MINUTE, CampaignLimits(), NOON, 4).end == NOON + timedelta(minutes=3)
+
+
+@pytest.mark.parametrize(
+    ("limits", "minutes", "made"),
+    [
+        (CampaignLimits(deadline=NOON + timedelta(minutes=4.5)), 4, 4),
+        (CampaignLimits(most_seconds=300), 5, 5),
+        (CampaignLimits(hours=Hours(zone("UTC"), (window("12:05-13:00"),))), 65, 10),
+        (CampaignLimits(hours=Hours(zone("UTC"), (window("11:00-13:00"),))), 70, 10),
+        (CampaignLimits(Hours(zone("UTC"), (window("12:05-13:00"),)), NOON + timedelta(minutes=62)), 62, 7),
+    ],
+)
+def test_limits(limits: CampaignLimits, minutes: float, made: int) -> None:
+    assert dry_run.timeline(RUNS, MINUTE, limits, NOON) == dry_run.Timeline(NOON + timedelta(minutes=minutes), made)
+
+
+def test_what_is_told_of_time() -> None:
+    durations = Durations()
+    durations.learn(RUNS[0].test_case, took(RUNS[0], 60.0))
+    limits = CampaignLimits(deadline=NOON + timedelta(minutes=5), breaker=3)
+    told = "\n".join(dry_run.time_needed(RUNS, durations, limits, NOON, 1))
+    assert "Estimated duration: 9 min 0 s to 12 min 30 s (from earlier campaigns)" in told
+    assert "Time is up after 4 to 5 of 10 runs" in told
+    assert "No run starts that is unlikely to end before Thu 2026-01-15 12:05 (UTC)." in told
+    assert "between Thu 2026-01-15 12:04 and Thu 2026-01-15 12:05" in told
+    assert "may be skipped" in told
+    assert "0 of 10 from earlier campaigns; one at a time" in "\n".join(
+        dry_run.time_needed(RUNS, Durations(), CampaignLimits(), NOON, None)
+    )
+
+
+def test_room_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sat, other = ([run_of(case=replace(CASE, name=name))] * 10 for name in ("sat", "other"))
+    assert "Disk space needed: unknown" in dry_run.disk_needed(sat, tmp_path / "results")
+    for number in (1, 2):
+        run = tmp_path / "2026" / "a_b" / "sat" / str(number)
+        run.mkdir(parents=True)
+        (run / "trace").write_bytes(b"x" * 1024 * number)
+    aside = tmp_path / "2026" / "a_b" / "sat" / "1.attempt-1"
+    aside.mkdir()
+    (aside / "trace").write_bytes(b"x" * 999_999)
+    (tmp_path / "2026" / "journal.jsonl").write_text(json.dumps({}))
+    (tmp_path / "latest").symlink_to("2026")
+    assert "about 15 KiB, 1.5 KiB per run;" in dry_run.disk_needed(sat, tmp_path)
+    assert "Disk space needed: unknown" in dry_run.disk_needed(other, tmp_path)
+    assert "about 30 KiB, 1.5 KiB per run (without earlier runs of other);" in dry_run.disk_needed(
+        sat + other, tmp_path
+    )
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=15 * 1024 - 1))
+    assert "That is too little: free space with `./run.py prune`" in dry_run.disk_needed(sat, tmp_path)

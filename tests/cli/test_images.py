@@ -1,0 +1,242 @@
+"""``./run.py images``: what is shown, what it costs the others if one fails, and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.cli import image_actions, image_check
+from interop.cli import main as cli
+from interop.execution import campaign_setup
+from interop.model.evidence import Evidence
+from interop.model.implementation import Role
+from interop.model.outcomes import Verdict
+from interop.model.results import Measurement
+from interop.model.run import Run
+from interop.model.test_case import TestCase
+from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, only_as
+
+ROOT = Path(__file__).resolve().parents[2]
+Images = Callable[..., tuple[int, str, str]]
+FUNCTIONAL = """
+name: short
+abbreviation: S
+extends: terrestrial
+description: A handshake
+file size: 1 KiB
+repetitions: 1
+timeout: 5 s
+check: handshake
+"""
+TERRESTRIAL = (ROOT / "testcases/terrestrial.yaml").read_text(encoding="utf-8")
+
+
+class Workshop(FakeEngine):
+    """An engine that can build, all but ``broken``; images are known by their tags."""
+
+    def __init__(self, **programs: Callable[[Life], int]) -> None:
+        super().__init__(**programs)
+        self.built: set[str] = set()
+        self.pullable: set[str] = set()
+
+    def inspect_image(self, reference: str) -> dict[str, Any]:
+        if reference.startswith("quicsat/") and "base" not in reference and reference not in self.built:
+            return super().inspect_image("nothing")
+        if not reference.startswith("quicsat/") and reference not in self.pullable:
+            return super().inspect_image("nothing")
+        return super().inspect_image("simulator" if "base" in reference else reference)
+
+    def build(self, *, tag: str, **_options: Any) -> Iterator[dict[str, str]]:
+        yield {"stream": "Step 1/2 : FROM base\n"}
+        yield {"stream": "Step 2/2 : RUN make\n"}
+        if tag.startswith("quicsat/broken:"):
+            yield {"error": "make: *** [all] Error 1"}
+        else:
+            self.built.add(tag)
+
+    def tag(self, _image: str, repository: str, name: str) -> None:
+        self.built.add(f"{repository}:{name}")
+
+    def pull(self, reference: str, **_options: Any) -> Iterator[dict[str, str]]:
+        if reference in self.pullable:
+            yield {"status": "done"}
+        else:
+            yield {"error": "denied"}
+
+
+def _silent(life: Life) -> int:
+    """Carries files and leaves a qlog, but no key log."""
+    status = endpoint(life)
+    life.files.pop("logs/keys.log", None)
+    life.files["logs/qlog/trace.sqlog"] = b'{}\n{"name": "recovery:metrics_updated", "time": 1, "data": {}}'
+    return status
+
+
+def _small_cases(terrestrial: TestCase) -> tuple[TestCase, TestCase, TestCase]:
+    small, large, ipv6 = image_check.check_cases(terrestrial)
+    return small, replace(large, file_sizes=(3000,), timeout=5.0), ipv6
+
+
+def _numbers(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+    verdict, measurement = judge(run, evidence, directory)
+    return verdict, Measurement({"goodput": 5e6, "efficiency": 0.25}) if measurement else None
+
+
+@pytest.fixture
+def engine() -> Workshop:
+    programs = {"quic-go": endpoint, "silent": _silent, "bad": only_as(Role.CLIENT, end_with(1)), "odd": end_with(0)}
+    return Workshop(**programs, broken=endpoint)
+
+
+@pytest.fixture
+def images(
+    engine: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Images:
+    """``run.py images …`` in a checkout of its own: exit status, standard output, standard error output."""
+    root = tmp_path / "checkout"
+    entries: dict[str, dict[str, Any]] = {}
+    for name in ("quic-go", "silent", "bad", "odd", "broken"):
+        (root / "endpoints" / name).mkdir(parents=True)
+        (root / "endpoints" / name / "Dockerfile").write_text("FROM scratch\n")
+        entries[name] = {"build": f"endpoints/{name}", "url": "https://example.org", "role": "both"}
+    entries["quic-go"]["variants"] = {"bbr": {"server": "--cc bbr"}}
+    entries["far"] = {"image": "me/far:1", "url": "https://example.org", "role": "client"}
+    entries["tongue"] = {**entries["silent"], "protocols": ["tcp"]}
+    (root / "testcases").mkdir()
+    (root / "testcases/terrestrial.yaml").write_text(TERRESTRIAL)
+    (root / "testcases/functional.yaml").write_text(FUNCTIONAL)
+    (root / "ns3-scenarios").mkdir()
+    (root / "ns3-scenarios/Dockerfile").write_text("FROM scratch\n")
+    (root / "implementations.json").write_text(json.dumps(entries))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    monkeypatch.setattr(campaign_setup, "analyse", _numbers)
+    monkeypatch.setattr(image_actions, "check_cases", _small_cases)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        status = cli.main(root, ["images", *words])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return status, out, err
+
+    return call
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The rows of a table by their first field, or by the first two if there are several."""
+    fields = [[field.strip() for field in line.strip("│").split("│")] for line in text.splitlines() if "│" in line]
+    return {f"{row[0]} {row[1]}" if row[1] in ("client", "server") else row[0]: row[1:] for row in fields}
+
+
+def test_sources_from_the_image_or_from_the_dockerfile(images: Images, engine: Workshop, tmp_path: Path) -> None:
+    dockerfile = tmp_path / "checkout/endpoints/silent/Dockerfile"
+    dockerfile.write_text(
+        'FROM scratch\nARG VERSION=2.1\nLABEL org.opencontainers.image.version="${VERSION}" '
+        'org.quicsat.source="PyPI silent" org.quicsat.patches="a b" org.quicsat.gso="no"\n'
+    )
+    status, out, _ = images("sources")
+    assert status == 0
+    stated = "as the Dockerfile states"
+    assert rows(out)["silent"] == [stated, "PyPI silent", "2.1", "unknown", "2", "unknown", "no"]
+    assert rows(out)["bad"] == [stated, "unknown", "unknown", "unknown", "unknown", "unknown", "unknown"]
+    engine.labels["silent"] = {
+        "org.opencontainers.image.version": "3", "org.opencontainers.image.revision": "0123456789abcdef",
+        "org.quicsat.source": "PyPI silent", "org.quicsat.patches": "none", "org.quicsat.build-type": "Release",
+    }  # fmt: skip
+    images("build", "silent")
+    assert rows(images("sources", "silent")[1])["silent"] == [
+        *("current", "PyPI silent", "3", "0123456789ab", "none", "Release", "unknown"),
+    ]
+    assert "| silent" in images("sources", "silent", "--markdown")[1]
+
+
+def test_list_before_and_after_a_build(images: Images, engine: Workshop) -> None:
+    status, out, _ = images("list")
+    assert status == 0
+    assert list(rows(out)) == [
+        *("implementation", "simulator", "quic-go", "silent", "bad", "odd", "broken", "far", "tongue"),
+    ]
+    assert rows(out)["quic-go"][:4] == ["built", "not here", "", ""]
+    assert rows(out)["far"] == ["public", "not here", "", "", "", "", "me/far:1"]
+    status, out, _ = images("build", "quic-go:bbr", "simulator")
+    assert (status, rows(out)["quic-go"][0]) == (0, "built")
+    assert rows(images("build", "quic-go,bad")[1])["quic-go"][0] == "was current"
+    engine.pullable.add("me/far:1")
+    engine.programs["far"] = endpoint
+    found = rows(images("list", "quic-go", "SIMULATOR,far")[1])
+    assert [found[name][:4] for name in ("simulator", "quic-go", "far")] == [
+        ["built", "current", "1.0", "1 B"],
+        ["built", "current", "1.0", "1 B"],
+        ["public", "here", "1.0", "1 B"],
+    ]
+
+
+def test_a_failed_build_names_step_and_log_and_spares_the_others(images: Images, engine: Workshop) -> None:
+    status, out, err = images("build")
+    assert status == 3
+    assert "broken: the image could not be built; it failed in Step 2/2 : RUN make: make: *** [all] Error 1" in err
+    assert "build/logs/broken.log" in err
+    assert {name: row[0] for name, row in rows(out).items() if name != "implementation"} == {
+        **dict.fromkeys(("simulator", "quic-go", "silent", "bad", "odd", "tongue"), "built"),
+        "broken": "failed",
+    }
+    assert not any(tag.startswith("quicsat/broken") for tag in engine.built)
+
+
+def test_pull(images: Images, engine: Workshop) -> None:
+    status, out, err = images("pull")
+    assert (status, rows(out)["far"][0]) == (3, "failed")
+    assert "far: image me/far:1 does not exist locally and could not be pulled" in err
+    engine.pullable.add("me/far:1")
+    engine.programs["far"] = endpoint
+    status, out, _ = images("pull", "far")
+    assert (status, rows(out)["far"][0]) == (0, "pulled")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("build", "far"), "far has no Dockerfile here; try `./run.py images pull far`."),
+        (("pull", "bad"), "bad has no public image; try `./run.py images build bad`."),
+        (("pull", "simulator"), "The simulator is in no image registry; use `./run.py images build simulator`."),
+        (("build", "quicgo"), 'No image "quicgo". Did you mean quic-go? Known: quic-go, silent,'),
+        (("list", "quic-go:x"), 'quic-go has no variant "x". Known: bbr.'),
+        (("check", "tongue"), "Nothing to check: left out, no protocol in common: tongue with quic-go."),
+    ],
+)
+def test_what_cannot_be_done_is_said(images: Images, words: tuple[str, ...], message: str) -> None:
+    status, out, err = images(*words)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_check(images: Images, tmp_path: Path) -> None:
+    status, out, err = images("check")
+    found = rows(out)
+    assert status == 3
+    assert "Skipped, since their images are not on this machine: far. To get them: ./run.py images pull" in err
+    assert not any(name.startswith("far") for name in found)
+    assert found["broken client"][1] == ""
+    assert found["broken client"][-1].startswith("broken: the image could not be built;")
+    assert found["silent client"][1:] == ["yes", "✓", "5.00 Mbit/s", "✓", "1/1", "no", "yes", ""]
+    assert found["silent server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
+    assert found["bad client"][1:4] == ["yes", "failed", "failed"]
+    assert found["bad server"][1:4] == ["yes", "✓", "5.00 Mbit/s"]
+    assert found["odd client"][1:8] == ["no", "unsupported", "unsupported", "unsupported", "", "", ""]
+    assert found["odd client"][-1] == "it answered an unknown test name with exit status 0"
+    assert found["tongue client"][-1] == "left out, no protocol in common: tongue with quic-go"
+    assert "/build/checks/" in out
+    assert not (tmp_path / "checkout/results").exists()
+
+
+def test_check_of_what_is_sound_and_of_what_is_not(images: Images) -> None:
+    status, out, _ = images("check", "quic-go:bbr")
+    assert (status, rows(out)["quic-go:bbr server"][1:4]) == (0, ["yes", "✓", "5.00 Mbit/s"])
+    assert "quic-go:bbr client" not in rows(out)
+    assert images("check", "bad")[0] == 1

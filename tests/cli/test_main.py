@@ -1,0 +1,95 @@
+"""Dispatch, errors common to all commands, lazy imports, and hints for mistyped words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from interop import __version__
+from interop.cli import commands
+from interop.cli import main as cli
+from interop.execution.lock import exclusive
+from tests.cli.conftest import ROOT, Checkout
+
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+
+
+def test_no_engine(checkout: Checkout) -> None:
+    checkout.engine.gone = True
+    for words in (GOOD, ("clean",)):
+        status, _, err = checkout(*words)
+        assert status == 3
+        assert "No Docker daemon answers" in err
+
+
+def test_another_campaign(checkout: Checkout) -> None:
+    with exclusive("fake", "campaign 4711"):
+        for words in (GOOD, ("clean",)):
+            status, _, err = checkout(*words)
+            assert status == 75
+            assert f"process {os.getpid()}" in err
+            assert "campaign 4711" in err
+    assert checkout.engine.all_lives == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("list",),
+        ("--version",),
+        ("help", "--markdown"),
+        *((name, "--help") for name in commands.SUMMARIES),
+    ],
+)
+def test_what_needs_no_engine_imports_no_docker(words: tuple[str, ...]) -> None:
+    script = """
+import sys
+from pathlib import Path
+from interop.cli import main
+try:
+    main.main(Path("."), sys.argv[1:])
+except SystemExit as end:
+    assert not end.code
+print(sorted({"docker", "numpy", "pyshark", "matplotlib"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["pln"], "Did you mean plan?"),
+        (["run", "--repetitons", "1"], "Did you mean --repetitions?"),
+        (["show", "--markdwn"], "Did you mean --markdown?"),
+        (["run", "-o", "x"], "unrecognized arguments: -o x. See"),
+    ],
+)
+def test_a_mistyped_option_or_command_gets_the_nearest_one(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(ROOT, words)
+    assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)
+
+
+def test_the_version_names_release_and_commit(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checkout("--version")[1] == f"quicsat {__version__}\n"
+    assert cli.main(ROOT, ["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"quicsat {__version__} (")
+
+
+def test_an_option_without_a_command_measures() -> None:
+    for words in ([], ["-s", "a", "-c", "b"], ["--test", "sat"]):
+        assert cli.parse(words).command == "run"
+
+
+def test_a_file_that_cannot_be_read_is_one_line(checkout: Checkout) -> None:
+    (checkout.root / "implementations.json").unlink()
+    (checkout.root / "implementations.json").mkdir()
+    status, out, err = checkout("list", "implementations")
+    assert (status in (2, 3), out, len(err.splitlines())) == (True, "", 1)

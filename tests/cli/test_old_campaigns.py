@@ -1,0 +1,102 @@
+"""A campaign that was stored before the code was divided into packages: all commands still read it.
+
+``tests/data/campaign-before-packages`` is an excerpt of a real one that looks as if it had been cut short: two of 50
+repetitions, one with an excluded first attempt, without traces and qlogs. Its lines are as that version wrote them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from interop.cli import main as cli
+from interop.execution.remaining_work import pinned_images, remaining_work
+from interop.model.results import ImageFacts
+from interop.model.run import RunKey
+from interop.results.document import document
+from interop.results.store import load
+from tests.fakes import FakeEngine, endpoint, install
+
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ROOT / "tests/data/campaign-before-packages"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A copy of the campaign."""
+    return Path(shutil.copytree(STORED, tmp_path / "old"))
+
+
+def test_it_is_read_without_a_warning() -> None:
+    record = load(STORED)
+    assert record.warnings == ()
+    results = record.result_set
+    assert [str(each.key) for each in results.results] == [
+        "picoquic_quic-go/blackhole/1", "picoquic_quic-go/blackhole/2",
+    ]  # fmt: skip
+    assert [(each.attempt, each.verdict.outcome) for each in (*results.earlier, *results.results)] == [
+        (1, "error"), (2, "succeeded"), (1, "failed"),
+    ]  # fmt: skip
+    assert all((STORED / each.key.path / "output.txt").is_file() for each in results.results)
+    assert (results.manifest.tool_version, results.manifest.versions) == ("0.1.0", None)
+
+
+def test_its_journal_and_its_result_json_say_the_same() -> None:
+    found = load(STORED).result_set
+    assert load(STORED / "result.json").result_set == found
+    written = json.loads(document(found))
+    assert written["manifest"].pop("versions") is None
+    assert written == json.loads((STORED / "result.json").read_bytes())
+
+
+def test_it_is_shown_and_tabulated(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(ROOT, ("show", str(old))) == 1
+    assert "1/2+1" in capsys.readouterr().out
+    assert cli.main(ROOT, ("tables", str(old), "--table", "attempts", "--format", "csv")) == 0
+    assert "picoquic" in capsys.readouterr().out
+
+
+def test_its_series_are_read(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(ROOT, ("tables", str(old), "--table", "runs", "--format", "csv")) == 0
+    assert "quic-go" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["qir", "qir-se"])
+def test_it_is_exported(old: Path, tmp_path: Path, form: str) -> None:
+    assert cli.main(ROOT, ("export", "--format", form, str(old), str(tmp_path / "out.json"))) == 0
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert (written["servers"], written["clients"]) == (["picoquic"], ["quic-go"])
+    [[cell]] = written["results"]
+    assert cell["result"] is None  # 48 repetitions are still to run
+
+
+def test_it_is_compared(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(ROOT, ("compare", str(old), str(STORED))) == 0
+    assert "Of 1 pairs" in capsys.readouterr().out
+
+
+def test_what_is_left_is_planned_with_the_same_images(
+    old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    assert cli.main(ROOT, ("plan", "--resume", str(old))) == 0
+    assert "48 runs" in capsys.readouterr().out
+    rest = remaining_work(load(old), ())
+    assert rest.runs[0].key == RunKey("picoquic", "quic-go", "blackhole", 3)
+    assert sorted(set(rest.tried.values())) == [0, 1, 2]
+    here = ImageFacts("any", "sha256:0")
+    manifest = load(old).result_set.manifest
+    pinned = pinned_images(manifest, rest.runs, lambda _: here)
+    assert {name: image.id for name, image in pinned.items()} == {
+        name: manifest.images[name].id for name in ("simulator", "picoquic", "quic-go")
+    }
+
+
+def test_runs_without_traces_are_left_as_they_are(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = load(old).result_set
+    assert cli.main(ROOT, ("analyse", str(old))) == 0
+    assert "2 without traces were left as they are" in capsys.readouterr().out
+    assert load(old).result_set == before

@@ -1,0 +1,82 @@
+"""Options of the schedule, and what is wrong with them."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from interop.cli import options
+from interop.cli.parser import Parser
+from interop.model.errors import InputError
+from interop.model.results import Schedule
+from interop.plan.limits import CampaignLimits
+
+
+def parse(*words: str) -> argparse.Namespace:
+    parser = Parser("run")
+    parser.exit_on_error = False
+    options.add_schedule(parser)
+    return parser.parse_args(words)
+
+
+def test_no_limits() -> None:
+    assert options.limits(parse(), {}, Schedule()) == CampaignLimits()
+
+
+def test_limits_in_a_zone() -> None:
+    words = ["--max-runtime", "5h", "--pause", "18:00-23:00", "--pause", "2:00-3:00", "--breaker", "3"]
+    found = options.limits(parse(*words, "--budget", "1 h", "--deadline", "06:00"), {"TZ": "Europe/Zurich"}, Schedule())
+    assert found.hours is not None
+    assert (found.hours.zone.key, [str(each) for each in found.hours.closed]) == (
+        "Europe/Zurich",
+        ["18:00-23:00", "02:00-03:00"],
+    )
+    assert (found.most_seconds, found.breaker, found.budget) == (5 * 3600, 3, 3600)
+    assert found.deadline is not None
+    assert found.deadline.astimezone(found.hours.zone).hour == 6
+    assert timedelta(0) < found.deadline - datetime.now(UTC) <= timedelta(hours=25)
+    named = options.limits(parse("--deadline", "06:00", "--time-zone", "UTC"), {"TZ": "Europe/Zurich"}, Schedule())
+    assert named.deadline is not None
+    assert named.deadline.hour == 6
+
+
+def test_what_is_not_said_is_as_the_campaign_began() -> None:
+    begun = Schedule(None, breaker=3, budget=60.0)
+    assert options.most_testbeds(parse(), begun) is None
+    assert options.most_testbeds(parse("--parallel", "2"), begun) == 2
+    assert options.most_testbeds(parse("--parallel", "auto"), Schedule()) is None
+    assert options.limits(parse(), {}, begun) == CampaignLimits(breaker=3, budget=60.0)
+    assert options.limits(parse("--breaker", "5"), {}, begun) == CampaignLimits(breaker=5, budget=60.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--pause", "8-9"),
+        ("--max-runtime", "5"),
+        ("--max-runtime", "0 s"),
+        ("--breaker", "0"),
+        ("--budget", "-1 s"),
+        ("--time-zone", "Mars/Olympus"),
+        ("--parallel", "0"),
+    ],
+)
+def test_words_that_are_wrong(words: tuple[str, ...]) -> None:
+    with pytest.raises(argparse.ArgumentError):
+        parse(*words)
+
+
+def test_faults_are_told_together() -> None:
+    given = parse("--deadline", "2020-01-01T00:00", "--pause", "06:00-18:00", "--pause", "18:00-06:00")
+    with pytest.raises(InputError) as caught:
+        options.limits(given, {}, Schedule())
+    assert [problem.split()[0] for problem in caught.value.problems] == ["--deadline", "--pause"]
+
+
+def test_the_address_of_a_scheduler_is_not_stored() -> None:
+    words = ["run.py", "-t", "sat", "--cluster", "tcp://10.0.0.1:8786", "--seed", "1"]
+    assert options.without_addresses(words) == ("run.py", "-t", "sat", "--cluster", "ADDRESS", "--seed", "1")
+    assert options.without_addresses(["--cluster=tls://x:1", "-m"]) == ("--cluster=ADDRESS", "-m")
+    assert options.without_addresses(["run.py", "-t", "SAT"]) == ("run.py", "-t", "SAT")

@@ -1,0 +1,131 @@
+"""The parser: options before and after arguments, hints for mistyped words, old spellings, readable help."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+
+from interop.cli import commands, main
+from interop.cli.help import parser_of
+
+
+def parse(line: str) -> argparse.Namespace:
+    """What the program makes of its command line."""
+    return main.parse(shlex.split(line))
+
+
+A, B = Path("results/a"), Path("results/b")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("tables --table accesses results/a", {"directories": [A], "table": ["accesses"]}),
+        ("tables --table accesses pairs results/a results/b", {"directories": [A, B], "table": ["accesses", "pairs"]}),
+        ("tables --format csv --objective 10MB=8s 1MB=2s results/a", {"directories": [A], "format": "csv"}),
+        ("tables -t SAT SATL results/a", {"directories": [A], "test": ["SAT", "SATL"]}),
+        ("tables results/a -t SAT SATL", {"directories": [A], "test": ["SAT", "SATL"]}),
+        ("plot -p cdf heatmap results/a", {"directories": [A], "plot": ["cdf", "heatmap"]}),
+        ("plot --format svg pdf results/a -p cdf", {"directories": [A], "format": ["svg", "pdf"], "plot": ["cdf"]}),
+        ("plot -o out results/a --pair a_b c_d", {"directories": [A], "output": Path("out"), "pair": ["a_b", "c_d"]}),
+        ("plot --pair a_b c_d results/a", {"directories": [A], "pair": ["a_b", "c_d"]}),
+        ("compare -t SAT results/a results/b", {"directories": [A, B], "test": ["SAT"]}),
+        ("compare results/a -t SAT results/b", {"directories": [A, B], "test": ["SAT"]}),
+        ("compare --format csv results/a results/b --all", {"directories": [A, B], "format": "csv"}),
+        ("resume --retry failed timeout results/a", {"directory": A, "retry": ["failed", "timeout"]}),
+        ("resume results/a --retry failed", {"directory": A, "retry": ["failed"]}),
+        ("resume -mj out.json results/a", {"directory": A, "json": Path("out.json"), "markdown": True}),
+        ("site --serve results/a", {"directories": [A], "serve": 8000}),
+        ("site --serve 8001 results/a", {"directories": [A], "serve": 8001}),
+        ("packets --server results/a 1 2", {"run": A, "frames": [1, 2]}),
+        ("packets results/a --server 1 2", {"run": A, "frames": [1, 2]}),
+        ("merge -o results/b part-1 part-2", {"directories": [Path("part-1"), Path("part-2")], "output": B}),
+        ("prune --traces 14 results", {"directory": Path("results"), "traces": 14}),
+        ("export --format qir results/a out.json", {"directory": A, "file": Path("out.json")}),
+        ("-s quic-go -r quic-go=me/my:dev -t ./my.yaml sat", {"replace": ["quic-go=me/my:dev"]}),
+        ("-t ./my.yaml links/b.yaml -c a", {"test": ["./my.yaml", "links/b.yaml"], "client": ["a"]}),
+    ],
+)
+def test_every_order_of_options_and_arguments(line: str, expected: dict[str, object]) -> None:
+    given = vars(parse(line))
+    assert {name: given[name] for name in expected} == expected
+
+
+def test_directories_are_known_without_a_slash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("latest", "sat"):
+        (tmp_path / name).mkdir()
+    assert parse("tables --table pairs latest").directories == [Path("latest")]
+    assert parse("resume --retry failed latest").directory == Path("latest")
+    assert parse("tables -t SAT latest").directories == [Path("latest")]
+    assert parse("site --serve latest").directories == [Path("latest")]
+    given = parse("tables latest -t SATL sat")  # a test case that has the name of a directory
+    assert (given.directories, given.test) == ([Path("latest")], ["SATL", "sat"])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("tables --table acesses results/a", "Did you mean accesses?"),
+        ("tables --table pairs acesses results/a", "Did you mean accesses?"),
+        ("tables --table pairs", "the following arguments are required: DIR"),
+        ("site --serve soon", "invalid int value"),
+    ],
+)
+def test_slips_are_told_as_before(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(line)
+    assert told in capsys.readouterr().err
+
+
+# ---- old spellings --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "new", "value"),
+    [
+        ("run --bare-link 10", "baseline", 10.0),
+        ("-t sat --bare-link=10", "baseline", 10.0),
+        ("worker tcp://a:1 --testbeds 2", "parallel", 2),
+    ],
+)
+def test_old_spellings_work_with_a_warning(
+    line: str, new: str, value: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert vars(parse(line))[new] == value
+    [warning] = capsys.readouterr().err.splitlines()
+    assert f"is now called --{new}; the old spelling will be removed" in warning
+
+
+# ---- help -----------------------------------------------------------------------------------
+
+
+def actions() -> list[tuple[str, argparse.Action]]:
+    """Every option and argument of every command."""
+    return [(name, action) for name in commands.SUMMARIES for action in parser_of(name)._actions]
+
+
+@pytest.mark.parametrize(("name", "action"), actions(), ids=lambda each: getattr(each, "dest", each))
+def test_help_is_one_sentence_with_default_and_example(name: str, action: argparse.Action) -> None:
+    text = action.help or ""
+    assert text[0].isupper()
+    assert text.endswith(".")
+    assert ". " not in text
+    if action.nargs != 0:
+        assert "example: " in text
+    if action.option_strings and action.nargs != 0:
+        assert "default: " in text or "required" in text
+
+
+@pytest.mark.parametrize("name", commands.SUMMARIES)
+def test_help_has_groups_and_no_wide_lines(name: str) -> None:
+    text = parser_of(name).format_help()
+    assert text.startswith(f"usage: ./run.py {name} [OPTIONS]")
+    assert "\ngeneral:\n" in text
+    assert "\noptions:\n" not in text
+    described, _, examples = text.partition("\nexamples:\n")
+    assert max(map(len, described.splitlines())) <= 100
+    assert max(map(len, examples.splitlines())) <= 110

@@ -1,0 +1,19 @@
+"""What is said of each run as soon as it is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interop.cli.progress import Progress
+from interop.model.evidence import Evidence
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from tests.fakes import run_of
+
+
+def test_a_run_that_has_no_number_is_told_by_its_outcome_and_its_reason_if_it_has_one() -> None:
+    run = run_of()
+    passed = RunResult("good", "good", "short", 1, 1, Verdict(Outcome.SUCCEEDED), Evidence(started="", seed=1))
+    failed = replace(passed, verdict=Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, "It ended with 1."))
+    assert Progress([run]).line(passed, 1) == "[1/1] good_good/short/1: succeeded"
+    assert Progress([run]).line(failed, 1) == "[1/1] good_good/short/1: failed: It ended with 1."

@@ -1,0 +1,33 @@
+"""The command reference: docs/reference/cli.md is up to date, and complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interop.cli import commands, main, reference
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/reference/cli.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == reference.markdown(), "write it: ./run.py help --markdown > docs/reference/cli.md"
+
+
+def test_help_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(ROOT, ["help", "--markdown"]) == 0
+    assert capsys.readouterr().out == reference.markdown()
+
+
+@pytest.mark.parametrize("name", commands.SUMMARIES)
+def test_every_command_has_a_section_and_a_link(name: str) -> None:
+    page = reference.markdown()
+    assert f"\n### {name}\n" in page
+    assert f"(#{name})" in page
+
+
+def test_tables_have_two_columns() -> None:
+    rows = [line.replace("\\|", "") for line in reference.markdown().splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {3}

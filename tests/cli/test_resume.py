@@ -1,0 +1,41 @@
+"""``./run.py resume`` continues what was interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from interop.execution import run_campaign
+from interop.execution.campaign_config import CampaignConfig
+from interop.model.implementation import Role
+from interop.plan.limits import CampaignLimits
+from tests.cli.conftest import Checkout
+from tests.fakes import Life, endpoint, hang, only_as
+
+
+def test_resume_goes_on_where_it_was_stopped(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(life: Life) -> int:
+        checkout.engine.programs["bad"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
+    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3")
+    [told] = [line for line in err.splitlines() if "To continue: " in line]
+    assert f"./run.py resume {checkout.results.resolve()}" in told
+    continued: list[CampaignConfig] = []
+    as_it_is = run_campaign.resume_campaign
+
+    def resume(*words: Any) -> run_campaign.CampaignOutcome:
+        continued.append(words[2])
+        return as_it_is(*words)
+
+    monkeypatch.setattr(run_campaign, "resume_campaign", resume)
+    status, out, err = checkout("resume", str(checkout.results))
+    assert status == 0
+    assert [(each.testbeds, each.limits) for each in continued] == [(1, CampaignLimits(breaker=3))]
+    assert out.count("5.00") >= 2
+    assert "[1/1] good_bad/tiny/1: 5.00 Mbit/s" in err

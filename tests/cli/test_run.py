@@ -1,0 +1,273 @@
+"""``./run.py run`` with an engine of threads: results, exit statuses, signals, options."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.analyse import analyse
+from interop.cli import main as cli
+from interop.execution import campaign_setup, run_campaign
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Measurement
+from interop.results import store
+from tests.cli.conftest import Checkout
+from tests.fakes import Life, endpoint, hang, only_as
+
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+
+
+def test_the_whole_command_from_the_plan_to_the_matrix(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_setup, "analyse", analyse)
+    status, out, err = checkout(*GOOD, "--seed", "7", "-j", str(tmp_path / "all.json"))
+    assert status == 0
+    assert checkout.engine.lives == {}
+    record = store.load(checkout.results)
+    [result] = record.result_set.results
+    assert result.verdict == Verdict(Outcome.SUCCEEDED)
+    assert result.measurement is not None
+    assert result.measurement.values["goodput"] > 0
+    assert record.result_set.finished is not None
+    assert record.result_set.manifest.seed == 7
+    assert {"client", "server", "sim", "output.txt"} <= {
+        path.name for path in (checkout.results / "good_good/tiny/1").iterdir()
+    }
+    assert "good" in out
+    assert "Mbit/s" in out
+    assert str(checkout.results.resolve()) in out
+    assert "[1/1] good_good/tiny/1: " in err
+    assert json.loads((tmp_path / "all.json").read_text())["servers"] == ["good"]
+    assert json.loads((checkout.results / "result.json").read_text())
+    assert checkout("show")[1].splitlines()[0] == out.splitlines()[0]
+
+
+def test_success_goes_to_the_right_streams(checkout: Checkout) -> None:
+    status, out, err = checkout(*GOOD)
+    assert status == 0
+    assert "[1/1]" in err
+    assert "[1/1]" not in out
+    assert "5.00" in out
+
+
+@pytest.mark.parametrize(
+    ("client", "status", "words"),
+    [("bad", 1, "client-failed"), ("odd", 0, "not compliant")],
+)
+def test_failed_and_unsupported(checkout: Checkout, client: str, status: int, words: str) -> None:
+    found, out, _ = checkout("-s", "good", "-c", "good", client, "-t", "tiny")
+    assert found == status
+    assert words in out
+
+
+def test_without_compliance_check_an_image_is_trusted(checkout: Checkout) -> None:
+    status, _, _ = checkout("-s", "good", "-c", "odd", "-t", "tiny", "--skip-compliance-check")
+    assert status == 1
+    assert store.load(checkout.results).result_set.compliance == ()
+
+
+def test_a_fault_of_ours(checkout: Checkout) -> None:
+    def die(life: Life) -> int:
+        return 134 if not life.command else 0 if life.command[0] != "holder" else int(not life.terminated.wait())
+
+    checkout.engine.programs["simulator"] = die
+    status, out, err = checkout(*GOOD, "--skip-compliance-check")
+    assert status == 3
+    assert "simulator-failed" in out
+    assert "is repeated" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        (("-s", "goood", "-c", "good"), ['No server "goood". Did you mean good?']),
+        (("-s", "goood", "-c", "bda", "-t", "tinny"), ["goood", "bda", "tinny"]),
+        (("-s", "good", "-c", "good", "-t", "./none.yaml"), ["none.yaml"]),
+        ((*GOOD, "--repetitions", "0"), ["0 repetitions are impossible"]),
+        ((*GOOD, "--timeout", "-1"), ["timeout"]),
+        ((*GOOD, "-r", "nobody=x/y"), ["nobody"]),
+        ((*GOOD, "-j", "no/such/place/all.json"), ["no/such/place/all.json"]),
+    ],
+)
+def test_faults_of_the_command_line(checkout: Checkout, words: tuple[str, ...], messages: list[str]) -> None:
+    status, out, err = checkout(*words)
+    assert status == 2
+    assert out == ""
+    assert all(message in err for message in messages)
+    assert checkout.engine.all_lives == []
+    assert not (checkout.root / "results").exists()
+
+
+def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout(*GOOD, "-l", str(tmp_path / "mine"))[0] == 0
+    assert (tmp_path / "mine/journal.jsonl").exists()
+    status, _, err = checkout(*GOOD, "-l", str(tmp_path / "mine"))
+    assert status == 2
+    assert "is not empty" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals(checkout: Checkout, number: signal.Signals) -> None:
+    def interrupt(life: Life) -> int:
+        os.kill(os.getpid(), number)
+        return hang(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
+    before = signal.getsignal(number)
+    status, out, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")
+    assert status == 128 + number
+    assert f"Stopped by signal {number.value}. 1 of 2 runs are finished and stored." in err
+    assert "5.00" in out
+    assert checkout.engine.lives == {}
+    assert not (checkout.results / "good_bad/tiny/1").exists()
+    record = store.load(checkout.results).result_set
+    assert len(record.results) == 1
+    assert record.finished is None
+    assert signal.getsignal(number) is before
+
+
+def test_interruption_before_anything_runs(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)  # a signal may take another thread's way
+
+    monkeypatch.setattr(run_campaign, "_images", interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        status, _, err = checkout(*GOOD)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 130
+    assert "Stopped by signal 2." in err
+
+
+def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interop.execution.worker_pool.OUTAGE_PATIENCE", 0)
+    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
+
+    def pull_the_plug(life: Life) -> int:
+        life.engine.gone = True
+        return endpoint(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, pull_the_plug)
+    status, out, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")
+    assert status == 3
+    assert "5.00" in out
+    assert "No worker could be used for" in err
+    assert (checkout.results / "result.json").exists()
+
+
+def test_repetitions_timeout_and_seed(checkout: Checkout) -> None:
+    assert checkout(*GOOD, "--repetitions", "2", "--timeout", "3.5", "--seed", "5")[0] == 0
+    record = store.load(checkout.results).result_set
+    assert [result.repetition for result in record.results] == [1, 2]
+    assert record.manifest.seed == 5
+    assert record.manifest.test_cases[0].timeout == 3.5
+    seeds = [result.evidence.seed for result in record.results]
+    assert checkout(*GOOD, "--repetitions", "2", "--seed", "5")[0] == 0
+    assert [result.evidence.seed for result in store.load(checkout.results).result_set.results] == seeds
+    assert seeds[0] != seeds[1]
+
+
+def test_a_seed_is_drawn_and_recorded(checkout: Checkout) -> None:
+    drawn = set()
+    for _ in range(2):
+        checkout(*GOOD)
+        drawn.add(store.load(checkout.results).result_set.manifest.seed)
+    assert len(drawn) == 2
+
+
+def test_no_qlog_and_parameters(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLIENT_PARAMS", "--fast")
+    monkeypatch.setenv("PROTOCOLS_CLIENT", "one two")
+    checkout(*GOOD, "--no-qlog", "--skip-compliance-check")
+    lives = {
+        life.environment["ROLE"]: life.environment for life in checkout.engine.all_lives if "ROLE" in life.environment
+    }
+    assert lives["client"]["QLOGDIR"] == lives["server"]["QLOGDIR"] == ""
+    assert lives["client"]["CLIENT_PARAMS"] == "--fast"
+    assert (lives["client"]["PROTOCOLS"], lives["server"]["PROTOCOLS"]) == ("one two", "")
+
+
+def test_save_files(checkout: Checkout) -> None:
+    checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "-f")
+    assert (checkout.results / "good_bad/tiny/1/www").is_dir()
+    assert not (checkout.results / "good_good/tiny/1/www").exists()
+
+
+def test_a_success_without_goodput_is_told(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: object) -> tuple[Verdict, Measurement]:
+        return Verdict(Outcome.SUCCEEDED), Measurement({})
+
+    monkeypatch.setattr(campaign_setup, "analyse", nothing)
+    status, _, err = checkout(*GOOD)
+    assert status == 0
+    assert "[1/1] good_good/tiny/1: succeeded" in err
+
+
+def test_hostile_reasons_do_nothing_to_a_terminal(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hostile(*_: object) -> tuple[Verdict, None]:
+        return Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, "a\x1b[2Jb\x1b]0;title\x07c\nd\x9b1m\u202e"), None
+
+    monkeypatch.setattr(campaign_setup, "analyse", hostile)
+    _, out, err = checkout(*GOOD)
+    for text in (out, err):
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)
+    assert "abc d" in err
+
+
+def test_hostile_reasons_of_compliance(checkout: Checkout) -> None:
+    checkout.engine.unstartable = {"odd"}
+    start = checkout.engine.start
+
+    def hostile(identity: str) -> None:
+        try:
+            start(identity)
+        finally:
+            checkout.engine.lives[identity].error = "\x1b[2Jboo"
+
+    checkout.engine.start = hostile  # type: ignore[method-assign]
+    _, out, err = checkout("-s", "good", "-c", "odd", "-t", "tiny")
+    assert "\x1b" not in out + err
+    assert "boo" in err
+
+
+@pytest.mark.parametrize("word", ["0", "many", "33", "-1"])
+def test_an_impossible_number_of_testbeds(word: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(tmp_path, ["-s", "good", f"--parallel={word}"])
+    assert end.value.code == 2
+    assert f"{word} is neither auto nor a number from 1 to 32" in capsys.readouterr().err
+
+
+def test_time_is_up_before_all_runs_are_made(checkout: Checkout) -> None:
+    def dawdle(life: Life) -> int:
+        time.sleep(1.1)
+        return endpoint(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, dawdle)
+    words = ("-s", "good", "-c", "bad", "-t", "tiny", "--repetitions", "2", "--shuffle", "--seed", "5")
+    status, _, err = checkout(*words, "--skip-compliance-check", "--max-runtime", "1 s")
+    assert status == 4
+    assert "No other run is likely to end within 1.0 s.\n1 of 2 runs are finished and stored." in err
+    status, out, _ = checkout("plan", "--resume", str(checkout.results.resolve()))
+    assert status == 0
+    assert "1 of 2 runs of" in out
+    assert checkout("resume", str(checkout.results.resolve()))[0] == 0
+    assert store.load(checkout.results).result_set.finished is not None
+
+
+def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
+    status, _, err = checkout(*GOOD, "--shard", "1/2")
+    assert status == 2
+    assert "--shard needs --seed N" in err
+    status, _, err = checkout(*GOOD, "--shard", "2/2", "--seed", "1")
+    assert status == 2
+    assert "too few runs for shard 2/2" in err

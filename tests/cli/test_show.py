@@ -1,0 +1,20 @@
+"""``./run.py show`` shows the matrices of a stored campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Checkout
+
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+
+
+def test_show_has_the_campaigns_exit_status(checkout: Checkout, tmp_path: Path) -> None:
+    checkout("-s", "good", "-c", "bad", "-t", "tiny")
+    assert checkout("show")[0] == 1
+    assert checkout("show", str(tmp_path))[0] == 2
+
+
+def test_markdown(checkout: Checkout) -> None:
+    assert any(line.startswith("|") for line in checkout(*GOOD, "-m")[1].splitlines())
+    assert any(line.startswith("|") for line in checkout("show", "-m")[1].splitlines())

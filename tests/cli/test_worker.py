@@ -1,0 +1,56 @@
+"""`./run.py worker` without a scheduler, without Dask, and with wrong options."""
+
+from __future__ import annotations
+
+from asyncio import events
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interop.cli import main as cli
+from interop.execution import cluster
+from tests.fakes import FakeEngine, endpoint, install
+
+
+@pytest.fixture
+def no_loop() -> Iterator[None]:
+    """Playwright, where it was used before in this process, leaves its event loop running in this thread."""
+    loop = events._get_running_loop()
+    events._set_running_loop(None)
+    yield
+    events._set_running_loop(loop)
+
+
+@pytest.mark.usefixtures("no_loop")
+def test_without_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 1.0)
+    assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9", "--parallel", "2"]) == 3
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_what_is_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["worker", "foo"], ["run", "--cluster", "tcp://scheduler"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(tmp_path, words)
+        assert ended.value.code == 2
+        assert 'is not the address of a Dask scheduler; example: "tcp://scheduler:8786"' in capsys.readouterr().err
+
+
+def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9"]) == 3
+    assert "Dask is not installed here: `scripts/setup --cluster` brings it" in capsys.readouterr().err
+
+
+def test_tls_without_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    (tmp_path / "ca.pem").touch()
+    words = ["worker", "tls://127.0.0.1:9", "--cluster-tls", str(tmp_path)]
+    assert cli.main(tmp_path, words) == 3
+    assert "lacks cert.pem and key.pem" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""The hosts file: what it may say, every fault of it at once, and whether it has what test cases need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.config.hosts import hosts_of, load_hosts
+from interop.model.errors import InputError
+from interop.model.real_link import Host, RealLink, Tls
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS
+from tests.results_builder import SAT
+
+LINK = RealLink("modem", "far", 20 * MBPS, 2 * MBPS, 0.6)
+REAL = replace(SAT, name="real", abbreviation="RE", link=LINK)
+WHOLE = """\
+modem:
+  daemon: ssh://me@modem.example:2222/run/docker.sock
+  ssh config: config
+  interface: wwan0
+  source address: 10.0.0.2
+far:
+  daemon: tcp://far.example:2376
+  tls: {ca: ca.pem, certificate: cert.pem, key: key.pem}
+  address: [198.51.100.7, 2001:db8::7]
+  clock skew: -2 s
+here:
+  daemon: unix:///run/docker.sock
+  testbeds: 2
+  network: host
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    for name in ("config", "ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).touch()
+    path = tmp_path / "hosts.yml"
+    path.write_text(WHOLE)
+    return path
+
+
+def test_a_whole_file(file: Path) -> None:
+    folder = file.parent
+    tls = Tls(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
+    assert load_hosts(file) == {
+        "modem": Host(
+            "modem", "ssh://me@modem.example:2222/run/docker.sock", ssh_config=folder / "config", interface="wwan0",
+            source_address="10.0.0.2",
+        ),
+        "far": Host("far", "tcp://far.example:2376", tls, None, "198.51.100.7", "2001:db8::7", clock_skew=-2.0),
+        "here": Host("here", "unix:///run/docker.sock", testbeds=2, host_network=True),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("", ["holds no host"]),
+        ("a: 3\n", ['"a": must be a mapping']),
+        ("A b: {daemon: unix:///x}\n", ['"A b" is no name of a host']),
+        ("a: {}\n", ['missing key "daemon"']),
+        ("a: {deamon: unix:///x}\n", ['unknown key "deamon". Did you mean daemon?', 'missing key "daemon"']),
+        ("a: {daemon: http://x}\n", ["must begin with unix://, ssh:// or tcp://"]),
+        ("a: {daemon: unix://x}\n", ["is not whole"]),
+        ("a: {daemon: ssh://}\n", ["is not whole"]),
+        ("a: {daemon: 'ssh://-oProxyCommand=x'}\n", ["is not whole"]),
+        ("a: {daemon: 'ssh://-x@h'}\n", ["is not whole"]),
+        ("a: {daemon: 'ssh://u:secret@h'}\n", ["must hold neither a password"]),
+        ("a: {daemon: tcp://h}\n", ["is not whole"]),
+        ("a: {daemon: tcp://h:2375}\n", ["without TLS is root there"]),
+        ("a: {daemon: tcp://h:99999}\n", ["is no address"]),
+        ("a: {daemon: tcp://h:2376, tls: x}\n", ["tls must be a mapping"]),
+        ("a: {daemon: tcp://h:2376, tls: {ca: ca.pem, key: none}}\n", ["is not a file", 'missing key "certificate"']),
+        ("a: {daemon: unix:///x, ssh config: config}\n", ["ssh config is for a daemon at ssh://"]),
+        ("a: {daemon: unix:///x, address: far.example}\n", ["is no IP address"]),
+        ("a: {daemon: unix:///x, address: 0.0.0.0}\n", ["is no address of a single host"]),
+        ("a: {daemon: unix:///x, address: [10.0.0.1, 10.0.0.2]}\n", ["two of the same version"]),
+        ("a: {daemon: unix:///x, interface: 'a b'}\n", ["must be the name of a network interface"]),
+        ("a: {daemon: unix:///x, clock skew: 3}\n", ["has no unit"]),
+        ("a: {daemon: unix:///x, network: none}\n", ["is none of bridge, host"]),
+        ("a: {daemon: unix:///x, testbeds: 0}\n", ["testbeds"]),
+    ],
+)
+def test_faults(file: Path, text: str, faults: list[str]) -> None:
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_hosts(file)
+    assert len(caught.value.problems) == len(faults), caught.value
+    for fault in faults:
+        assert any(fault in problem for problem in caught.value.problems), caught.value
+    assert "secret" not in str(caught.value).replace('"ssh://u:secret@h"', "")
+
+
+def test_all_faults_at_once(file: Path) -> None:
+    file.write_text("a: {daemon: tcp://h:2375}\nb: {daemon: ftp://x}\n")
+    with pytest.raises(InputError) as caught:
+        load_hosts(file)
+    assert [problem.split(":")[1] for problem in caught.value.problems] == ["1", "2"]
+
+
+def test_hosts_of_the_links_alone(file: Path) -> None:
+    known = load_hosts(file)
+    assert list(hosts_of([REAL, SAT], known, file)) == ["modem", "far"]
+    assert hosts_of([SAT], {}, None) == {}
+
+
+def test_hosts_with_testbeds_take_part_where_no_link_is_real(file: Path) -> None:
+    assert list(hosts_of([SAT], load_hosts(file), file)) == ["here"]
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        (replace(REAL, link=replace(LINK, client_host="moden")), "lacks. Did you mean modem?"),
+        (replace(REAL, link=replace(LINK, server_host="here")), "here of .* has no IPv4 address"),
+        (replace(REAL, link=replace(LINK, client_host="far")), "one host for both ends"),
+    ],
+)
+def test_hosts_that_lack_what_is_needed(file: Path, case: TestCase, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        hosts_of([case], load_hosts(file), file)
+
+
+def test_in_its_hosts_network_a_server_listens_where_it_likes(file: Path) -> None:
+    known = load_hosts(file)
+    known["far"] = replace(known["far"], host_network=True)
+    assert hosts_of([REAL], known, file)
+    known["far"] = replace(known["far"], source_address="10.1.0.9")
+    with pytest.raises(InputError, match="remove source address"):
+        hosts_of([REAL], known, file)
+
+
+def test_each_version_of_ip_that_the_client_asks_for(file: Path) -> None:
+    known = load_hosts(file)
+    known["far"] = replace(known["far"], address4="")
+    assert hosts_of([replace(REAL, server_name="server6")], known, file)
+    for name in ("server4", "server46"):
+        with pytest.raises(InputError, match="IPv4"):
+            hosts_of([replace(REAL, server_name=name)], known, file)
+
+
+def test_without_a_file() -> None:
+    with pytest.raises(InputError, match="--hosts"):
+        hosts_of([REAL], {}, None)

@@ -1,0 +1,716 @@
+"""Inventory files become values; a wrong one becomes one error with all its faults, each with file and line."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from interop.config.loader import known_scenarios, load_implementations, load_known_test_cases, load_test_cases
+from interop.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
+from interop.model.errors import InputError
+from interop.model.functional_checks import Check
+from interop.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
+from interop.model.test_case import PROTOCOL_TESTS, TestCase
+from interop.model.units import MBPS, MIB, MS
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = known_scenarios()
+KNOWN = load_known_test_cases(ROOT / "testcases", SCENARIOS)
+PAPERS = {name: KNOWN[name] for name in ("terrestrial", "sat", "satloss")}
+
+LEO = """\
+name: leo
+abbreviation: LEO
+description: A satellite in low earth orbit
+link: {scenario: simple-p2p, delay: 25 ms, rate: 100 Mbit/s, queue: 50}
+file size: 10 MiB
+repetitions: 3
+timeout: 30 s
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages name files relative to the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def cases(text: str) -> dict[str, TestCase]:
+    Path("my.yaml").write_text(text, encoding="utf-8")
+    return {case.name: case for case in load_test_cases(Path("my.yaml"), PAPERS, SCENARIOS)}
+
+
+def case_problems(text: str) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        cases(text)
+    return caught.value.problems
+
+
+def child(*lines: str) -> str:
+    """A test case that extends sat; its further lines begin with line 4."""
+    return "\n".join(["name: mine", "abbreviation: MINE", "extends: sat", *lines])
+
+
+def implementations(text: str) -> dict[str, Implementation]:
+    Path("implementations.json").write_text(text, encoding="utf-8")
+    return load_implementations(Path("implementations.json"))
+
+
+def implementation_problems(text: str) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        implementations(text)
+    return caught.value.problems
+
+
+# ---- the files of the project ---------------------------------------------------------------
+
+
+def test_the_papers_measurements() -> None:
+    sat = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+    expected = [
+        ("terrestrial", "T", EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25), 60),
+        ("sat", "SAT", sat, 120),
+        ("satloss", "SATL", EmulatedLink(*_values(sat), UniformLoss(0.01), UniformLoss(0.01)), 360),
+    ]
+    found = [(case.name, case.abbreviation, case.link, case.timeout) for case in PAPERS.values()]
+    assert found == expected
+    for case in PAPERS.values():
+        assert (case.file_sizes, case.repetitions, case.client_test, case.server_test, case.server_name) == (
+            (10 * MIB,),
+            10,
+            "transfer",
+            "transfer",
+            "server4",
+        )
+        assert Path(case.source).name == f"{case.name}.yaml"
+
+
+def _values(link: EmulatedLink) -> tuple[str, float, float, float, float, int, int]:
+    delays, rates = (link.forward_delay, link.return_delay), (link.forward_rate, link.return_rate)
+    return (link.scenario, *delays, *rates, link.forward_queue, link.return_queue)
+
+
+PROJECT = load_implementations(ROOT / "implementations.json")
+
+
+def test_the_projects_implementations() -> None:
+    quic_go = PROJECT["quic-go"]
+    assert (quic_go.image, quic_go.build) == ("martenseemann/quic-go-interop:latest", "endpoints/quic-go")
+    assert quic_go.roles == set(Role)
+    assert quic_go.protocols == (Protocol.HQ, Protocol.H3)
+    assert PROJECT["chrome"].roles == {Role.CLIENT}
+    assert PROJECT["chrome"].protocols == (Protocol.H3,)
+    assert PROJECT["haproxy"].roles == {Role.SERVER}
+    bbr = next(variant for variant in PROJECT["picoquic"].variants if variant.name == "bbr")
+    assert bbr == Variant("bbr", server="-G bbr", client="-G bbr", congestion_control="bbr")
+    of_the_paper = {"aioquic", "chrome", "kwik", "lsquic", "msquic", "mvfst", "neqo", "nginx", "ngtcp2", "picoquic"}
+    assert of_the_paper | {"quant", "quic-go", "quiche", "quicly", "xquic"} <= set(PROJECT)
+
+
+@pytest.mark.parametrize("name", sorted(PROJECT))
+def test_what_is_told_of_an_implementation_is_whole(name: str) -> None:
+    entry = PROJECT[name]
+    assert entry.licence
+    assert entry.language
+    assert entry.congestion_control is not None
+    assert all(variant.congestion_control in entry.congestion_control.known for variant in entry.variants)
+    for variant in entry.variants:
+        words = {Role.SERVER: variant.server, Role.CLIENT: variant.client}
+        assert {role for role in Role if words[role]} <= entry.roles
+
+
+@pytest.mark.parametrize("name", sorted(name for name, entry in PROJECT.items() if entry.build))
+def test_an_entry_agrees_with_its_folder(name: str) -> None:
+    folder = ROOT / str(PROJECT[name].build)
+    lines = dict(line.split(":") for line in (folder / "tests").read_text(encoding="utf-8").splitlines())
+    assert (folder / "Dockerfile").is_file()
+    assert {Role(role) for role in lines} == PROJECT[name].roles
+    for tests in lines.values():  # it may know more: nginx-tcp is nginx without QUIC
+        assert {PROTOCOL_TESTS[protocol] for protocol in PROJECT[name].protocols} <= set(tests.split())
+
+
+def test_scenarios_are_folders_with_a_program(tmp_path: Path) -> None:
+    for name in ("b/main.cc", "b/more.cc", "a/main.cc", "c/common.cc", "main.cc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert known_scenarios(tmp_path) == ("a", "b")
+
+
+# ---- test cases: what is read ---------------------------------------------------------------
+
+
+def test_a_test_case_of_ones_own() -> None:
+    assert cases(LEO) == {
+        "leo": TestCase(
+            name="leo",
+            abbreviation="LEO",
+            description="A satellite in low earth orbit",
+            link=EmulatedLink("simple-p2p", 0.025, 0.025, 100e6, 100e6, 50, 50),
+            file_sizes=(10 * MIB,),
+            repetitions=3,
+            timeout=30.0,
+            source="my.yaml",
+        )
+    }
+
+
+def test_what_is_not_said_is_that_of_the_test_case_extended() -> None:
+    mine = cases(child("link: {delay: 200 ms, return rate: 1 Mbit/s}", "repetitions: 2"))["mine"]
+    assert mine.link == EmulatedLink("asymmetric-p2p", 0.2, 0.2, 20e6, 1e6, 25, 25)
+    assert (mine.repetitions, mine.timeout, mine.description) == (2, 120.0, KNOWN["sat"].description)
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("rate: 5 Mbit/s", {"forward_rate": 5e6, "return_rate": 5e6}),
+        ("rate: 5 Mbit/s, return rate: 1 Mbit/s", {"forward_rate": 5e6, "return_rate": 1e6}),
+        ("rate: 5 Mbit/s, forward rate: 6 Mbit/s", {"forward_rate": 6e6, "return_rate": 5e6}),
+        ("forward delay: 10 ms", {"forward_delay": 0.01, "return_delay": 0.3}),
+        ("forward queue: 7", {"forward_queue": 7, "return_queue": 25}),
+        ("loss: 0.1 %", {"forward_loss": UniformLoss(0.001), "return_loss": UniformLoss(0.001)}),
+        ("forward loss: 2 %", {"forward_loss": UniformLoss(0.02), "return_loss": None}),
+        ("loss: 2 %, return loss: 0 %", {"forward_loss": UniformLoss(0.02), "return_loss": None}),
+        (
+            "loss: {good to bad: 0.017, bad to good: 93.5 %}",
+            {"forward_loss": GilbertElliottLoss(0.017, 0.935), "return_loss": GilbertElliottLoss(0.017, 0.935)},
+        ),
+        ("queue mode: paper", {"queue_mode": QueueMode.PAPER}),
+        ("scenario: simple-p2p, rate: 1 Mbit/s", {"scenario": "simple-p2p"}),
+    ],
+)
+def test_links(link: str, expected: dict[str, object]) -> None:
+    found = cases(child(f"link: {{{link}}}"))["mine"].link
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_losses_are_replaced_removed_and_merged() -> None:
+    found = cases(
+        LEO
+        + "---\nname: a\nabbreviation: A\nextends: satloss\nlink: {return loss: 0 %}\n"
+        + "---\nname: b\nabbreviation: B\nextends: a\nlink: {loss: {good to bad: 0.1, bad to good: 0.5}}\n"
+        + "---\nname: c\nabbreviation: C\nextends: b\nlink: {return loss: {bad to good: 0.9}}\n"
+        + "---\nname: d\nabbreviation: D\nextends: c\nlink: {queue: 9}\n"
+    )
+    losses = {name: (case.emulated.forward_loss, case.emulated.return_loss) for name, case in found.items()}
+    burst = GilbertElliottLoss(0.1, 0.5)
+    assert losses == {
+        "leo": (None, None),
+        "a": (UniformLoss(0.01), None),
+        "b": (burst, burst),
+        "c": (burst, GilbertElliottLoss(0.1, 0.9)),
+        "d": (burst, GilbertElliottLoss(0.1, 0.9)),
+    }
+
+
+@pytest.mark.parametrize("line", ["file size: [1 KiB, 2 kB]", "file sizes: [1 KiB, 2 kB]"])
+def test_several_files(line: str) -> None:
+    mine = cases(child(line))["mine"]
+    assert (mine.file_sizes, mine.total_size) == ((1024, 2000), 3024)
+
+
+def test_what_endpoints_are_told() -> None:
+    mine = cases(child("endpoint test: handshake", "server name: server6"))["mine"]
+    assert (mine.client_test, mine.server_test, mine.server_name) == ("handshake", "handshake", "server6")
+    mine = cases(child("endpoint test: {client: chacha20}"))["mine"]
+    assert (mine.client_test, mine.server_test) == ("chacha20", "transfer")
+
+
+def test_a_test_case_may_stand_before_the_one_it_extends() -> None:
+    first = "name: fast\nabbreviation: F\nextends: leo\ntimeout: 5 s\n---\n"
+    found = cases(first + LEO)
+    assert list(found) == ["fast", "leo"]
+    assert (found["fast"].link, found["fast"].timeout) == (found["leo"].link, 5.0)
+
+
+def test_functional_tests_come_first_then_measurements_by_their_deadline() -> None:
+    kinds = [case.functional for case in KNOWN.values()]
+    assert kinds == sorted(kinds, reverse=True)
+    timeouts = [case.timeout for case in KNOWN.values() if not case.functional]
+    assert timeouts == sorted(timeouts)
+
+
+# Abbreviation -> TESTCASE of client and server, bytes, files, server's name (QUIC Interop Runner, testcases_quic.py).
+UPSTREAM: dict[str, tuple[str, str, int, int, str]] = {
+    "V": ("versionnegotiation", "versionnegotiation", 0, 0, "server4"),
+    "H": ("handshake", "handshake", 1024, 1, "server4"),
+    "DC": ("transfer", "transfer", 10 * MIB, 3, "server4"),
+    "LR": ("handshake", "handshake", 1024, 1, "server4"),
+    "C20": ("chacha20", "chacha20", 3 * MIB, 1, "server4"),
+    "M": ("transfer", "transfer", 1999 * 32, 1999, "server4"),
+    "S": ("retry", "retry", 10 * 1024, 1, "server4"),
+    "R": ("resumption", "resumption", 15 * 1024, 2, "server4"),
+    "Z": ("zerortt", "zerortt", 40 * 32, 40, "server4"),
+    "3": ("http3", "http3", 515 * 1024, 3, "server4"),
+    "B": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "U": ("keyupdate", "transfer", 3 * MIB, 1, "server4"),
+    "E": ("ecn", "ecn", 100 * 1024, 1, "server4"),
+    "A": ("transfer", "transfer", 5 * 1024, 1, "server4"),
+    "L1": ("multiconnect", "multiconnect", 50 * 1024, 50, "server4"),
+    "L2": ("transfer", "transfer", 2 * MIB, 1, "server4"),
+    "C1": ("multiconnect", "multiconnect", 50 * 1024, 50, "server4"),
+    "C2": ("transfer", "transfer", 2 * MIB, 1, "server4"),
+    "6": ("transfer", "transfer", 15 * 1024, 2, "server6"),
+    "V2": ("v2", "v2", 1024, 1, "server4"),
+    "BP": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "BA": ("transfer", "transfer", 10 * MIB, 1, "server4"),
+    "CM": ("transfer", "connectionmigration", 2 * MIB, 1, "server46"),
+}
+
+
+def test_the_functional_tests_are_upstreams() -> None:
+    found = {
+        case.abbreviation: (case.client_test, case.server_test, case.total_size, len(case.file_sizes), case.server_name)
+        for case in KNOWN.values()
+        if case.functional
+    }
+    assert found == UPSTREAM
+    assert list(found) == list(UPSTREAM)
+    assert {case.repetitions for case in KNOWN.values() if case.functional} == {1}
+
+
+@pytest.mark.parametrize(
+    ("line", "sizes"),
+    [
+        ("file sizes: 3 × 1 KiB", (1024,) * 3),
+        ("file sizes: [2 x 1 B, 5 B]", (1, 1, 5)),
+        ("file size: none\ncheck: version negotiation", ()),
+    ],
+)
+def test_files_of_the_same_size_and_none(line: str, sizes: tuple[int, ...]) -> None:
+    found = cases(LEO.replace("file size: 10 MiB", line))["leo"]
+    assert found.file_sizes == sizes
+
+
+def test_what_only_functional_tests_say() -> None:
+    found = cases(LEO + "check: multiconnect\ncertificate chain: 9\nname length: 250\n")["leo"]
+    assert (found.check, found.chain_length, found.name_length) == (Check.MULTICONNECT, 9, 250)
+    assert found.functional
+    assert not KNOWN["sat"].functional
+
+
+def test_known_test_cases_may_extend_each_other_across_files() -> None:
+    Path("b.yaml").write_text(LEO)
+    Path("a.yml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
+    assert list(load_known_test_cases(Path(), SCENARIOS)) == ["leo", "first"]
+
+
+def test_a_known_file_may_be_named_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    known = load_known_test_cases(ROOT / "testcases", SCENARIOS)
+    [found] = load_test_cases(Path("tests", "..", "testcases", "satloss.yaml"), known, SCENARIOS)
+    assert (found.name, found.link) == ("satloss", KNOWN["satloss"].link)
+
+
+def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
+    assert list(cases("\ufeff# mine\n---\n" + LEO + "---\n---\n# nothing\n")) == ["leo"]
+
+
+# ---- test cases: what is refused ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("link: {delay: 300}", 'delay "300" has no unit; write for example "300 ms" (units: us, ms, s, min, h).'),
+        ("link: {delay: -1 ms}", 'delay "-1 ms" is out of range: 0 s to 60 s.'),
+        ("link: {forward rate: 20 Mbps}", "none of bit/s, kbit/s, Mbit/s, Gbit/s. Did you mean Mbit/s?"),
+        ("link: {rate: 0 Mbit/s}", "1 bit/s to 100 Gbit/s"),
+        ("link: {queue: 0}", 'queue "0" is out of range: 1 to 1000000.'),
+        ("link: {loss: 101 %}", 'loss "101 %" is out of range: 0 % to 100 %.'),
+        ("link: {loss: 0.01}", 'loss "0.01" has no unit'),
+        ("link: {loss: {good to bad: 2, bad to good: 1}}", 'good to bad "2" is out of range: 0 to 1.'),
+        ("link: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
+        (
+            "link: {loss: {good to bad: 0.1, bad to good: 1, good: 1}}",
+            'unknown key "good". Allowed: good to bad, bad to good, rate, longest burst.',
+        ),
+        (
+            "link: {scenario: simple}",
+            'scenario "simple" is none of asymmetric-p2p, blackhole, corrupt-rate, drop-rate, droplist, rebind, ',
+        ),
+        ("link: {scenario: simple-p2p}", "scenario simple-p2p has one rate for both directions"),
+        ("link: {dealy: 1 ms}", 'unknown key "dealy". Did you mean delay? Allowed: scenario, delay, forward delay,'),
+        ("link: {queue mode: papper}", 'queue mode "papper" is none of exact, paper. Did you mean paper?'),
+        ("link: 300 ms", "link must be a mapping"),
+        ("link:", "link must be a mapping"),
+        ("link: {delay: }", "delay has no value."),
+        ("link: {delay: [1 ms]}", "delay must be a single value."),
+        ("link: {delay: !!python/name:os.system 300 ms}", "delay must be a single value."),
+        ("file size: 0 B", "1 B to 10 GiB"),
+        ("file size: 11 GiB", "1 B to 10 GiB"),
+        ("file size: 1.5 B", "is no whole number of bytes."),
+        ("file sizes: []", "file sizes is an empty list."),
+        ("file sizes: none", "a measurement needs a file."),
+        ("file sizes: 0 × 1 B", 'file sizes "0 × 1 B" is out of range: 1 to 10000.'),
+        ("check: handshakes", 'check "handshakes" is none of'),
+        ("certificate chain: 0", 'certificate chain "0" is out of range: 1 to 20.'),
+        ("file sizes: [6 GiB, 6 GiB]", "all files together are larger than 10 GiB."),
+        ("file sizes: [1 B, 0 B]", "1 B to 10 GiB"),
+        ("repetitions: 0", 'repetitions "0" is out of range: 1 to 10000.'),
+        ("repetitions: 10001", "1 to 10000"),
+        ("repetitions: 1.5", 'repetitions "1.5" is no whole number.'),
+        ("timeout: 0 s", 'timeout "0 s" is out of range: 1 ms to 24 h.'),
+        ("timeout: 120", 'timeout "120" has no unit'),
+        ("description: ''", 'description "" must be one line of 1 to 300 characters.'),
+        ("server name: sever4", "is none of server4, server6, server46. Did you mean server4?"),
+        ("endpoint test: {klient: x}", 'unknown key "klient". Did you mean client? Allowed: client, server.'),
+        ("endpoint test: a b", 'endpoint test "a b" must be one word'),
+        ("tiemout: 1 s", 'unknown key "tiemout". Did you mean timeout? Allowed: name, abbreviation,'),
+        ("<<: {timeout: 1 s}", 'unknown key "<<".'),
+        ("[a]: b", "a key must be a word."),
+        ("name: again", 'key "name" is repeated; first in line 1.'),
+    ],
+)
+def test_a_wrong_line_is_named_with_what_is_allowed(line: str, fault: str) -> None:
+    [problem] = case_problems(child(line))
+    assert problem.startswith(("my.yaml:4: ", 'my.yaml:4: "mine": '))
+    assert fault in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (LEO.replace("leo", "Leo"), '1: "Leo": name "Leo" must be 1 to 64 of a-z'),
+        (LEO.replace("leo", "../leo"), 'name "../leo" must be'),
+        (LEO.replace("leo", "leo.yaml"), 'name "leo.yaml" must be'),
+        (LEO.replace("leo", "onlytests"), "selects several test cases on the command line"),
+        (LEO.replace("LEO", "L E"), '2: "leo": abbreviation "L E" must be 1 to 10 letters'),
+        (LEO.replace("leo", "sat"), 'name "sat" is taken already, by'),
+        (LEO.replace("leo", "sat"), 'choose another name and write "extends: sat"'),
+        (LEO.replace("leo", "satl"), 'name "satl" is taken already, by'),
+        (LEO.replace("LEO", "sat"), 'abbreviation "sat" is taken already, by'),
+        (f"{LEO}---\n{LEO}", '9: "leo": name "leo" is taken already, by my.yaml:1.'),
+        (
+            f"{LEO}extends: satlos\n",
+            '8: "leo": extends "satlos" is none of terrestrial, sat, satloss. Did you mean sat',
+        ),
+        (f"{LEO}extends: leo\n", '8: "leo": extends itself, directly or through others.'),
+        (f"{LEO}extends:\n", '8: "leo": extends has no value.'),
+        ("- a\n- b\n", "1: must be a mapping of keys to values."),
+        ("5\n", "1: must be a mapping of keys to values."),
+        ("", ": holds no test case."),
+        ("# nothing\n---\n", ": holds no test case."),
+        ("a: [b\n", "2: no YAML: while parsing a flow sequence"),
+        ("a: b: c\n", "1: no YAML: mapping values are not allowed here."),
+        ("a: *b\n", "1: no YAML: found undefined alias 'b'."),
+        ("a: 1\nb: \x07\n", "2: no YAML: character U+0007 is not allowed."),
+        ('a: "\\UFFFFFFFF"', "no YAML: "),
+        (f"%YAML 1.{'9' * 5000}\n---\na: b", "no YAML: "),
+        ("[" * 1000, "is nested too deeply."),
+        ("a: b\n---\n" * 201, "401: more than 200 documents."),
+        ("#" * 300_000, "is larger than 256 KiB."),
+    ],
+)
+def test_a_wrong_file_is_refused(text: str, fault: str) -> None:
+    problems = case_problems(text)
+    assert all(problem.startswith("my.yaml:") for problem in problems)
+    assert any(fault in problem for problem in problems)
+
+
+def test_all_that_is_missing_is_named() -> None:
+    found = case_problems("link: {forward rate: 1 Mbit/s}\n")
+    keys = {key for problem in found for key in re.findall(r'missing key "([^"]*)"', problem)}
+    assert keys == {
+        *("name", "abbreviation", "description", "file size", "repetitions", "timeout"),
+        *("scenario", "delay", "return rate", "queue"),
+    }
+    assert 'my.yaml:1: missing key "timeout"; write for example timeout: 60 s' in found
+
+
+def test_all_faults_of_all_documents_are_reported_in_order() -> None:
+    text = LEO.replace("25 ms", "25").replace("10 MiB", "0 B") + "---\n" + child("timeout: 5", "foo: 1")
+    assert [problem.split(":")[1] for problem in case_problems(text)] == ["4", "5", "12", "13"]
+
+
+def test_all_faults_of_all_known_files_are_reported() -> None:
+    Path("a.yaml").write_text(LEO.replace("30 s", "30"))
+    Path("b.yaml").write_text("name: b\nabbreviation: leo\nextends: leo\nfoo: 1\n")
+    Path("c.yaml").write_bytes(b"\xff")
+    with pytest.raises(InputError) as caught:
+        load_known_test_cases(Path(), SCENARIOS)
+    places = [problem.split(" ")[0] for problem in caught.value.problems]
+    assert places == ["a.yaml:7:", "b.yaml:2:", "b.yaml:4:", "c.yaml:"]
+
+
+def test_a_faulty_base_is_not_held_against_those_that_extend_it() -> None:
+    link = "link: {scenario: simple-p2p, forward rate: 1 Mbit/s, loss: {good to bad: 0.1}}"
+    text = LEO.replace("30 s", "30") + f"---\nname: b\nabbreviation: B\nextends: leo\n{link}\n"
+    assert len(case_problems(text)) == 1
+
+
+def test_file_size_and_file_sizes_exclude_each_other() -> None:
+    [problem] = case_problems(child("file size: 1 B", "file sizes: [2 B]"))
+    assert problem == 'my.yaml:5: "mine": write either "file size" or "file sizes".'
+
+
+def test_a_circle_is_reported_and_ends() -> None:
+    circle = "---\n".join(f"name: {a}\nabbreviation: {a}\nextends: {b}\n" for a, b in ("ab", "bc", "ca"))
+    for text in (circle, "name: a\nabbreviation: a\nextends: a\n"):
+        [problem] = case_problems(text)
+        assert "extends itself, directly or through others." in problem
+
+
+def test_a_checkout_without_scenarios_is_told() -> None:
+    Path("my.yaml").write_text(LEO)
+    with pytest.raises(InputError, match="holds no scenario"):
+        load_test_cases(Path("my.yaml"), {}, ())
+
+
+# ---- implementations ------------------------------------------------------------------------
+
+GOOD = """\
+{
+  "mvfst": {
+    "image": "owner/mvfst:latest",
+    "url": "https://example.org",
+    "role": "both"
+  }
+}
+"""
+
+
+def test_an_implementation() -> None:
+    roles = frozenset({Role.CLIENT, Role.SERVER})
+    expected = Implementation("mvfst", "owner/mvfst:latest", "https://example.org", roles)
+    assert implementations(GOOD) == {"mvfst": expected}
+    assert implementations(GOOD.replace("  ", "\t")) == {"mvfst": expected}
+    assert implementations("\ufeff" + GOOD) == {"mvfst": expected}
+    assert implementations(GOOD.replace("\n", " ")) == {"mvfst": expected}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('"both"', '"servr"', '5: "mvfst": role "servr" is none of client, server, both. Did you mean server?'),
+        ('"both"', "5", '5: "mvfst": role must be text in double quotes.'),
+        ('"both"', "null", '5: "mvfst": role has no value.'),
+        ('"both"', '["client"]', '5: "mvfst": role must be text in double quotes.'),
+        ("owner/mvfst:latest", "Owner/mvfst", '3: "mvfst": image "Owner/mvfst" is no image reference'),
+        ("https://", "ftp://", '4: "mvfst": url "ftp://example.org" must be an address'),
+        ('"mvfst"', '"Mv fst"', '2: "Mv fst" is no name of an implementation'),
+        ('"mvfst"', '"../x"', '2: "../x" is no name of an implementation'),
+        (
+            '"role"',
+            '"rol"',
+            '5: "mvfst": unknown key "rol". Did you mean role? Allowed: image, url, role, build, protocols,',
+        ),
+        ('"role"', '"rol"', '2: "mvfst": missing key "role"; write for example role: "both"'),
+        ('"role"', '"url"', '5: "mvfst": key "url" is repeated; first in line 4.'),
+        ('"both"', '"both", "build": "../x"', '5: "mvfst": build "../x" must be a folder of this checkout'),
+        (
+            GOOD,
+            '{"simulator": {"build": "x"}}',
+            '1: "simulator" is the name of the simulator\'s own image; choose another.',
+        ),
+        ('"both"', '"both", "protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp.'),
+        ('"both"', '"both", "protocols": []', '5: "mvfst": protocols is an empty list.'),
+        ('"both"', '"both", "licence": "M\u00efT"', "must be an SPDX expression such as MIT or Apache-2.0."),
+        ('"both"', '"both", "language": 7', '5: "mvfst": language must be text in double quotes.'),
+        (
+            '"both"',
+            '"both", "congestion control": "bbr"',
+            '5: "mvfst": congestion control must be a mapping of default,',
+        ),
+        ('"both"', '"both", "congestion control": {}', 'missing key "source"; write for example source: "README'),
+        *(
+            ('"both"', f'"both", "congestion control": {{"source": "s", "date": "2026-11-21", {text}}}', problem)
+            for text, problem in [
+                ('"known": ["bbr"], "default": "bb"', '5: "mvfst": default "bb" is not among "known": bbr.'),
+                ('"hystart": "yes"', '5: "mvfst": hystart must be true, false or null.'),
+                ('"hystart": 1', '5: "mvfst": hystart must be true, false or null.'),
+                ('"source": "t"', '5: "mvfst": key "source" is repeated; first in line 5.'),
+                ('"defualt": null', 'unknown key "defualt". Did you mean default? Allowed: default, known, hystart,'),
+                ('"known": ["a b"]', '5: "mvfst": known "a b" must be one word'),
+            ]
+        ),
+        (
+            '"both"',
+            '"both", "congestion control": {"source": "s", "date": "2026-13-01"}',
+            '5: "mvfst": date "2026-13-01" is no date; write for example "2026-11-21".',
+        ),
+        ('"both"', '"both", "variants": ["bbr"]', '5: "mvfst": variants must be a mapping of names to mappings.'),
+        ('"both"', '"both", "variants": {"B": {"server": "x"}}', '5: "mvfst": "B" is no name of a variant: 1 to 64'),
+        ('"both"', '"both", "variants": {"b": "x"}', '5: "mvfst": variant "b": must be a mapping of keys to values.'),
+        (
+            '"both"',
+            '"both", "variants": {"b": {}}',
+            '5: "mvfst": variant "b": changes nothing: it has neither "server"',
+        ),
+        ('"both"', '"both", "variants": {"b": {"servr": "x"}}', 'unknown key "servr". Did you mean server? Allowed:'),
+        ('"both"', '"both", "variants": {"b": {"server": "a\\nb"}}', "must be one to ten words of ASCII characters"),
+        ('"both"', '"both", "contract": "0x1"', '5: "mvfst": contract must be a mapping of protocols, version.'),
+        ('"both"', '"both", "contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
+        ('"both"', '"both", "contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
+        ('"both"', '"both", "contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
+        ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
+        ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
+        ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" is repeated; first in line 2.'),
+        ("}\n}", '},\n  "x": 7\n}', '7: "x": must be a mapping of keys to values.'),
+        ("}\n}", "},\n}", "no JSON: "),
+        ('"both"', "'both'", "5: no JSON: Expecting value (column 13)."),
+        ('"both"', "9" * 5000, "no JSON that can be read: "),
+        ('"both"', "[" * 100_000, "no JSON that can be read: "),
+        (GOOD, "{}", " holds no implementation."),
+        (GOOD, "[]", "1: must be a mapping of keys to values."),
+        (GOOD, "", "1: no JSON: Expecting value (column 1)."),
+    ],
+)
+def test_a_wrong_implementation_is_named(old: str, new: str, problem: str) -> None:
+    found = implementation_problems(GOOD.replace(old, new, 1))
+    assert all(message.startswith("implementations.json:") for message in found)
+    assert any(message.startswith(f"implementations.json:{problem}") for message in found) or any(
+        problem in message for message in found
+    )
+
+
+WHOLE = """\
+{"mine": {
+  "build": "endpoints/mine", "url": "https://example.org", "role": "server",
+  "protocols": ["tcp", "hq"], "licence": null, "language": "C",
+  "congestion control":
+    {"default": null, "known": ["reno", "bbr"], "hystart": false, "source": "its README", "date": "2026-11-21"},
+  "variants": {
+    "bbr": {"server": "--cc bbr"},
+    "fast": {"server": "--cc reno -x", "client": "-y", "congestion control": "reno"},
+    "big": {"server": "--window 32"}},
+  "contract": {"protocols": ["one", "two"], "version": "0x6b3343cf"}
+}}
+"""
+
+
+def test_all_that_may_be_said_of_an_implementation() -> None:
+    expected = Implementation(
+        "mine",
+        "",
+        "https://example.org",
+        frozenset({Role.SERVER}),
+        build="endpoints/mine",
+        protocols=(Protocol.HQ, Protocol.TCP),
+        language="C",
+        congestion_control=CongestionControl(None, ("reno", "bbr"), False, "its README", "2026-11-21"),
+        variants=(
+            Variant("bbr", "--cc bbr", "", "bbr"),
+            Variant("fast", "--cc reno -x", "-y", "reno"),
+            Variant("big", "--window 32", "", None),
+        ),
+        contract=Contract(("one", "two"), "0x6b3343cf"),
+    )
+    assert implementations(WHOLE) == {"mine": expected}
+    unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
+    mine = implementations(unknown)["mine"]
+    assert mine.congestion_control is not None
+    assert (mine.congestion_control.hystart, mine.protocols) == (None, (Protocol.H3,))
+
+
+def test_all_faults_of_implementations_are_reported_in_order() -> None:
+    bad = GOOD.replace("owner/mvfst", "A B").replace("https", "x").replace("both", "none")
+    assert [problem.split(":")[1] for problem in implementation_problems(bad)] == ["3", "4", "5"]
+
+
+# ---- files that are none --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", [load_implementations, load_test_cases])
+def test_what_cannot_be_read_is_one_clear_message(load: Callable[[Path], object], tmp_path: Path) -> None:
+    Path("folder.yaml").mkdir()
+    Path("latin1.yaml").write_bytes(b"name: \xe9\n")
+    Path("loop.yaml").symlink_to("loop.yaml")
+    os.mkfifo("pipe.yaml")
+    faults = {
+        "missing.yaml": "no such file.",
+        "folder.yaml": "is a folder; name a file.",
+        "latin1.yaml": "is not UTF-8 text (byte 7).",
+        "loop.yaml": "cannot be read: Too many levels of symbolic links.",
+        "pipe.yaml": "is no regular file.",
+        "x" * 300 + ".yaml": "cannot be read: File name too long.",
+        "a\x1b.yaml": "no such file.",
+    }
+    for name, fault in faults.items():
+        with pytest.raises(InputError) as caught:
+            load(Path(name))
+        assert caught.value.problems == (f"{name}: {fault}".replace("\x1b", r"\x1b"),)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_one_clear_message() -> None:
+    Path("secret.yaml").touch(mode=0)
+    with pytest.raises(InputError, match=r"secret.yaml: cannot be read: Permission denied\."):
+        load_test_cases(Path("secret.yaml"))
+
+
+def test_a_folder_of_test_cases_that_is_not_there() -> None:
+    with pytest.raises(InputError, match=r"^nowhere: no such folder\.$"):
+        load_known_test_cases(Path("nowhere"), SCENARIOS)
+
+
+# ---- hostile files --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(f"k{n}: &k{n} [*a, *a, *a, *a, *a]\n" for n in range(500)),
+        "&a {name: *a, link: *a, file sizes: [*a]}",
+        "&a [*a]",
+        "link: &a {loss: *a, delay: *a}\nendpoint test: *a\n",
+    ],
+)
+def test_aliases_do_no_harm(text: str) -> None:
+    assert case_problems(text)
+
+
+PIECES = [
+    "\n",
+    "  ",
+    "- ",
+    ": ",
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    "'",
+    "&a ",
+    "*a",
+    "!!x ",
+    "---\n",
+    "%",
+    "é",
+    "\x00",
+    "9" * 30,
+]
+SEEDS = {
+    "test case": (LEO + "---\n" + child("link: {loss: {good to bad: 0.1, bad to good: 0.5}}"), cases),
+    "implementation": (GOOD, implementations),
+    "variant": (WHOLE, implementations),
+}
+
+
+@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("kind", sorted(SEEDS))
+def test_mutated_files_raise_nothing_but_input_error(kind: str, number: int) -> None:
+    text, read = SEEDS[kind]
+    dice = random.Random(number)
+    refused = 0
+    for _ in range(25):
+        try:
+            read(mutated(text, dice))
+        except InputError as error:
+            refused += 1
+            assert error.problems
+            assert all(problem.isprintable() for problem in error.problems)
+    assert refused > 5
+
+
+def mutated(text: str, dice: random.Random) -> str:
+    for _ in range(dice.randint(1, 4)):
+        start = dice.randrange(len(text) + 1)
+        end = min(len(text), start + dice.choice([0, 0, 1, 3, 20]))
+        text = text[:start] + dice.choice(["", *PIECES, text[end:][:10]]) + text[end:]
+    return text

@@ -1,0 +1,251 @@
+"""Containers: their options and events, how they are removed, and their lifetime as the engine reports it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from queue import SimpleQueue
+
+import pytest
+import requests
+from docker.errors import APIError, NotFound
+
+from interop.docker import containers
+from interop.docker.archive import pack
+from interop.docker.client import Daemon
+from interop.docker.containers import (
+    CAMPAIGN_LABEL,
+    LABEL,
+    ContainerEvent,
+    ContainerSpec,
+    StartFailure,
+    create_container,
+    lifetime,
+    list_containers,
+    remove_container,
+    remove_containers,
+)
+from interop.docker.daemon_images import DaemonImages
+from interop.model.emulated_link import Interval
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Exit
+from interop.model.outcomes import ErrorCode
+from tests.fakes import FakeEngine, Life, connect, end_with, hang
+
+
+def wait_for_term(life: Life) -> int:
+    life.say("hello")
+    life.terminated.wait()
+    return 0
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine(idle=wait_for_term, deaf=hang, short=end_with(3))
+
+
+@pytest.fixture
+def daemon(engine: FakeEngine) -> Daemon:
+    return connect(engine, "mine")
+
+
+def spec(image: str = "idle", name: str = "quicsat-mine-x") -> ContainerSpec:
+    return ContainerSpec(name, image)
+
+
+def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Daemon) -> None:
+    full = ContainerSpec(
+        "x", "idle", ("run", "it"), {"A": "b"}, hosts=(("a", "1.2.3.4"), ("a", "::1")), memory=7, pids=5,
+        log_bytes=200,
+    )  # fmt: skip
+    with create_container(daemon, full):
+        [life] = engine.lives.values()
+    assert life.labels == {LABEL: "1", CAMPAIGN_LABEL: "mine"}
+    assert (life.command, life.environment) == (("run", "it"), {"A": "b"})
+    config = life.host_config
+    assert config["extra_hosts"] == ["a:1.2.3.4", "a:::1"]
+    assert (config["mem_limit"], config["memswap_limit"], config["pids_limit"]) == (7, 7, 5)
+    assert config["security_opt"] == ["no-new-privileges"]
+    assert config["log_config"]["Config"] == {"max-size": "100", "max-file": "2"}
+
+
+@pytest.mark.parametrize(
+    ("driver", "version", "weight", "parent"),
+    [("cgroupfs", "1", 7, "/"), ("cgroupfs", "1", None, None), ("systemd", "1", 7, None), ("cgroupfs", "2", 7, None)],
+)
+def test_what_has_a_weight_competes_with_the_whole_machine(
+    engine: FakeEngine, daemon: Daemon, driver: str, version: str, weight: int | None, parent: str | None
+) -> None:
+    daemon.info.update(CgroupDriver=driver, CgroupVersion=version)
+    with create_container(daemon, replace(spec(), weight=weight)):
+        [life] = engine.lives.values()
+    assert (life.host_config.get("cpu_shares"), life.host_config.get("cgroup_parent")) == (weight, parent)
+
+
+def test_a_container_is_removed_however_the_block_is_left(engine: FakeEngine, daemon: Daemon) -> None:
+    with pytest.raises(KeyboardInterrupt), create_container(daemon, spec()) as container:
+        container.start()
+        raise KeyboardInterrupt
+    assert engine.lives == {}
+
+
+def test_a_container_is_removed_even_if_its_creation_did_not_answer(
+    engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = engine.create_container
+
+    def slow(image: str, **options: object) -> None:
+        create(image, **options)
+        raise requests.exceptions.ReadTimeout("read timed out")
+
+    monkeypatch.setattr(engine, "create_container", slow)
+    with pytest.raises(HarnessFault, match="timed out"), create_container(daemon, spec()):
+        pass
+    assert engine.lives == {}
+
+
+def test_life_of_a_container(daemon: Daemon) -> None:
+    with create_container(daemon, spec()) as container:
+        assert container.exit() == Exit(None)
+        container.put(pack({"a/b": b"content"}))
+        with container.fetch("/a") as archive:
+            assert b"content" in b"".join(archive)
+        with container.fetch("/none") as archive:
+            assert b"content" not in b"".join(archive)
+        events: SimpleQueue[ContainerEvent] = SimpleQueue()
+        container.start()
+        container.watch(events, lines=True)
+        assert events.get(timeout=5) == ContainerEvent(container, "hello")
+        assert container.running()
+        assert not container.wait(0)
+        container.stop(grace=5)
+        assert events.get(timeout=5) == ContainerEvent(container, None)
+        assert container.exit() == Exit(0, killed=True)
+        assert b"hello" in container.output()
+        container.signal("SIGTERM")  # has ended: nothing happens
+        container.stop(grace=5)
+
+
+def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
+    daemon: Daemon, engine: FakeEngine
+) -> None:
+    """While its stream is open an engine keeps the container; a traceback may hold it, as when our disk is full."""
+    with pytest.raises(OSError, match="full") as kept, create_container(daemon, spec()) as container:
+        container.put(pack({"large": bytes(1000)}))
+        with container.fetch("/large") as archive:
+            next(archive)
+            raise OSError("the disk is full")
+    assert kept.traceback
+    assert engine.lives == {}
+
+
+def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None:
+    with create_container(daemon, spec("short")) as container:
+        container.start()
+        assert container.wait(5)
+        container.stop(grace=1)
+        assert container.exit() == Exit(3)
+
+
+def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:
+    with create_container(daemon, spec("deaf")) as container:
+        container.start()
+        container.stop(grace=0.05)
+        assert container.exit() == Exit(137, killed=True)
+
+
+def test_who_is_to_blame_if_a_container_does_not_start(engine: FakeEngine, daemon: Daemon) -> None:
+    engine.unstartable = {"idle"}
+    with create_container(daemon, spec()) as container, pytest.raises(StartFailure, match="no such file"):
+        container.start()
+    engine.unstartable = set()
+    with create_container(daemon, spec()) as container:
+        engine.refused = {"start"}
+        with pytest.raises(HarnessFault, match="start was refused"):
+            container.start()
+
+
+def test_an_image_that_is_missing(daemon: Daemon) -> None:
+    with pytest.raises(HarnessFault) as caught, create_container(daemon, spec("nothing")):
+        pass
+    assert caught.value.code == ErrorCode.IMAGE_MISSING
+    assert DaemonImages(daemon).find("nothing") is None
+
+
+def test_removal_is_patient_with_one_under_way(
+    engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [APIError("409: removal is already in progress"), NotFound("gone")]
+
+    def busy(*_: object, **__: object) -> None:
+        raise answers.pop(0)
+
+    monkeypatch.setattr(engine, "remove_container", busy)
+    remove_container(daemon, "x")
+    assert answers == []
+
+
+def test_removal_gives_up_in_the_end(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interop.docker.containers.QUICK", 0)
+    engine.refused = {"remove"}
+    with pytest.raises(HarnessFault, match="remove was refused"):
+        remove_container(daemon, "x")
+
+
+def test_sweep_takes_what_is_ours_and_nothing_else(engine: FakeEngine, daemon: Daemon) -> None:
+    other = connect(engine, "other")
+    foreign = engine.create_container(
+        "idle", name="quicsat-foreign", command=None, environment={}, host_config={}, hostname=None, labels={}
+    )
+    with create_container(other, spec(name="theirs")), create_container(daemon, spec()):
+        assert len(list_containers(daemon)) == 2
+        assert remove_containers(daemon, "mine") == 1
+        assert remove_containers(daemon) == 1
+    assert list(engine.lives) == [foreign["Id"]]
+
+
+def test_sweep_looks_again_for_what_comes_late(
+    engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([(), ("late",), (), ()])
+    removed: list[str] = []
+    monkeypatch.setattr(containers, "list_containers", lambda _daemon, _campaign: next(looks))
+    monkeypatch.setattr(containers, "remove_container", lambda _daemon, identity: removed.append(identity))
+    assert remove_containers(daemon, "mine", passes=2, pause=0) == 1
+    assert removed == ["late"]
+
+
+BEGIN, END = "2026-11-22T19:00:01.25Z", "2026-11-22T19:00:03.500000001Z"
+NEVER = "0001-01-01T00:00:00Z"
+
+
+def test_times_of_a_container_that_has_ended() -> None:
+    found = lifetime({"StartedAt": BEGIN, "FinishedAt": END, "Running": False})
+    assert found == Interval(1795374001.25, 1795374003.5)
+
+
+def test_times_in_another_zone() -> None:
+    assert lifetime({"StartedAt": BEGIN, "FinishedAt": "2026-11-22T21:00:03.5+02:00"}) == lifetime(
+        {"StartedAt": BEGIN, "FinishedAt": END}
+    )
+
+
+def test_a_container_that_ends_at_once_may_have_its_end_noted_first() -> None:
+    state = {"StartedAt": "2026-11-22T19:00:01.254Z", "FinishedAt": BEGIN}
+    assert lifetime(state) == Interval(1795374001.25, 1795374001.254)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"StartedAt": BEGIN},
+        {"StartedAt": NEVER, "FinishedAt": NEVER},
+        {"StartedAt": BEGIN, "FinishedAt": NEVER},
+        {"StartedAt": END, "FinishedAt": BEGIN},
+        {"StartedAt": BEGIN, "FinishedAt": ""},
+        {"StartedAt": BEGIN, "FinishedAt": "2026-11-22T19:00:03.5"},
+        {"StartedAt": None, "FinishedAt": 3},
+    ],
+)
+def test_times_that_are_not_told(state: dict[str, object]) -> None:
+    assert lifetime(state) is None

@@ -1,0 +1,83 @@
+"""The images of a daemon: found, pulled, built and imported."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import docker
+import pytest
+from docker.errors import NotFound
+
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.model.errors import HarnessFault
+from tests.fakes import FakeEngine, Life, connect, end_with, hang
+
+
+def wait_for_term(life: Life) -> int:
+    life.say("hello")
+    life.terminated.wait()
+    return 0
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine(idle=wait_for_term, deaf=hang, short=end_with(3))
+
+
+@pytest.fixture
+def daemon(engine: FakeEngine) -> Daemon:
+    return connect(engine, "mine")
+
+
+def test_facts_of_an_image(daemon: Daemon) -> None:
+    facts = DaemonImages(daemon).find("example/idle:1")
+    assert facts is not None
+    assert (facts.reference, facts.id, facts.version) == ("example/idle:1", "idle", "1.0")
+
+
+class Registry(FakeEngine):
+    """Answers pulls and builds with prepared messages."""
+
+    def __init__(self, *messages: dict[str, str]) -> None:
+        super().__init__(idle=wait_for_term)
+        self.messages = messages
+
+    def pull(self, reference: str = "", **_options: object) -> Iterator[dict[str, str]]:
+        return iter(self.messages)
+
+    build = pull
+
+    def import_image_from_data(self, *_: object, **__: object) -> str:
+        return '{"status": "sha256:1"}'
+
+    def tag(self, *_: object) -> bool:
+        raise NotFound("No such image")
+
+
+def test_pull(monkeypatch: pytest.MonkeyPatch) -> None:
+    for messages, found in ([{"status": "Pulling"}], True), ([{"error": "denied"}], False):
+        engine = Registry(*messages)
+        monkeypatch.setattr(docker, "APIClient", engine.client)
+        assert (DaemonImages(Daemon("fake", "mine")).pull("idle", 1) is not None) == found
+
+
+def test_build() -> None:
+    lines: list[str] = []
+    daemon = connect(Registry({"stream": "Step 1/2 : FROM x\n"}, {"stream": "\n"}, {"aux": ""}))
+    assert DaemonImages(daemon).build(io.BytesIO(), "idle:1", {}, lines.append).id == "idle"
+    assert lines == ["Step 1/2 : FROM x", ""]
+    with pytest.raises(HarnessFault, match="returned a non-zero code: 7"):
+        DaemonImages(connect(Registry({"error": "returned a non-zero code: 7"}))).build(
+            io.BytesIO(), "idle", {}, lines.append
+        )
+    with pytest.raises(HarnessFault, match="without an image"):
+        DaemonImages(connect(Registry())).build(io.BytesIO(), "nothing", {}, lines.append)
+
+
+def test_import_and_tag() -> None:
+    daemon = connect(Registry())
+    assert DaemonImages(daemon).import_rootfs(io.BytesIO(), "idle:1").id == "idle"
+    with pytest.raises(HarnessFault, match="No such image"):
+        DaemonImages(daemon).tag("idle", "other:1")

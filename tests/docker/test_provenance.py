@@ -1,0 +1,131 @@
+"""What images are made from: every Dockerfile states it, in the versions that are built, and campaigns record it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from interop.cli import image_tables
+from interop.config import loader
+from interop.docker import provenance
+from interop.docker.daemon_images import DaemonImages
+from interop.images.build_recipes import NO_ENDPOINTS
+from interop.model.results import ImageFacts, Provenance
+from interop.results import document
+from tests.fakes import FakeEngine, connect, endpoint
+from tests.results_builder import result_set
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILES = {path.parent.name: path for path in sorted(ROOT.glob("endpoints/*/Dockerfile"))}
+ENDPOINTS = [name for name in DOCKERFILES if name not in NO_ENDPOINTS or name == "TEMPLATE"]
+PINS = {
+    "aioquic": ("requirements.txt", r"^aioquic==(\S+)$"),
+    "go-x-net": ("go.mod", r"^require golang\.org/x/net (\S+)$"),
+    "kwik": ("pom.xml", r"<artifactId>kwik</artifactId>\s*<version>([^<]+)</version>"),
+    "msquic": ("Cargo.toml", r'^msquic = \{ version = "=([^"]+)"'),
+    "neqo": ("Cargo.lock", r'^name = "neqo-transport"\nversion = "([^"]+)"$'),
+    "quiche": ("Cargo.toml", r'^quiche = \{ version = "=([^"]+)"'),
+    "quinn": ("Cargo.toml", r'^quinn = \{ version = "=([^"]+)"'),
+    "s2n-quic": ("Cargo.toml", r'^s2n-quic = \{ version = "=([^"]+)"'),
+}
+"""File of a folder, and where it names the version that is built."""
+TOLD = Provenance("PyPI mine 2.0", "https://example.org/mine", "c0ffee", ("mine-a", "mine-b"), "none", "Release", "yes")
+PLACE = Path("result.json")
+LABELS = {
+    "org.opencontainers.image.version": "1.0",
+    "org.opencontainers.image.revision": "c0ffee",
+    "org.opencontainers.image.source": "https://example.org/mine",
+    "org.quicsat.source": "PyPI mine 2.0",
+    "org.quicsat.patches": "mine-a mine-b",
+    "org.quicsat.changes": "none",
+    "org.quicsat.build-type": "Release",
+    "org.quicsat.gso": "yes",
+}
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_every_dockerfile_states_what_its_image_is_made_from(name: str) -> None:
+    labels = provenance.labels_of(DOCKERFILES[name])
+    assert [each for each in provenance.LABELS if each not in labels] == []
+    told = provenance.of_labels(labels)
+    assert told.source
+    assert told.repository.startswith("https://")
+    assert told.changes
+    assert told.build_type
+    assert told.gso in ("yes", "no", "unknown")
+    assert re.fullmatch(r"[0-9a-f]{40}|", told.revision)
+
+
+@pytest.mark.parametrize("name", PINS)
+def test_the_stated_version_is_the_one_that_is_built(name: str) -> None:
+    file, pattern = PINS[name]
+    pinned = re.search(pattern, (DOCKERFILES[name].parent / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert pinned
+    assert provenance.labels_of(DOCKERFILES[name])[provenance.VERSION] == pinned[1]
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_a_version_is_stated_once(name: str) -> None:
+    stated = set(re.findall(r"^ARG VERSION=(\S+)$", DOCKERFILES[name].read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(stated) == 1
+
+
+def test_picoquic_is_built_with_the_patches_that_it_states() -> None:
+    text = DOCKERFILES["picoquic"].read_text(encoding="utf-8")
+    patches = provenance.of_labels(provenance.labels_of(DOCKERFILES["picoquic"])).patches or ()
+    assert {"picoquic-batch-wake", "picoquic-path-response-each"} < set(patches)
+    step = text[text.index("./build.sh --patches") : text.index("cmake -S")]
+    assert '"$(echo "${PATCHES}" | wc -w)"' in step
+    assert """test "$(cd patches && ls | sed 's/\\.patch$//' | xargs)" = "${PATCHES}\"""" in text
+
+
+def test_labels_of_the_last_stage_with_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(
+        'ARG VERSION=1.2\nARG PATCHES="a \\\nb"\nFROM base AS build\nARG OTHER=3\nLABEL lost="${OTHER}"\n'
+        '# LABEL none="1"\nFROM base\nARG VERSION\nARG PATCHES\nARG NEXT=n-${VERSION}\n'
+        'LABEL one="v${VERSION}" \\\n      # between\n      two=${PATCHES} three="${NEXT} ${OTHER}"\nLABEL four=""\n',
+        encoding="utf-8",
+    )
+    found = provenance.labels_of(tmp_path / "Dockerfile")
+    assert found == {"one": "v1.2", "two": "a b", "three": "n-1.2 ", "four": ""}
+
+
+def test_patches_that_are_none_differ_from_those_not_told() -> None:
+    assert provenance.of_labels({}) == Provenance()
+    assert provenance.of_labels({"org.quicsat.patches": ""}).patches is None
+    assert provenance.of_labels({"org.quicsat.patches": "none"}).patches == ()
+    assert provenance.of_labels(LABELS) == TOLD
+
+
+def test_the_daemon_tells_it_and_public_images_without_labels_are_as_before() -> None:
+    engine = FakeEngine(mine=endpoint, public=endpoint)
+    engine.labels["mine"] = LABELS
+    daemon = connect(engine)
+    mine, public = DaemonImages(daemon).find("mine"), DaemonImages(daemon).find("public")
+    assert mine is not None and public is not None
+    assert (mine.version, mine.provenance) == ("1.0", TOLD)
+    assert (public.version, public.provenance) == ("1.0", Provenance())
+
+
+def test_results_tell_it_and_results_from_before_are_readable() -> None:
+    facts = ImageFacts("mine", "sha256:1", provenance=TOLD)
+    results = result_set(images={"mine": facts})
+    text = json.loads(document.document(results))
+    assert text["manifest"]["images"]["mine"]["provenance"] == {**asdict(TOLD), "patches": ["mine-a", "mine-b"]}
+    assert document.parse_document(PLACE, json.dumps(text).encode()).manifest.images["mine"] == facts
+    del text["manifest"]["images"]["mine"]["provenance"]
+    assert document.parse_document(PLACE, json.dumps(text).encode()).manifest.images["mine"] == replace(
+        facts, provenance=Provenance()
+    )
+
+
+def test_the_page_holds_the_table_that_the_dockerfiles_give() -> None:
+    known = loader.load_implementations(ROOT / "implementations.json").values()
+    files = {each.name: ROOT / each.build / "Dockerfile" for each in known if each.build is not None}
+    told = [image_tables.stated(name, "", provenance.labels_of(file)) for name, file in files.items()]
+    page = (ROOT / "docs/reference/image-sources.md").read_text(encoding="utf-8")
+    assert image_tables.sources(told, markdown=True) in page, "write it again: ./run.py images sources --markdown"

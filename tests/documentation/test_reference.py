@@ -1,0 +1,96 @@
+"""Tables of the reference hold exactly the names that the code knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+
+import pytest
+
+from interop.analysis.metrics import METRICS
+from interop.cli.exit_status import ExitStatus
+from interop.cli.tables import TABLES
+from interop.config import emulated_links, hosts, implementations, quantities, real_links, test_cases
+from interop.model.errors import InputError, LockedError, MachineError
+from interop.model.functional_checks import Check
+from interop.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
+from interop.model.results import Manifest, RunResult
+from interop.results.document import SCHEMA_FILE
+from interop.results.summary import Cell
+from plots.discovery import plots
+from tests.documentation.pages import ROOT, first_column, text_of
+
+REFERENCE = ROOT / "docs/reference"
+FUNCTIONAL = "Codes of functional tests"
+SCENARIOS = {path.parent.name for path in ROOT.glob("ns3-scenarios/*/main.cc")}
+
+
+def names(dataclass: type) -> list[str]:
+    """Fields of a dataclass."""
+    return [field.name for field in fields(dataclass)]
+
+
+@pytest.mark.parametrize(
+    ("page", "section", "expected"),
+    [
+        ("test-cases", "Keys of a test case", test_cases.TEST_CASE_KEYS),
+        ("test-cases", "Keys of an emulated link", emulated_links.LINK_KEYS),
+        ("test-cases", "Scenarios", SCENARIOS),
+        ("test-cases", "Keys of a real link", real_links.KEYS),
+        ("test-cases", "Checks", [check.value for check in Check]),
+        ("implementations", "Keys of an implementation", implementations.KEYS),
+        ("implementations", "Keys of congestion control", implementations.CONGESTION_CONTROL_KEYS),
+        ("implementations", "Keys of a variant", implementations.VARIANT_KEYS),
+        ("hosts", "Hosts file", hosts.KEYS),
+        ("outcomes", "All outcomes", list(Outcome)),
+        ("outcomes", "Codes of skipped runs", list(NOT_RUN)),
+        ("outcomes", "Codes of errors", OURS),
+        ("outcomes", "Causes", [cause for cause in Cause if cause]),
+        ("metrics", "Metrics", [metric.name for metric in METRICS]),
+        ("result", "Manifest", names(Manifest)),
+        ("result", "Run result", names(RunResult)),
+        ("result", "Cell of the summary", names(Cell)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_table_holds_the_names_of_the_code(page: str, section: str, expected: Iterable[str]) -> None:
+    shown = first_column(REFERENCE / f"{page}.md", section)
+    assert sorted(shown) == sorted(str(name) for name in expected)
+
+
+def test_metrics_are_described_as_in_the_code() -> None:
+    text = text_of(REFERENCE / "metrics.md").replace("\\|", "|")
+    rows = [f"| `{each.name}` | {each.unit} | {each.label} | {each.better} |" for each in METRICS]
+    assert [row for row in rows if row not in text] == []
+
+
+def test_codes_of_pairs_are_complete() -> None:
+    shown = [*first_column(REFERENCE / "outcomes.md", "Codes of the pair")]
+    shown += first_column(REFERENCE / "outcomes.md", FUNCTIONAL)
+    assert sorted(shown) == sorted(code for code in ErrorCode if code and code not in OURS | NOT_RUN)
+
+
+def test_fields_of_result_json_are_those_of_the_schema() -> None:
+    schema = json.loads(SCHEMA_FILE.read_bytes())
+    assert sorted(first_column(REFERENCE / "result.md", "Top level")) == sorted(schema["properties"])
+
+
+def test_exit_statuses_are_those_of_the_errors() -> None:
+    shown = re.findall(r"^\| (\d+) \|", text_of(REFERENCE / "exit-status.md"), re.M)
+    assert sorted(map(int, shown)) == sorted(ExitStatus)
+    assert {InputError.exit_status, MachineError.exit_status, LockedError.exit_status} <= {*ExitStatus}
+
+
+def test_units_are_those_of_quantities() -> None:
+    text = text_of(REFERENCE / "test-cases.md")
+    dimensions = (quantities.TIME, quantities.RATE, quantities.SIZE, quantities.SHARE)
+    assert [unit for each in dimensions for unit in each.units if f"`{unit}`" not in text] == []
+
+
+def test_tables_and_figures_are_complete() -> None:
+    results = ROOT / "docs/guide/results.md"
+    assert sorted(first_column(results, "Tables")) == sorted(["--table", *TABLES])
+    figures = text_of(results).split("## Figures")[1].split("## Compare")[0]
+    assert [name for name in plots() if f"`{name}`" not in figures] == []

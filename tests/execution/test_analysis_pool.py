@@ -1,0 +1,107 @@
+"""Functions that are carried out in processes that give way to all others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from interop.execution.analysis_pool import analysis_cpus, analysis_pool
+from interop.execution.host_facts import LOWEST
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
+from tests.execution.background_calls import die, die_once, fail, place
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLER = """
+import time
+from interop.execution.analysis_pool import analysis_pool
+from tests.execution.background_calls import place
+with analysis_pool(place) as call:
+    print(call(0)[0], flush=True)
+    BUSY
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("cpus", "ours"), [({5}, {5}), ({0, 1}, {0}), (range(7), {0}), (range(2, 18), {2, 3, 4, 5})])
+def test_a_quarter_of_the_cpus_and_one_at_least(cpus: Collection[int], ours: set[int]) -> None:
+    assert analysis_cpus(cpus) == ours
+
+
+def test_it_gives_way_to_all_others() -> None:
+    with analysis_pool(place) as call:
+        process, session, priority, policy, cpus = call(0.0)
+    assert process != os.getpid()
+    assert (session, priority, policy) == (process, LOWEST, os.SCHED_IDLE)
+    assert cpus == analysis_cpus(os.sched_getaffinity(0))
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_it_keeps_its_priority_where_no_other_run_is_under_way() -> None:
+    with analysis_pool(place, low_priority=False) as call:
+        process, session, priority, policy, cpus = call(0.0)
+    assert (session, priority, policy) == (process, os.getpriority(os.PRIO_PROCESS, 0), os.SCHED_OTHER)
+    assert cpus == os.sched_getaffinity(0)
+
+
+def test_calls_at_the_same_time_have_processes_of_their_own_and_others_do_not() -> None:
+    with analysis_pool(place) as call, ThreadPoolExecutor(2) as pool:
+        both = {process for process, *_ in pool.map(call, [1.0, 1.0])}
+        assert len(both) == 2
+        assert call(0.0)[0] in both
+
+
+def test_what_a_function_raises_is_raised_with_where_it_was() -> None:
+    with analysis_pool(fail) as call:
+        for _ in range(2):
+            with pytest.raises(HarnessFault, match="broken") as caught:
+                call()
+            assert caught.value.code is ErrorCode.TRACE_CORRUPT
+            assert "in fail" in caught.value.__notes__[0]
+
+
+def test_a_process_that_was_killed_is_replaced_once(tmp_path: Path) -> None:
+    with analysis_pool(die_once) as call:
+        assert call(tmp_path / "died") == "well"
+    with analysis_pool(die) as call:
+        for status in (3, 4):
+            with pytest.raises(HarnessFault, match=f"exit status {status}, then {status}"):
+                call(status)
+
+
+def test_a_busy_process_ends_with_the_block() -> None:
+    with ExitStack() as context:
+        call = context.enter_context(analysis_pool(place))
+        process = call(0.0)[0]
+        with ThreadPoolExecutor(1) as pool:
+            cut = pool.submit(call, 60.0)
+            time.sleep(0.3)
+            context.close()
+            with pytest.raises(HarnessFault, match="cut short"):
+                cut.result()
+    assert not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("busy", ["", "call(60)"])
+def test_it_ends_with_a_caller_that_was_killed(busy: str) -> None:
+    command = [sys.executable, "-c", CALLER.replace("BUSY", busy)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout is not None
+        process = int(caller.stdout.readline())
+        time.sleep(0.3)
+        assert Path(f"/proc/{process}").exists()
+        caller.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{process}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{process}").exists()

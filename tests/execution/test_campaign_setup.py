@@ -1,0 +1,129 @@
+"""Who carries runs out: several Docker daemons driven directly, and what is loaded for that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from interop.execution import campaign_setup
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.run_campaign import CampaignOutcome, run_campaign
+from interop.images.pull_or_build import Policy
+from interop.model.errors import InputError, MachineError
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome
+from interop.model.real_link import Host, Scheduler
+from interop.plan.selection import Selection, make_plan
+from tests.fakes import CASE, Life, Loader, Program, endpoint, implementation, judge, only_as
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Two:
+    """This machine and another one, a Docker daemon each."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.engines = {name: Loader(name, good=endpoint, odd=endpoint) for name in ("here", "far")}
+        urls = {"unix:///here": "here", "unix:///far": "far"}
+        monkeypatch.setattr(docker, "APIClient", lambda base_url, **_: self.engines[urls[base_url]].client())
+        monkeypatch.setattr(campaign_setup, "start_reaper", lambda *_: nullcontext())
+        monkeypatch.setattr(campaign_setup, "analyse", judge)
+        # its processes would wait for an idle CPU
+        monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
+        monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))
+        for module in ("client", "containers"):
+            monkeypatch.setattr(f"interop.docker.{module}.REMOTE_PATIENCE", 0.2)
+        monkeypatch.setattr("interop.execution.worker_pool.PROBE", 0.05)
+        self.said: list[str] = []
+
+    def measure(self, client: str = "good", repetitions: int = 4, **settings: Any) -> CampaignOutcome:
+        ends = (implementation("good"),), (implementation(client),)
+        selection = Selection(*ends, (replace(CASE, repetitions=repetitions),))
+        plan = make_plan(*ends, selection.test_cases, seed=3)
+        options: dict[str, Any] = {
+            "hosts": {"far": Host("far", "unix:///far", testbeds=1)},
+            "check_compliance": False,
+        } | settings
+        own = CampaignConfig(
+            "unix:///here", ROOT, self.folder / "results", None, Policy.LOCAL, 3, ("run.py",), **options
+        )
+        return run_campaign(selection, plan, own, self.said.append, lambda *_: None)
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Two:
+    return Two(tmp_path, monkeypatch)
+
+
+def test_hosts_with_testbeds_carry_runs_out_too(two: Two) -> None:
+    begun = {name: threading.Event() for name in two.engines}
+
+    def meet(life: Life) -> int:
+        """Wait for a first client at each daemon; later runs, and repetitions of a run, do not wait."""
+        begun["far" if life.engine is two.engines["far"] else "here"].set()
+        assert all(event.wait(15) for event in begun.values()), "no client at one of the daemons"
+        return endpoint(life)
+
+    for engine in two.engines.values():
+        engine.programs["odd"] = only_as(Role.CLIENT, meet)
+    del two.engines["far"].programs["odd"]
+    two.engines["far"].stock["odd"] = only_as(Role.CLIENT, meet)
+    finished = two.measure("odd")
+    assert (finished.fault, finished.out_of_time) == (None, None)
+    assert [each.verdict.outcome for each in finished.record.result_set.results] == [Outcome.SUCCEEDED] * 4
+    assert two.engines["far"].loaded == ["odd"]
+    assert all(engine.all_lives and not engine.lives for engine in two.engines.values())
+    hosts = [each.evidence.host for each in finished.record.history]
+    assert {host.neighbours for host in hosts if host} == {0}
+
+
+def test_the_runs_of_a_daemon_that_vanishes_go_to_the_others(two: Two) -> None:
+    far = two.engines["far"]
+    gone = threading.Event()
+
+    def vanish(life: Life) -> int:
+        far.gone = True
+        gone.set()
+        return endpoint(life)
+
+    def wait(life: Life) -> int:
+        gone.wait(20)
+        return endpoint(life)
+
+    programs: dict[str, Program] = {"far": vanish, "here": wait}
+    for name, program in programs.items():
+        two.engines[name].programs["odd"] = only_as(Role.CLIENT, program)
+    finished = two.measure("odd", repetitions=3)
+    record = finished.record
+    assert (finished.fault, finished.out_of_time) == (None, None)
+    assert [each.verdict.outcome for each in record.result_set.results] == [Outcome.SUCCEEDED] * 3
+    assert [each.verdict.code.value for each in record.history if each.verdict.outcome is Outcome.ERROR] == [
+        "daemon-fault"
+    ]
+
+
+def test_a_host_that_is_this_machine_is_refused(two: Two) -> None:
+    two.engines["far"].identity = "here"
+    with pytest.raises(MachineError, match="are one Docker daemon"):
+        two.measure()
+
+
+def test_hosts_and_a_cluster_exclude_each_other(two: Two) -> None:
+    with pytest.raises(InputError, match="exclude each other"):
+        two.measure(cluster=Scheduler("tcp://127.0.0.1:9"))
+
+
+def test_no_dask_is_loaded_without_a_cluster() -> None:
+    modules = "interop.cli.main, interop.execution.run_campaign"
+    script = f"import sys, {modules}; print({{'dask', 'distributed'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

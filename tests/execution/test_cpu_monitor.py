@@ -1,0 +1,66 @@
+"""How busy the CPUs are, from what the kernel counts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from interop.execution import cpu_monitor
+from interop.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
+
+
+def test_what_yields_to_everybody_is_not_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """user nice system idle iowait irq softirq steal, as proc(5) has them."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  10 200 30 400 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+    monkeypatch.setattr(cpu_monitor, "STAT", stat)
+    seen = cpu_monitor.take_sample()
+    assert seen is not None
+    assert (seen.busy, seen.total) == (10 + 30 + 6 + 7 + 8, 10 + 200 + 30 + 400 + 50 + 6 + 7 + 8)
+
+
+def test_the_busiest_two_seconds_count() -> None:
+    idle = [CpuSample(0.5 * n, 0, n) for n in range(10)]
+    peak = [CpuSample(5 + 0.5 * n, n, 10 + n) for n in range(5)]
+    assert busiest((*idle, *peak)) == 1.0
+    assert busiest(tuple(idle)) == 0.0
+    assert busiest(tuple(peak[:2])) == 1.0
+    assert busiest(tuple(peak[:1])) is None
+
+
+def test_the_share_of_crowded_windows_does_not_grow_with_the_duration() -> None:
+    """Peaks of four seconds, one a minute: the largest share is 1 in all runs, the share of windows falls."""
+
+    def run(duration: int) -> CpuMonitor:
+        meter, used = CpuMonitor(), 0.0
+        for step in range(2 * duration + 1):
+            meter._samples.append(CpuSample(step / 2, used, step / 2))
+            used += 0.5 if (step / 2) % 60 < 4 else 0.0
+        return meter
+
+    shares = [run(duration).busy_share(0, 0.9) or 0.0 for duration in (12, 60, 240, 360)]
+    assert [run(duration).since(0) for duration in (12, 240)] == [1.0, 1.0]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == pytest.approx(5 / 21)
+    assert shares[-1] == pytest.approx(5 / 120, rel=0.05)
+    assert run(12).busy_share(5, 0.9) == 0.0
+    assert CpuMonitor().busy_share(0, 0.9) is None
+
+
+def test_a_machine_that_does_not_tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cpu_monitor, "STAT", tmp_path / "missing")
+    with CpuMonitor().watching() as meter:
+        assert meter.now() is None
+        assert meter.since(0) is None
+
+
+def test_the_meter_sees_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_monitor, "PERIOD", 0.05)
+    begin = time.monotonic()
+    with CpuMonitor().watching() as meter:
+        deadline = begin + 5
+        while (meter.since(begin) or 0) == 0 and time.monotonic() < deadline:
+            sum(range(100_000))
+        assert (meter.since(begin) or 0) > 0

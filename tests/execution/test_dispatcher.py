@@ -1,0 +1,516 @@
+"""A plan on its way: every run ends in the journal, ours are tried again, and nothing but the results is left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.analysis.analyse import analyse
+from interop.execution import transfer as transfer_module
+from interop.execution import worker_pool as module
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.dispatcher import Dispatcher
+from interop.execution.local_worker import LocalWorker, WorkerConfig
+from interop.execution.remaining_work import RemainingWork
+from interop.execution.retries import ATTEMPTS
+from interop.execution.run_config import RunConfig
+from interop.execution.transfer import Interrupted
+from interop.execution.worker import Analyse
+from interop.execution.worker_pool import WorkerPool
+from interop.links.ns3_testbed import Ns3Backend
+from interop.model.errors import MachineError
+from interop.model.evidence import Evidence
+from interop.model.functional_checks import Check
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Manifest, Measurement, RunResult
+from interop.model.run import Run
+from interop.report import functional_table
+from interop.results.store import Journal, load
+from interop.results.summary import summarise
+from tests.fakes import (
+    CASE,
+    SIMULATOR,
+    FakeEngine,
+    Life,
+    connect,
+    end_with,
+    endpoint,
+    hang,
+    implementation,
+    judge,
+    only_as,
+    run_of,
+    simulate,
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience that tests can afford."""
+    monkeypatch.setattr(module, "OUTAGE_PATIENCE", 2)
+    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
+    monkeypatch.setattr(transfer_module, "HEARTBEAT", 0.1)
+
+
+@dataclass
+class Heard:
+    """What a campaign came to."""
+
+    directory: Path
+    said: list[str] = field(default_factory=list)
+    done: list[RunResult] = field(default_factory=list)
+
+    @property
+    def codes(self) -> list[str]:
+        return [result.verdict.code.value for result in self.done]
+
+    @property
+    def journalled(self) -> list[RunResult]:
+        return list(load(self.directory).history)
+
+
+class Stop(threading.Event):
+    """A stop event with which waiting for the daemon takes no time; ``meanwhile`` happens in that time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Any = lambda: None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.meanwhile()
+        return super().wait(min(timeout or 0, 0.05))
+
+
+def manifest(plan: Sequence[Run]) -> Manifest:
+    names = list(dict.fromkeys(end.name for run in plan for end in (run.server, run.client)))
+    return Manifest(
+        id="test",
+        started="2026-11-21T06:00:00Z",
+        command=("run.py",),
+        tool_version="0",
+        seed=1,
+        servers=tuple(dict.fromkeys(run.server.name for run in plan)),
+        clients=tuple(dict.fromkeys(run.client.name for run in plan)),
+        implementations=tuple(implementation(name) for name in names),
+        test_cases=tuple(dict.fromkeys(run.test_case for run in plan)),
+        images={},
+        planned_runs=len(plan),
+    )
+
+
+def run_all(
+    engine: FakeEngine,
+    heard: Heard,
+    *plan: Run,
+    judged: Analyse = judge,
+    stop: threading.Event | None = None,
+    compliance: bool = False,
+    testbeds: int = 1,
+    alone: Collection[Run] = (),
+    **options: Any,
+) -> None:
+    daemon = connect(engine)
+    images = {name: name for name in engine.programs}
+    backend = Ns3Backend(daemon, SIMULATOR)
+    config = WorkerConfig(daemon, backend, images, stop or Stop(), CpuMonitor(), RunConfig(**options))
+    wanted = {end.name: (end, set(Role)) for run in plan for end in (run.server, run.client)} if compliance else {}
+    with (
+        Journal.create(heard.directory, manifest(plan)) as journal,
+        Dispatcher(
+            WorkerPool(config.stop, LocalWorker(config, judged, heard.said.append, testbeds=testbeds)),
+            journal,
+            config.stop,
+            heard.said.append,
+            heard.done.append,
+        ).open() as dispatcher,
+    ):
+        work = RemainingWork(plan, {}, alone=frozenset(alone))
+        dispatcher.run_all(work, dispatcher.check_compliance(wanted))
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Heard:
+    return Heard(tmp_path)
+
+
+GOOD, AGAIN = run_of(), run_of(repetition=2)
+BAD = run_of(client="bad")
+TWICE = replace(CASE, repetitions=2)
+FIRST, SECOND = run_of(case=TWICE), run_of(case=TWICE, repetition=2)
+
+
+# ---- what goes well -------------------------------------------------------------------------
+
+
+def test_runs_share_a_testbed_and_leave_nothing_behind(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint)
+    run_all(engine, heard, FIRST, SECOND)
+    assert heard.codes == ["", ""]
+    assert engine.log.count(("create", "plumb")) == 1
+    assert engine.lives == {}
+    assert load(heard.directory).result_set.results == tuple(heard.journalled) == tuple(heard.done)
+    evidence = heard.done[0].evidence
+    assert evidence.host is not None
+    assert evidence.host.engine == "99.0"
+    assert "analyse" in evidence.phases
+
+
+def test_a_result_is_on_disk_before_anyone_hears_of_it(heard: Heard) -> None:
+    class Careful(list[RunResult]):
+        def append(self, result: RunResult) -> None:
+            assert heard.journalled[-1] == result
+            super().append(result)
+
+    heard.done = Careful()
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND)
+    assert len(heard.done) == 2
+
+
+def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
+    judged, other = list[Run](), threading.Event()
+
+    def patient(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        judged.append(run)
+        if len(judged) == 1:
+            other.wait(10)
+        else:
+            other.set()
+        return judge(run, evidence, directory)
+
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=patient, testbeds=2)
+    assert [result.evidence.host and result.evidence.host.neighbours for result in heard.done] == [0, 0]
+
+
+def test_failures_of_the_pair_are_not_repeated(heard: Heard) -> None:
+    run_all(FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1))), heard, BAD, GOOD)
+    assert heard.codes == ["client-failed", ""]
+    assert [result.attempt for result in heard.journalled] == [1, 1]
+
+
+def test_files_are_kept_of_failed_runs_only(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    run_all(engine, heard, BAD, GOOD, keep_files=True)
+    assert len(list((heard.directory / BAD.path / "www").iterdir())) == len(CASE.file_sizes)
+    assert not (heard.directory / GOOD.path / "www").exists()
+    assert not (heard.directory / GOOD.path / "downloads").exists()
+    assert (heard.directory / GOOD.path / "output.txt").exists()
+
+
+# ---- our own faults -------------------------------------------------------------------------
+
+
+def dying_simulator(times: int) -> FakeEngine:
+    left = [times]
+
+    def die(life: Life) -> int:
+        if life.command or not left[0]:
+            return simulate(life)
+        left[0] -= 1
+        return 134
+
+    return FakeEngine(simulator=die, good=endpoint)
+
+
+def test_a_run_is_repeated_after_a_fault_of_ours(heard: Heard) -> None:
+    run_all(dying_simulator(1), heard, GOOD)
+    assert [(result.attempt, result.verdict.outcome) for result in heard.journalled] == [
+        (1, Outcome.ERROR),
+        (2, Outcome.SUCCEEDED),
+    ]
+    assert heard.codes == [""]
+    assert "is repeated" in heard.said[0]
+    assert sorted(path.name for path in (heard.directory / GOOD.path).parent.iterdir()) == ["1", "1.attempt-1"]
+    assert load(heard.directory).result_set.results == tuple(heard.done)
+
+
+def lagging_simulator(late: Collection[int]) -> FakeEngine:
+    """An engine whose simulator was late in the attempts of these numbers, counted over the whole campaign."""
+    count = [0]
+
+    def carry(life: Life) -> int:
+        status = simulate(life)
+        if not life.command and "logs/link.json" in life.files:
+            count[0] += 1
+            if count[0] in late:
+                report = json.loads(life.files["logs/link.json"])
+                report |= {"receive_overflows": 3, "lag": report["lag"] | {"max": 0.5}}
+                life.files["logs/link.json"] = json.dumps(report).encode()
+        return status
+
+    return FakeEngine(simulator=carry, good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+
+
+FUNCTIONAL = replace(CASE, name="handshake", abbreviation="H", check=Check.HANDSHAKE, repetitions=2)
+
+
+def test_a_pass_with_a_late_simulator_is_excluded_and_repeated_like_a_failure(heard: Heard) -> None:
+    good = [run_of(case=FUNCTIONAL, repetition=number) for number in (1, 2)]
+    bad = [run_of(client="bad", case=FUNCTIONAL, repetition=number) for number in (1, 2)]
+    run_all(lagging_simulator({1, 3, 4, 6}), heard, good[0], bad[0], good[1], bad[1], judged=analyse)
+    otherwise = [
+        (each.client, each.repetition, each.attempt, each.verdict.code.value, each.verdict.if_valid)
+        for each in heard.journalled
+    ]
+    late, failed = "simulator-lag", "client-failed"
+    assert [each[:4] for each in otherwise] == [
+        ("good", 1, 1, late), ("good", 1, 2, ""), ("bad", 1, 1, late), ("bad", 1, 2, late), ("bad", 1, 3, failed),
+        ("good", 2, 1, late), ("good", 2, 2, ""), ("bad", 2, 1, failed),
+    ]  # fmt: skip
+    would_be = [each[4].code.value if each[4] else None for each in otherwise]
+    assert would_be == ["", None, failed, failed, None, "", None, None]
+    results = load(heard.directory).result_set
+    cells = {cell.client: (cell.succeeded, cell.attempts, cell.excluded) for cell in summarise(results)}
+    assert cells == {"good": (2, 4, 2), "bad": (0, 4, 2)}
+    text = functional_table.matrix(results)
+    assert "│ good   │ good   │ ✓+2 │ 2/2    │" in text
+    assert "│ bad    │ good   │ ×+2 │ 0/2    │" in text
+    assert "8 attempts in all, 4 excluded" in text
+
+
+def test_a_pass_of_which_every_attempt_is_excluded_is_an_error_of_ours(heard: Heard) -> None:
+    run_all(lagging_simulator(range(1, ATTEMPTS + 1)), heard, run_of(case=FUNCTIONAL), judged=analyse)
+    assert heard.codes == ["simulator-lag"]
+    [cell] = summarise(load(heard.directory).result_set)
+    assert (cell.succeeded, cell.error, cell.attempts, cell.excluded) == (0, 1, ATTEMPTS, ATTEMPTS)
+
+
+def test_a_run_is_tried_a_few_times_at_most(heard: Heard) -> None:
+    run_all(dying_simulator(ATTEMPTS), heard, FIRST, SECOND)
+    assert heard.codes == ["simulator-failed", ""]
+    assert [result.attempt for result in heard.journalled] == [*range(1, ATTEMPTS + 1), 1]
+    assert {path.name for path in (heard.directory / GOOD.path).parent.iterdir()} == {
+        "1", "2", *(f"1.attempt-{attempt}" for attempt in range(1, ATTEMPTS)),
+    }  # fmt: skip
+
+
+def test_the_networks_are_made_anew_after_a_fault_of_ours(heard: Heard) -> None:
+    engine = dying_simulator(1)
+    run_all(engine, heard, GOOD)
+    assert engine.log.count(("create", "plumb")) == 2
+
+
+def test_a_daemon_that_comes_back_is_waited_for(heard: Heard) -> None:
+    stop = Stop()
+
+    def pull_the_plug(life: Life) -> int:
+        if not engine.gone and engine.log.count(("create", "plumb")) == 1:
+            engine.gone = True
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    stop.meanwhile = lambda: setattr(engine, "gone", False)
+    run_all(engine, heard, BAD, GOOD, stop=stop)
+    assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [
+        (1, "daemon-fault"),
+        (2, ""),
+        (1, ""),
+    ]
+    assert engine.log.count(("create", "plumb")) == 2
+    assert engine.lives == {}
+
+
+def test_a_daemon_that_stays_away_ends_the_campaign(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OUTAGE_PATIENCE", 0)
+
+    def pull_the_plug(life: Life) -> int:
+        engine.gone = True
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, pull_the_plug))
+    with pytest.raises(MachineError, match="No worker could be used for"):
+        run_all(engine, heard, GOOD, BAD)
+    assert heard.codes == [""]
+    assert [result.verdict.code.value for result in heard.journalled] == ["", "daemon-fault"]
+
+
+def test_a_testbed_that_cannot_be_made_is_our_fault(heard: Heard) -> None:
+    def broken(life: Life) -> int:
+        return 1 if life.command[:1] == ("plumb",) else simulate(life)
+
+    run_all(FakeEngine(simulator=broken, good=endpoint), heard, GOOD)
+    assert heard.codes == ["daemon-fault"]
+    assert len(heard.journalled) == ATTEMPTS
+
+
+def test_a_bug_in_the_analysis_costs_one_run(heard: Heard) -> None:
+    def buggy(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1:
+            raise ZeroDivisionError("division by zero")
+        return judge(run, evidence, directory)
+
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=buggy)
+    assert heard.codes == ["harness-fault", ""]
+    assert "division by zero" in heard.done[0].verdict.reason
+
+
+def test_a_number_that_json_cannot_hold_costs_one_run(heard: Heard) -> None:
+    def endless(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        value = float("inf") if run.repetition == 1 else 1.0
+        return judge(run, evidence, directory)[0], Measurement({"goodput": value})
+
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=endless)
+    assert heard.codes == ["harness-fault", ""]
+
+
+# ---- side by side ---------------------------------------------------------------------------
+
+
+def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        together.wait(5)
+        return endpoint(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    run_all(engine, heard, *runs, testbeds=2)
+    assert heard.codes == ["", ""]
+    assert engine.log.count(("create", "plumb")) == 2
+    assert engine.lives == {}
+    assert [result.evidence.host.neighbours for result in heard.done if result.evidence.host] == [1, 1]
+    assert {(result.client, result.repetition) for result in heard.journalled} == {("bad", 1), ("bad", 2)}
+
+
+def test_a_run_that_neighbours_disturbed_before_an_interruption_is_made_alone(heard: Heard) -> None:
+    run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, testbeds=2, alone={FIRST})
+    assert [result.repetition for result in heard.done] == [SECOND.repetition, FIRST.repetition]
+    assert heard.said == ["1 runs that parallel runs may have disturbed are repeated, one at a time"]
+
+
+def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None:
+    together = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        if not heard.journalled:
+            together.wait(5)
+        return endpoint(life)
+
+    def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1 and evidence.host is not None and evidence.host.neighbours:
+            return Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED, "Too many."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
+    runs = [run_of(client="bad", case=TWICE), run_of(client="bad", case=TWICE, repetition=2)]
+    run_all(engine, heard, *runs, testbeds=2, judged=starved)
+    assert [(result.repetition, result.attempt) for result in heard.done] == [(2, 1), (1, 2)]
+    assert heard.codes == ["", ""]
+    assert "to be repeated alone: Too many." in heard.said[0]
+    assert [
+        result.verdict.code.value for result in heard.journalled if result.attempt == 1 and result.repetition == 1
+    ] == ["host-starved"]
+
+
+def test_a_fault_in_one_testbed_ends_the_others_too(heard: Heard) -> None:
+    def full(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+        if run.repetition == 1:
+            return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
+        return judge(run, evidence, directory)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, hang))
+    with pytest.raises(MachineError, match="disk is full"):
+        run_all(engine, heard, FIRST, run_of(client="bad", case=TWICE, repetition=2), testbeds=2, judged=full)
+    assert heard.done == []
+    assert engine.lives == {}
+
+
+# ---- what ends a campaign -------------------------------------------------------------------
+
+
+def test_a_full_disk_ends_the_campaign_and_keeps_what_is_finished(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(heard.directory)
+    free = iter([2**40, 2**20])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=next(free)))
+    engine = FakeEngine(good=endpoint)
+    with pytest.raises(MachineError, match="Only 1 MiB are free"):
+        run_all(engine, heard, FIRST, SECOND)
+    assert heard.codes == [""]
+    assert len(heard.journalled) == 1
+    assert engine.lives == {}
+
+
+def test_a_disk_that_fills_during_a_run_ends_the_campaign(heard: Heard) -> None:
+    def full(_run: Run, _evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
+        return Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full."), None
+
+    with pytest.raises(MachineError, match="disk is full"):
+        run_all(FakeEngine(good=endpoint), heard, FIRST, SECOND, judged=full)
+    assert heard.done == []
+
+
+def test_an_interrupted_run_leaves_nothing(heard: Heard) -> None:
+    stop = Stop()
+
+    def interrupt(life: Life) -> int:
+        stop.set()
+        return hang(life)
+
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, interrupt))
+    with pytest.raises(Interrupted):
+        run_all(engine, heard, GOOD, BAD, stop=stop)
+    assert heard.codes == [""]
+    assert (heard.directory / GOOD.path).is_dir()
+    assert not (heard.directory / BAD.path).exists()
+    assert engine.lives == {}
+
+
+def test_no_run_begins_after_the_interruption(heard: Heard) -> None:
+    stop = Stop()
+    stop.set()
+    engine = FakeEngine(good=endpoint)
+    with pytest.raises(Interrupted):
+        run_all(engine, heard, GOOD, stop=stop)
+    assert heard.done == []
+    assert engine.lives == {}
+
+
+# ---- compliance -----------------------------------------------------------------------------
+
+
+def test_images_that_are_not_compliant_are_not_run(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint, bad=lambda life: 1 if life.environment["ROLE"] == "client" else endpoint(life))
+    run_all(engine, heard, run_of(server="bad"), BAD, compliance=True)
+    assert heard.codes == ["", "not-compliant"]
+    assert heard.done[1].verdict.outcome is Outcome.UNSUPPORTED
+    assert "bad as client" in heard.done[1].verdict.reason
+    assert not (heard.directory / BAD.path).exists()
+    compliance = {(c.implementation, c.role.value): c.compliant for c in load(heard.directory).result_set.compliance}
+    assert compliance == {
+        ("bad", "client"): False,
+        ("bad", "server"): True,
+        ("good", "client"): True,
+        ("good", "server"): True,
+    }
+    assert any("bad is not compliant as client" in said for said in heard.said)
+
+
+def test_a_compliance_check_is_tried_more_often_than_a_run(heard: Heard) -> None:
+    """Each is ended by a fault of ours, as when a daemon is started anew time and again."""
+    engine = dying_simulator(ATTEMPTS + 1)
+    run_all(engine, heard, GOOD, compliance=True)
+    assert heard.codes == [""]
+
+
+def test_compliance_that_cannot_be_checked_ends_the_campaign(heard: Heard) -> None:
+    engine = FakeEngine(good=endpoint)
+    daemon_fault = {"start"}
+
+    def broken(life: Life) -> int:
+        engine.refused = daemon_fault if life.command[:1] == ("plumb",) else set()
+        return simulate(life)
+
+    engine.programs[SIMULATOR] = broken
+    with pytest.raises(MachineError, match="compliance of good could not be checked"):
+        run_all(engine, heard, GOOD, compliance=True)
+    assert heard.done == []

@@ -1,0 +1,300 @@
+"""A campaign that was cut short goes on exactly as it began: the same plan, images and options."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.execution import campaign_setup as module
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.remaining_work import changed_parameters, remaining_work
+from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
+from interop.images.pull_or_build import Policy
+from interop.model.errors import InputError, MachineError
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.plan.limits import CampaignLimits
+from interop.plan.order import part_of, shuffled
+from interop.plan.selection import Selection, make_plan
+from interop.plan.stored_plan import plan_of
+from interop.results import document
+from interop.results.store import load
+from tests.fakes import CASE, FakeEngine, Life, end_with, endpoint, hang, implementation, install, judge, only_as
+
+ROOT = Path(__file__).resolve().parents[2]
+TWICE = replace(CASE, repetitions=2)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(module, "analyse", judge)
+    return engine
+
+
+def settings(directory: Path, **options: Any) -> CampaignConfig:
+    config = CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",))
+    run = {name: options.pop(name) for name in ("qlog", "keep_files", "parameters") if name in options}
+    return replace(config, run=replace(config.run, **run), **options)
+
+
+def begin(directory: Path, *clients: str, **options: Any) -> CampaignOutcome:
+    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
+    plan = part_of(
+        make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), options.get("shard", "")
+    )
+    plan = shuffled(plan, 3) if options.get("shuffle") else plan
+    return run_campaign(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
+
+
+def go_on(directory: Path, *retry: Outcome, **options: Any) -> tuple[CampaignOutcome, list[Run], list[RunResult]]:
+    """What it came to, what was said to be left, and what was done."""
+    rest, done = list[Run](), list[RunResult]()
+
+    def hear(runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+        rest.extend(runs)
+        return lambda result, _: done.append(result)
+
+    return resume_campaign(directory, retry, settings(directory, **options), lambda _: None, hear), rest, done
+
+
+def interrupt(engine: FakeEngine) -> None:
+    """The first client of ``bad`` sends a signal, later ones are good."""
+
+    def once(life: Life) -> int:
+        engine.programs["bad"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    engine.programs["bad"] = only_as(Role.CLIENT, once)
+
+
+def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad", qlog=False)
+    assert cut.signal == signal.SIGTERM
+    assert len(cut.record.result_set.results) == 1
+    finished, rest, done = go_on(cut.directory)
+    assert [(run.client.name, run.repetition) for run in rest] == [("bad", 1), ("good", 2), ("bad", 2)]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED] * 3
+    results = finished.record.result_set
+    assert (len(results.results), finished.directory) == (4, cut.directory)
+    assert results.finished is not None
+    seeds = {(result.repetition, result.evidence.seed) for result in results.results}
+    assert len(seeds) == 2
+    qlogs = {life.environment["QLOGDIR"] for life in engine.all_lives if life.environment.get("ROLE") == "client"}
+    assert qlogs == {""} | {life.environment["QLOGDIR"] for life in engine.all_lives if "compliance" in life.name}
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"shard": "2/2"}, {"shuffle": True, "shard": "1/2"}])
+def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: Path, options: dict[str, Any]) -> None:
+    """With no time at all nothing is made; what is left then is the plan, in its order."""
+    names = ("good", "bad", "odd", "even")
+    engine.programs |= dict.fromkeys(names, endpoint)
+    stopped = begin(tmp_path, *names, limits=CampaignLimits(most_seconds=0), **options)
+    assert stopped.out_of_time == "No other run is likely to end within 0.0 ms."
+    assert (stopped.record.result_set.finished, stopped.record.result_set.results) == (None, ())
+    plan = plan_of(stopped.record.result_set.manifest)
+    assert len(plan) == (4 if "shard" in options else 8)
+    finished, rest, done = go_on(stopped.directory)
+    assert tuple(rest) == plan
+    assert [(each.client, each.repetition) for each in done] == [(run.client.name, run.repetition) for run in plan]
+    assert finished.record.result_set.finished is not None
+
+
+def test_a_part_without_one_of_the_test_cases_goes_on(engine: FakeEngine, tmp_path: Path) -> None:
+    brief = replace(CASE, name="brief", abbreviation="BR", repetitions=1)
+    selection = Selection((implementation("good"),), (implementation("good"),), (TWICE, brief))
+    plan = part_of(make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), "2/2")
+    done = run_campaign(selection, plan, settings(tmp_path, shard="2/2"), lambda _: None, lambda *_: None)
+    assert [result.test_case for result in done.record.result_set.results] == ["brief"]
+    assert plan_of(done.record.result_set.manifest) == plan
+
+
+def test_what_neighbours_have_disturbed_is_made_again_alone(engine: FakeEngine, tmp_path: Path) -> None:
+    record = begin(tmp_path, "good").record
+    starved, other = (
+        replace(result, verdict=Verdict(Outcome.ERROR, ErrorCode.HOST_STARVED), evidence=replace(
+            result.evidence, host=replace(result.evidence.host, neighbours=neighbours)
+        ))
+        for result, neighbours in zip(record.history, (2, 0), strict=True)
+        if result.evidence.host
+    )  # fmt: skip
+    cut = replace(record, history=(starved, other), result_set=replace(record.result_set, results=(starved, other)))
+    rest = remaining_work(cut, ())
+    assert [run.repetition for run in rest.runs] == [1, 2]
+    assert [run.repetition for run in rest.alone] == [1]
+
+
+def test_what_was_skipped_is_made_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
+    first = begin(tmp_path, "good", "bad", limits=CampaignLimits(budget=1e-6))
+    outcomes = [result.verdict.outcome for result in first.record.result_set.results]
+    assert outcomes == [Outcome.SUCCEEDED, Outcome.SKIPPED, Outcome.SKIPPED, Outcome.SKIPPED]
+    assert first.record.result_set.finished is not None
+    assert go_on(first.directory)[1] == []
+    engine.programs["bad"] = endpoint
+    results = go_on(first.directory, Outcome.SKIPPED)[0].record.result_set.results
+    assert [result.verdict.outcome for result in results] == [Outcome.SUCCEEDED] * 4
+
+
+def test_what_was_spent_before_counts_unless_it_is_asked_for_what_that_skipped(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    tight = CampaignLimits(budget=1e-6)
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    done = go_on(cut.directory, limits=tight)[2]
+    assert [result.verdict.outcome for result in done] == [Outcome.SKIPPED] * 3
+    done = go_on(cut.directory, Outcome.SKIPPED, limits=tight)[2]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED, Outcome.SKIPPED, Outcome.SKIPPED]
+
+
+def test_half_a_run_of_a_killed_campaign_is_no_evidence(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    leftover = cut.directory / "good_bad" / TWICE.name / "1" / "client"
+    leftover.mkdir(parents=True)
+    (leftover / "old.log").write_text("of the run that was killed")
+    go_on(cut.directory)
+    assert (leftover / "server.log").exists() is False
+    assert not (leftover / "old.log").exists()
+    assert sorted(path.name for path in leftover.parent.parent.iterdir()) == ["1", "2"]
+
+
+def test_failures_are_made_again_only_if_asked_for(engine: FakeEngine, tmp_path: Path) -> None:
+    first = begin(tmp_path, "bad")
+    assert go_on(first.directory)[1] == []
+    engine.programs["bad"] = endpoint
+    finished, rest, done = go_on(first.directory, Outcome.FAILED)
+    assert len(rest) == 2
+    assert [(result.attempt, result.verdict.outcome) for result in done] == [(2, Outcome.SUCCEEDED)] * 2
+    assert {result.verdict.outcome for result in finished.record.result_set.results} == {Outcome.SUCCEEDED}
+    assert len(load(first.directory).history) == 4
+    folder = first.directory / "good_bad" / TWICE.name
+    assert sorted(path.name for path in folder.iterdir()) == ["1", "1.attempt-1", "2", "2.attempt-1"]
+
+
+def test_an_attempt_that_was_killed_does_not_take_the_place_of_the_one_before(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    first = begin(tmp_path, "bad")
+    folder = first.directory / "good_bad" / TWICE.name
+    (folder / "1" / "evidence").touch()
+    (folder / "1").rename(folder / "1.attempt-1")
+    (folder / "1" / "client").mkdir(parents=True)
+    go_on(first.directory)
+    assert (folder / "1" / "evidence").exists()
+    assert not (folder / "1.attempt-1").exists()
+    engine.programs["bad"] = endpoint
+    go_on(first.directory, Outcome.FAILED)
+    assert (folder / "1.attempt-1" / "evidence").exists()
+    assert not (folder / "1" / "evidence").exists()
+
+
+def test_an_attempt_that_was_killed_leaves_nothing_of_a_run_that_had_been_skipped(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    first = begin(tmp_path, "good", "bad", limits=CampaignLimits(budget=1e-6))
+    killed = first.directory / "good_bad" / TWICE.name / "1"
+    (killed / ".inputs-killed").mkdir(parents=True)
+    engine.programs["bad"] = endpoint
+    go_on(first.directory, Outcome.SKIPPED)
+    assert [path.name for path in killed.parent.iterdir() if "1" in path.name] == ["1"]
+    assert not (killed / ".inputs-killed").exists()
+
+
+def test_what_had_no_image_when_the_campaign_began_has_none_later(engine: FakeEngine, tmp_path: Path) -> None:
+    finished = begin(tmp_path, "nobody", "good", limits=CampaignLimits(budget=1e-6))
+    codes = [(each.client, each.verdict.code) for each in finished.record.result_set.results]
+    assert codes == [("nobody", "image-missing")] * 2 + [("good", ""), ("good", "budget")]
+    engine.programs["nobody"] = endpoint
+    rest, done = go_on(finished.directory, Outcome.ERROR, Outcome.SKIPPED)[1:]
+    assert [(run.client.name, run.repetition) for run in rest] == [("good", 2)]
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED]
+
+
+def test_images_that_have_changed_are_refused(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = begin(tmp_path, "bad")
+    monkeypatch.setattr("interop.docker.daemon_images.DaemonImages.find", lambda _self, reference: None)
+    with pytest.raises(MachineError, match=r"replaced: simulator \(.*, good .*, bad .*start a new campaign"):
+        go_on(first.directory, Outcome.FAILED)
+    assert engine.lives == {}
+
+
+def test_a_plan_that_would_be_another_is_refused(engine: FakeEngine, tmp_path: Path) -> None:
+    manifest = begin(tmp_path, "good").record.result_set.manifest
+    assert len(plan_of(manifest)) == manifest.planned_runs == 2
+    with pytest.raises(InputError, match="planned with 3 runs, and this version of the program makes 2"):
+        plan_of(replace(manifest, planned_runs=3))
+
+
+def test_a_place_without_a_campaign(engine: FakeEngine, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no results"):
+        go_on(tmp_path)
+
+
+def test_parameters_of_endpoints_are_those_of_the_beginning(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLIENT_PARAMS", "--cc bbr")
+    monkeypatch.setenv("CRON", "true")
+    interrupt(engine)
+    cut = begin(tmp_path, "good", "bad")
+    assert cut.record.result_set.manifest.parameters == {
+        "CLIENT_PARAMS": "--cc bbr",
+        "SERVER_PARAMS": "",
+        "CRON": "true",
+        "PROTOCOLS_CLIENT": "",
+        "PROTOCOLS_SERVER": "",
+    }
+    monkeypatch.delenv("CRON")
+    monkeypatch.setenv("CLIENT_PARAMS", "--cc cubic")
+    before, said = len(engine.all_lives), list[str]()
+    resume_campaign(cut.directory, (), settings(tmp_path), said.append, lambda _: lambda *_: None)
+    made = [life.environment for life in engine.all_lives[before:] if "compliance" not in life.name]
+    clients = [environment for environment in made if environment.get("ROLE") == "client"]
+    assert {(each["CLIENT_PARAMS"], each["CRON"]) for each in clients} == {("--cc bbr", "true")}
+    assert len(clients) == 3
+    assert (
+        "The endpoint parameters of the environment are ignored, the campaign's are used: "
+        'CLIENT_PARAMS was "--cc bbr" and is now "--cc cubic"; CRON was "true" and is now "".'
+    ) in said
+
+
+def test_parameters_that_were_not_stored_are_those_of_today(engine: FakeEngine, tmp_path: Path) -> None:
+    manifest = begin(tmp_path, "good").record.result_set.manifest
+    today = {"CLIENT_PARAMS": "", "SERVER_PARAMS": "-x", "CRON": ""}
+    old = replace(manifest, parameters=None)
+    assert changed_parameters(old, today) == (
+        'The campaign does not store its endpoint parameters; those of the environment are used: SERVER_PARAMS="-x".'
+    )
+    assert changed_parameters(old, {}) is None
+    assert changed_parameters(replace(manifest, parameters=today), today) is None
+
+
+def test_a_journal_without_parameters_can_be_continued(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    directory = begin(tmp_path, "good", "bad").directory
+    journal = directory / "journal.jsonl"
+    first, *others = journal.read_bytes().splitlines(keepends=True)
+    line = json.loads(first)
+    del line["sum"], line["data"]["parameters"]
+    body = json.dumps(line).encode()[:-1]
+    sealed = body + b', "sum": "' + document._checksum(body) + b'"}\n'
+    journal.write_bytes(b"".join([sealed, *others]))
+    assert load(directory).result_set.manifest.parameters is None
+    finished, rest, _ = go_on(directory)
+    assert len(rest) == 3
+    assert finished.record.result_set.finished is not None

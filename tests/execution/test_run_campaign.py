@@ -1,0 +1,182 @@
+"""The main job: what comes before the first run, what the manifest tells, and a second signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.docker.containers import ContainerSpec, create_container
+from interop.execution import campaign_setup
+from interop.execution import run_campaign as module
+from interop.execution.admission import AUTO_TESTBEDS, fitting_testbeds
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.run_campaign import CampaignOutcome, run_campaign
+from interop.execution.tool_version import tool_version
+from interop.images.pull_or_build import Policy
+from interop.model.errors import InputError, MachineError
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.results import Provenance, RunResult, Versions
+from interop.model.run import Run
+from interop.plan.selection import Selection, make_plan
+from interop.results.store import load
+from tests.fakes import (
+    CASE,
+    SIMULATOR,
+    FakeEngine,
+    connect,
+    end_with,
+    endpoint,
+    implementation,
+    install,
+    judge,
+    only_as,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(campaign_setup, "analyse", judge)
+    return engine
+
+
+def carry_out(directory: Path, *clients: str, said: list[str] | None = None) -> tuple[CampaignOutcome, list[RunResult]]:
+    good, done = implementation("good"), list[RunResult]()
+    selection = Selection((good,), tuple(map(implementation, clients)), (CASE,))
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    settings = CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py", "-s", "good"))
+    finished = run_campaign(
+        selection, plan, settings, (said if said is not None else []).append, lambda result, _: done.append(result)
+    )
+    return finished, done
+
+
+def test_the_manifest_tells_what_was_set_out_to_do(engine: FakeEngine, tmp_path: Path) -> None:
+    finished, done = carry_out(tmp_path / "results", "good", "bad")
+    results = finished.record.result_set
+    assert results.results == tuple(done)
+    assert [result.verdict.outcome for result in done] == [Outcome.SUCCEEDED, Outcome.FAILED]
+    manifest = results.manifest
+    assert (manifest.servers, manifest.clients, manifest.planned_runs, manifest.seed) == (
+        ("good",),
+        ("good", "bad"),
+        2,
+        3,
+    )
+    assert set(manifest.images) == {"simulator", "good", "bad"}
+    assert manifest.test_cases == (CASE,)
+    assert results.finished is not None
+    assert (finished.signal, finished.fault) == (None, None)
+    assert engine.lives == {}
+    assert {life.labels["quicsat.campaign"] for life in engine.all_lives} == {manifest.id}
+
+
+def test_the_manifest_tells_what_images_are_made_from(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.labels["good"] = {
+        "org.quicsat.source": "PyPI good 2.0", "org.quicsat.patches": "good-a good-b", "org.quicsat.gso": "yes",
+    }  # fmt: skip
+    finished, _ = carry_out(tmp_path / "results", "good", "bad")
+    images = load(finished.directory).result_set.manifest.images
+    assert images["good"].provenance == Provenance("PyPI good 2.0", patches=("good-a", "good-b"), gso="yes")
+    assert images["bad"].provenance == Provenance()
+
+
+def test_the_manifest_names_the_versions_of_all_programs(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.labels[SIMULATOR] = {
+        "org.opencontainers.image.version": "2", "org.quicsat.source": "Debian libns3-dev 3.43",
+    }  # fmt: skip
+    finished, _ = carry_out(tmp_path / "results", "good")
+    versions = load(finished.directory).result_set.manifest.versions
+    assert versions == Versions(tool_version(), "99.0", "2", "Debian libns3-dev 3.43")
+
+
+def test_only_roles_that_the_plan_needs_are_checked(engine: FakeEngine, tmp_path: Path) -> None:
+    checked = carry_out(tmp_path, "bad")[0].record.result_set.compliance
+    assert {(found.implementation, found.role) for found in checked} == {("good", Role.SERVER), ("bad", Role.CLIENT)}
+
+
+def test_what_an_earlier_campaign_left_is_removed_first(engine: FakeEngine, tmp_path: Path) -> None:
+    said: list[str] = []
+    with create_container(connect(engine, "dead"), ContainerSpec("old", "good")):
+        carry_out(tmp_path, "good", said=said)
+    assert any("removed 1 containers" in line for line in said)
+
+
+def test_an_image_that_cannot_be_got_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="nobody"):
+        carry_out(tmp_path / "results", "nobody")
+    assert not (tmp_path / "results").exists()
+    assert engine.all_lives == []
+
+
+def test_an_image_that_cannot_be_got_costs_its_runs_alone(engine: FakeEngine, tmp_path: Path) -> None:
+    said: list[str] = []
+    finished, done = carry_out(tmp_path, "nobody", "good", said=said)
+    assert next(line for line in said if "nobody" in line).endswith(
+        "Runs that need this image are not made; all others are."
+    )
+    assert {result.client: result.verdict.code for result in done} == {
+        "nobody": ErrorCode.IMAGE_MISSING,
+        "good": ErrorCode.NONE,
+    }
+    assert finished.record.result_set.finished is not None
+    assert "nobody" not in finished.record.result_set.manifest.images
+
+
+def test_a_place_that_is_taken_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(InputError, match="latest"):
+        carry_out(tmp_path, "good")
+    assert engine.all_lives == []
+
+
+def test_handlers_of_signals_are_put_back(engine: FakeEngine, tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in module.SIGNALS]
+    carry_out(tmp_path, "good")
+    assert [signal.getsignal(number) for number in module.SIGNALS] == before
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    script = """
+import os, signal, threading
+from interop.execution.campaign_setup import CampaignResources
+from interop.execution.run_campaign import _signals
+ours = CampaignResources(None, {}, threading.Event(), [])
+with _signals(ours):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert ours.stop.is_set()
+    print("goes on", flush=True)
+    os.kill(os.getpid(), signal.SIGINT)
+    print("never", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "goes on\n")
+
+
+def test_paths_are_shown_as_seen_from_here() -> None:
+    with ExitStack() as stack:
+        stack.callback(os.chdir, Path.cwd())
+        os.chdir(ROOT)
+        assert module._relative(ROOT / "results") == Path("results")
+        assert module._relative(Path("/elsewhere")) == Path("/elsewhere")
+
+
+@pytest.mark.parametrize(("rate", "testbeds"), [(2e6, AUTO_TESTBEDS), (50e6, AUTO_TESTBEDS), (51e6, 1), (250e6, 1)])
+def test_links_of_which_no_two_fit_stand_alone(rate: float, testbeds: int) -> None:
+    link = replace(CASE.link, forward_rate=rate)
+    one = implementation("good")
+    slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
+    assert fitting_testbeds([fast]) == testbeds
+    assert fitting_testbeds([fast, slow]) == testbeds
+    assert fitting_testbeds([]) == 1

@@ -1,0 +1,226 @@
+"""Which run is next, and whether it may begin."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from interop.execution.run_queue import RunQueue
+from interop.execution.transfer import Interrupted
+from interop.execution.worker import result_of
+from interop.model.evidence import Evidence
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.plan.duration_estimate import Durations
+from interop.plan.limits import CampaignLimits
+from interop.plan.time_windows import Hours, window, zone
+from tests.fakes import CASE, run_of
+
+NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
+SLOW = replace(CASE, name="slow", abbreviation="SL", file_sizes=(10_000_000,))
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Stop(threading.Event):
+    """Waiting moves the clock instead of taking time."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.clock.now += timedelta(minutes=10)
+        return self.is_set()
+
+
+def stop_reason(run: Run, outcome: Outcome = Outcome.SUCCEEDED, seconds: float = 10.0) -> RunResult:
+    evidence = Evidence(started="", seed=1, phases={"transfer": seconds})
+    return result_of(run, 1, Verdict(outcome), evidence, None)
+
+
+class Told:
+    """An agenda with a clock of its own, and what it said."""
+
+    def __init__(
+        self, plan: Sequence[Run], limits: CampaignLimits, *results: tuple[Run, RunResult], **options: Any
+    ) -> None:
+        self.clock, self.said = Clock(), list[str]()
+        durations = Durations()
+        for run, result in results:
+            durations.learn(run.test_case, result)
+        self.stop = Stop(self.clock)
+        self.queue = RunQueue(plan, limits, durations, self.stop, self.said.append, now=self.clock, **options)
+
+
+def names(runs: Sequence[Run]) -> list[str]:
+    return [f"{run.client.name} {run.test_case.name} {run.repetition}" for run in runs]
+
+
+def runs(*clients: str, repetitions: int = 2) -> list[Run]:
+    return [run_of(client=client, repetition=each) for each in range(1, repetitions + 1) for client in clients]
+
+
+def test_without_limits_the_order_is_that_of_the_plan() -> None:
+    told = Told(runs("a", "b"), CampaignLimits())
+    assert list(told.queue) == runs("a", "b")
+    assert (told.queue.stop_reason, told.said) == (None, [])
+
+
+# ---- time -----------------------------------------------------------------------------------
+
+
+def test_nothing_begins_in_closed_hours() -> None:
+    closed = Hours(zone("Europe/Zurich"), (window("13:00-18:00"),))
+    told = Told(runs("a"), CampaignLimits(hours=closed))
+    next(told.queue)
+    assert told.clock.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
+    assert told.said == ["paused until Thu 18:00 CET (13:00-18:00, Europe/Zurich)"]
+    next(told.queue)
+    assert told.clock.now == datetime(2026, 1, 15, 17, tzinfo=UTC)
+
+
+def test_closed_hours_end_with_the_campaign() -> None:
+    closed = Hours(zone("UTC"), (window("11:00-18:00"),))
+    told = Told(runs("a"), CampaignLimits(hours=closed))
+    told.stop.set()
+    with pytest.raises(Interrupted):
+        next(told.queue)
+    assert told.clock.now < NOON + timedelta(hours=1)
+    late = Told(runs("a"), CampaignLimits(hours=closed, deadline=NOON + timedelta(hours=2)))
+    assert list(late.queue) == []
+    assert late.clock.now == NOON + timedelta(hours=2)
+    assert "deadline, 2026-01-15 14:00 UTC" in (late.queue.stop_reason or "")
+
+
+def test_no_run_begins_that_would_not_end_before_the_deadline() -> None:
+    long, short = run_of(case=SLOW), run_of()
+    known = [(long, stop_reason(long, seconds=100)), (short, stop_reason(short, seconds=20))]
+    told = Told([long, long, short, short], CampaignLimits(deadline=NOON + timedelta(seconds=150)), *known)
+    assert next(told.queue) is long
+    told.clock.now += timedelta(seconds=100)
+    assert next(told.queue) is short
+    told.clock.now += timedelta(seconds=20)
+    assert next(told.queue) is short
+    told.clock.now += timedelta(seconds=20)
+    assert list(told.queue) == []
+    assert told.queue.stop_reason == "No other run is likely to end before the deadline, 2026-01-15 12:02 UTC."
+
+
+def test_a_run_of_which_nothing_is_known_is_tried() -> None:
+    told = Told(runs("a"), CampaignLimits(deadline=NOON + timedelta(seconds=1)))
+    assert next(told.queue)
+    told.clock.now += timedelta(seconds=1)
+    assert list(told.queue) == []
+    assert told.queue.stop_reason
+
+
+def test_the_time_that_a_campaign_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = [100.0]
+    monkeypatch.setattr("interop.execution.run_queue.time.monotonic", lambda: moment[0])
+    told = Told(runs("a", "b"), CampaignLimits(most_seconds=60), (run_of(), stop_reason(run_of(), seconds=20)))
+    assert next(told.queue)
+    moment[0] += 40
+    assert not told.queue.may_start(run_of())
+    assert list(told.queue) == []
+    assert told.queue.stop_reason == "No other run is likely to end within 60.0 s."
+
+
+def test_the_longest_go_first_near_the_end() -> None:
+    long, short = [run_of(case=SLOW, repetition=n) for n in (1, 2)], [run_of(repetition=n) for n in range(1, 9)]
+    known = [(long[0], stop_reason(long[0], seconds=100)), (short[0], stop_reason(short[0], seconds=1))]
+    plan = [*short, *long]
+    assert list(Told(plan, CampaignLimits(), *known).queue) == plan
+    assert list(Told(plan, CampaignLimits(), *known, testbeds=2).queue) == [*short[:6], *long, *short[6:]]
+
+
+# ---- who stalls -----------------------------------------------------------------------------
+
+
+def carry_out(told: Told, outcomes: dict[str, Outcome]) -> list[str]:
+    """What was made, and ``-`` before what was skipped."""
+    made = []
+    for run in told.queue:
+        verdict = told.queue.skips(run)
+        made.append(f"{'-' if verdict else ''}{run.client.name}{run.repetition}")
+        if not verdict:
+            told.queue.record(run, stop_reason(run, outcomes.get(run.client.name, Outcome.SUCCEEDED)))
+    return made
+
+
+def test_a_breaker_opens_after_runs_in_a_row_that_stall() -> None:
+    told = Told(runs("good", "bad", repetitions=5), CampaignLimits(breaker=2))
+    made = carry_out(told, {"bad": Outcome.TIMEOUT})
+    assert made == ["good1", "bad1", "good2", "bad2", "good3", "-bad3", "good4", "-bad4", "good5", "-bad5"]
+    assert len(told.said) == 1
+    assert told.said[0].startswith("2 runs of bad as client in short in a row stalled. Its remaining runs are skipped")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.SUCCEEDED])
+def test_what_ends_fast_opens_no_breaker(outcome: Outcome) -> None:
+    assert carry_out(Told(runs("bad", repetitions=4), CampaignLimits(breaker=2)), {"bad": outcome}) == [
+        "bad1",
+        "bad2",
+        "bad3",
+        "bad4",
+    ]
+
+
+def test_a_good_pair_does_not_suffer_from_bad_ones() -> None:
+    """The server's runs stall with two bad clients in a row: the third client is tried all the same."""
+    told = Told(runs("x", "y", "good"), CampaignLimits(breaker=2))
+    made = carry_out(told, {"x": Outcome.TIMEOUT, "y": Outcome.ERROR})
+    assert made == ["x1", "y1", "good1", "x2", "y2", "good2"]
+    alone = Told(runs("x", "y"), CampaignLimits(breaker=2))
+    assert carry_out(alone, {"x": Outcome.TIMEOUT, "y": Outcome.ERROR}) == ["x1", "y1", "-x2", "-y2"]
+
+
+def test_a_verdict_of_the_breaker_blames_nobody() -> None:
+    told = Told(runs("bad", repetitions=3), CampaignLimits(breaker=1))
+    told.queue.record(run_of(client="bad"), stop_reason(run_of(client="bad"), Outcome.TIMEOUT))
+    verdict = told.queue.skips(run_of(client="bad", repetition=2))
+    assert verdict is not None
+    assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.BREAKER)
+
+
+def test_a_budget_is_used_up() -> None:
+    told = Told(runs("a", "b", repetitions=4), CampaignLimits(budget=35))
+    made = carry_out(told, {})
+    assert made == ["a1", "b1", "a2", "b2", "-a3", "-b3", "-a4", "-b4"]  # the server's: 4 times 10 s
+    assert told.said[0].startswith("The runs of good have used up their budget of 35.0 s.")
+    verdict = told.queue.skips(run_of())
+    assert verdict is not None
+    assert verdict.code is ErrorCode.BUDGET
+
+
+def test_what_was_made_before_an_interruption_counts() -> None:
+    bad, good = run_of(client="bad"), run_of()
+    stalled = [stop_reason(bad, Outcome.TIMEOUT), stop_reason(bad, Outcome.TIMEOUT)]
+    assert carry_out(Told(runs("bad"), CampaignLimits(breaker=2), earlier=stalled), {}) == ["-bad1", "-bad2"]
+    assert carry_out(Told(runs("bad"), CampaignLimits(breaker=2), earlier=[*stalled, stop_reason(bad)]), {}) == [
+        "bad1",
+        "bad2",
+    ]
+    assert carry_out(Told(runs("good"), CampaignLimits(budget=15), earlier=[stop_reason(good)]), {}) == [
+        "good1",
+        "-good2",
+    ]
+
+
+def test_who_plays_both_roles_pays_once() -> None:
+    told = Told(runs("good", repetitions=4), CampaignLimits(budget=35))
+    assert carry_out(told, {}) == ["good1", "good2", "good3", "good4"]

@@ -1,0 +1,163 @@
+"""Slots are handed out one by one; a worker with an outage gets no runs until it can be used again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.execution import worker_pool as module
+from interop.execution.transfer import Interrupted
+from interop.execution.worker import Outage, Slot
+from interop.execution.worker_pool import WorkerPool
+from interop.model.errors import MachineError
+from interop.model.results import Compliance, RunResult
+from interop.model.run import Run
+
+OUTAGE = Outage("the daemon is silent")
+
+
+@dataclass(eq=False)
+class FakeWorker:
+    """A worker that is not there."""
+
+    name: str
+    out: Outage | None = None
+    count: int = 1
+    closed: bool = False
+    slots: Sequence[FakeSlot] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slots = tuple(FakeSlot(self) for _ in range(self.count))
+
+    def outage(self) -> Outage | None:
+        return self.out
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass(eq=False)
+class FakeSlot:
+    """One of its slots."""
+
+    worker: FakeWorker
+
+    def attempt(self, run: Run, number: int, directory: Path) -> RunResult:
+        raise AssertionError
+
+    def check_compliance(self, *_: Any) -> tuple[Compliance, ...]:
+        raise AssertionError
+
+    def reset(self, *, alone: bool) -> Outage | None:
+        raise AssertionError
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROBE", 0.01)
+    monkeypatch.setattr(module, "WAKE", 0.01)
+
+
+def test_a_place_is_handed_out_once() -> None:
+    workers = WorkerPool(threading.Event(), FakeWorker("a", count=2), FakeWorker("b"))
+    assert (workers.max_slots, workers.testbeds) == (3, 3)
+    taken = [workers.acquire() for _ in range(3)]
+    assert len({id(slot) for slot in taken}) == 3
+    assert workers.acquire(lambda: True) is None
+    assert taken[0] is not None
+    workers.release(taken[0])
+    assert workers.acquire() is taken[0]
+
+
+def test_who_waits_gets_the_place_that_is_given_back() -> None:
+    workers = WorkerPool(threading.Event(), FakeWorker("a"))
+    slot = workers.acquire()
+    assert slot is not None
+    found: list[Slot | None] = []
+    thread = threading.Thread(target=lambda: found.append(workers.acquire()))
+    thread.start()
+    workers.release(slot)
+    thread.join(5)
+    assert found == [slot]
+
+
+def test_runs_of_a_silent_station_go_to_another() -> None:
+    silent, sound = FakeWorker("silent", out=OUTAGE), FakeWorker("sound")
+    workers = WorkerPool(threading.Event(), silent, sound)
+    assert workers.acquire() in sound.slots
+    slot = workers.acquire()
+    assert slot in silent.slots
+    assert slot is not None
+    workers.release(sound.slots[0])
+    assert workers.replace(slot, OUTAGE) in sound.slots
+    assert workers.testbeds == 1
+    silent.out = None
+    assert workers.acquire() in silent.slots
+
+
+def test_the_only_station_is_waited_for() -> None:
+    post = FakeWorker("only", out=OUTAGE)
+    workers = WorkerPool(threading.Event(), post)
+    slot = workers.acquire()
+    assert slot is not None
+    threading.Timer(0.1, lambda: setattr(post, "out", None)).start()
+    assert workers.replace(slot, OUTAGE) is slot
+
+
+def test_a_place_in_use_is_not_handed_out_when_its_station_answers_again() -> None:
+    stop = threading.Event()
+    workers = WorkerPool(stop, FakeWorker("only", count=2))
+    lost, used = workers.acquire(), workers.acquire()
+    assert lost is not None
+    assert used is not None
+    assert workers.replace(lost, OUTAGE) is lost  # it answers at once, while a run is under way in the other
+    stop.set()
+    with pytest.raises(Interrupted):
+        workers.acquire()
+    workers.release(used)
+    assert workers.acquire() is used
+    with pytest.raises(Interrupted):
+        workers.acquire()
+
+
+def test_one_that_stays_silent_ends_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "OUTAGE_PATIENCE", 0.05)
+    workers = WorkerPool(threading.Event(), FakeWorker("only", out=OUTAGE))
+    slot = workers.acquire()
+    assert slot is not None
+    with pytest.raises(MachineError, match=r"No worker could be used for 0 s: the daemon is silent\. What"):
+        workers.replace(slot, OUTAGE)
+
+
+def test_a_crew_of_nobody_says_what_to_do() -> None:
+    workers = WorkerPool(threading.Event(), max_slots=4, no_worker="Start some.", patience=0.02)
+    with pytest.raises(MachineError, match=r"Start some. What was finished is kept."):
+        workers.acquire()
+
+
+def test_stations_come_and_go() -> None:
+    workers = WorkerPool(threading.Event(), max_slots=4, no_worker="Nobody.", patience=5)
+    first, second = FakeWorker("first"), FakeWorker("second")
+    threading.Timer(0.05, workers.add, (first,)).start()
+    slot = workers.acquire()
+    assert slot in first.slots
+    assert slot is not None
+    workers.add(second)
+    workers.remove(first)
+    workers.release(slot)
+    assert workers.acquire() in second.slots
+    workers.close()
+    assert (first.closed, second.closed) == (False, True)
+
+
+def test_whoever_waits_hears_that_the_campaign_ends() -> None:
+    stop = threading.Event()
+    workers = WorkerPool(stop, max_slots=1, no_worker="Nobody.", patience=5)
+    threading.Timer(0.05, stop.set).start()
+    with pytest.raises(Interrupted):
+        workers.acquire()

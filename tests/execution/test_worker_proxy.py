@@ -1,0 +1,410 @@
+"""Campaigns over a real Dask scheduler with real workers, each beside a Docker engine of threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from distributed import LocalCluster, Worker
+
+from interop.docker.archive import ArchiveLimits, pack
+from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.execution import cluster as cluster_module
+from interop.execution import worker_proxy, worker_service
+from interop.execution.cluster import PLUGIN, RESOURCE, ServicePlugin
+from interop.execution.dispatcher import Dispatcher
+from interop.execution.lock import exclusive
+from interop.execution.remaining_work import RemainingWork
+from interop.execution.run_config import RunConfig
+from interop.execution.transfer import Interrupted
+from interop.execution.worker import Outage, result_of
+from interop.execution.worker_proxy import discover_workers
+from interop.execution.worker_service import AttemptReport, RemoteConfig, WorkerService
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.evidence import Evidence
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.real_link import Scheduler
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.results.store import Journal, load
+from tests.execution.test_dispatcher import Heard, manifest
+from tests.fakes import CASE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
+
+PLAN_OF_FOUR = replace(CASE, repetitions=4)
+
+
+class Farm:
+    """A scheduler, and workers at engines of their own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.engines: dict[str, Loader] = {}
+        self._stack = ExitStack()
+        cluster_module._quiet()
+        self._cluster = self._stack.enter_context(
+            LocalCluster(n_workers=0, processes=False, dashboard_address=":0", protocol="tcp", host="127.0.0.1")
+        )
+        self._monkeypatch = monkeypatch
+        self.workers: dict[str, Worker] = {}
+        monkeypatch.setattr(docker, "APIClient", lambda base_url, **_: self.engines[base_url].client())
+        monkeypatch.setattr(worker_service, "start_reaper", lambda *_: nullcontext())
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return Scheduler(self._cluster.scheduler_address)
+
+    def add(self, name: str, engine: Loader, testbeds: int = 1) -> WorkerService:
+        self.engines[name] = engine
+        service = WorkerService(name, judge, testbeds, measured=False, name=name)
+
+        async def start() -> Worker:
+            worker: Worker = await Worker(
+                self.scheduler.address, nthreads=testbeds + 4, name=name, resources={RESOURCE: testbeds},
+                memory_limit=0, plugins=(ServicePlugin(service),), dashboard=False,
+            )  # fmt: skip
+            return worker
+
+        self.workers[name] = self._cluster.sync(start)
+        return service
+
+    def lose(self, name: str) -> None:
+        """The worker is gone, as after kill -9: it says no farewell, and its engine is swept by its reaper."""
+        worker = self.workers.pop(name)
+        presence = worker.plugins[PLUGIN]
+        assert isinstance(presence, ServicePlugin)
+        self._cluster.sync(worker.close, nanny=False, executor_wait=False)
+        presence.service.close()
+
+    def close(self) -> None:
+        for name in [*self.workers]:
+            self.lose(name)
+        self._stack.close()
+
+
+@pytest.fixture
+def farm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Farm]:
+    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
+    monkeypatch.setattr("interop.execution.transfer.HEARTBEAT", 0.1)
+    monkeypatch.setattr(worker_proxy, "POLL", 0.05)
+    monkeypatch.setattr(worker_proxy, "REFUSAL", 0.3)
+    monkeypatch.setattr(cluster_module, "WAKE", 0.05)
+    made = Farm(monkeypatch)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Heard:
+    (tmp_path / "campaign").mkdir()
+    return Heard(tmp_path / "campaign")
+
+
+def source(**programs: Any) -> Daemon:
+    """The daemon of whoever begins the campaign."""
+    engine = Loader("source", **programs)
+    engine.stock = dict(engine.programs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(docker, "APIClient", engine.client)
+        return Daemon("fake://source", "test")
+
+
+def remote_config(daemon: Daemon, *names: str) -> RemoteConfig:
+    facts = {name: DaemonImages(daemon).find(name) for name in ("simulator", *names)}
+    return RemoteConfig("test", {name: image for name, image in facts.items() if image}, RunConfig(), 6)
+
+
+@contextmanager
+def campaign(
+    farm: Farm, heard: Heard, plan: Sequence[Run], stop: threading.Event | None = None, daemon: Daemon | None = None
+) -> Iterator[Dispatcher]:
+    daemon = daemon or source(good=endpoint)
+    event = stop or threading.Event()
+    names = dict.fromkeys(end.name for run in plan for end in (run.server, run.client))
+    with (
+        Journal.create(heard.directory, manifest(plan)) as journal,
+        discover_workers(farm.scheduler, remote_config(daemon, *names), daemon, event, heard.said.append) as workers,
+        Dispatcher(workers, journal, event, heard.said.append, heard.done.append).open() as opened,
+    ):
+        yield opened
+
+
+def four(client: str = "good") -> list[Run]:
+    return [run_of(client=client, case=PLAN_OF_FOUR, repetition=number) for number in range(1, 5)]
+
+
+def test_runs_are_made_by_workers_and_their_files_come_home(farm: Farm, heard: Heard) -> None:
+    engines = [Loader(name, good=endpoint) for name in ("one", "two")]
+    for engine in engines:
+        farm.add(engine.identity, engine)
+    plan = four()
+    with campaign(farm, heard, plan) as opened:
+        wanted = {"good": (implementation("good"), set(Role))}
+        assert opened.run_all(RemainingWork(tuple(plan), {}), opened.check_compliance(wanted)) is None
+    assert heard.codes == [""] * 4
+    assert [result.verdict.reason for result in heard.journalled] == [""] * 4
+    assert sorted(result.repetition for result in heard.journalled) == [1, 2, 3, 4]
+    for run in plan:
+        assert (heard.directory / run.path / "output.txt").is_file()
+        assert (heard.directory / run.path / "client/keys.log").is_file()
+        assert (heard.directory / run.path / "sim/link.json").is_file()
+    labels = {life.labels["quicsat.campaign"] for engine in engines for life in engine.all_lives}
+    assert {label.partition(".")[0] for label in labels} == {"test"}
+    assert [engine.lives for engine in engines] == [{}, {}]
+    assert len(load(heard.directory).result_set.compliance) == 2
+
+
+def test_images_that_a_worker_lacks_are_carried_to_it(farm: Farm, heard: Heard) -> None:
+    engine = Loader("bare", good=endpoint)
+    engine.programs = {"link-tools": engine.programs["link-tools"]}
+    farm.add("bare", engine)
+    with campaign(farm, heard, [run_of()]) as opened:
+        opened.run_all(RemainingWork((run_of(),), {}), set())
+    assert heard.codes == [""]
+    assert sorted(engine.loaded) == ["good", "simulator"]
+
+
+def test_a_worker_with_another_image_of_that_name_is_refused(
+    farm: Farm, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Other(Loader):
+        def inspect_image(self, reference: str) -> dict[str, Any]:
+            found = super().inspect_image(reference)
+            return found | {"Id": "another"} if reference == "good" else found
+
+    monkeypatch.setattr(worker_proxy, "PATIENCE", 5)
+    engine = Other("other", good=endpoint)
+    farm.add("other", engine)
+    with campaign(farm, heard, [run_of()]) as opened, pytest.raises(MachineError, match="No worker"):
+        opened.run_all(RemainingWork((run_of(),), {}), set())
+    [said] = heard.said
+    assert "does not take part: good is good here and another at other" in said
+    assert engine.all_lives == []
+
+
+def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Heard) -> None:
+    begun = threading.Event()
+
+    def notice(life: Life) -> int:
+        begun.set()
+        return hang(life)
+
+    doomed = Loader("doomed", good=endpoint, bad=only_as(Role.CLIENT, notice))
+    sound = Loader("sound", good=endpoint, bad=endpoint)
+    farm.add("doomed", doomed)
+
+    def replace_it() -> None:
+        assert begun.wait(30)
+        farm.add("sound", sound)
+        farm.lose("doomed")
+
+    thread = threading.Thread(target=replace_it)
+    thread.start()
+    plan = [run_of(client="bad")]
+    with campaign(farm, heard, plan, daemon=source(good=endpoint, bad=endpoint)) as opened:
+        opened.run_all(RemainingWork(tuple(plan), {}), set())
+    thread.join()
+    assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [(1, "worker-lost"), (2, "")]
+    assert [result.verdict.outcome for result in heard.done] == [Outcome.SUCCEEDED]
+    assert heard.done[0].evidence.notes[-1] == "carried out by worker sound"
+    assert (doomed.lives, sound.lives) == ({}, {})
+    assert (heard.directory / plan[0].path / "client/keys.log").is_file()
+
+
+def test_a_worker_of_another_version_is_refused(farm: Farm, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = iter(range(1000))
+    monkeypatch.setattr(cluster_module, "code_version", lambda: f"edition {next(asked)}")
+    monkeypatch.setattr(worker_proxy, "PATIENCE", 5)
+    farm.add("old", Loader("old", good=endpoint))
+    with campaign(farm, heard, [run_of()]) as opened, pytest.raises(MachineError, match="No worker"):
+        opened.run_all(RemainingWork((run_of(),), {}), set())
+    assert "it runs version edition" in heard.said[0]
+    assert "install the same" in heard.said[0]
+
+
+def test_a_worker_whose_daemon_is_in_use_takes_part_later(
+    farm: Farm, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    farm.add("busy", Loader("busy", good=endpoint))
+    stack = ExitStack()
+    stack.enter_context(exclusive("busy", "something else"))
+    threading.Timer(1.0, stack.close).start()
+    with campaign(farm, heard, [run_of()]) as opened:
+        opened.run_all(RemainingWork((run_of(),), {}), set())
+    assert heard.codes == [""]
+    assert "Another campaign uses this Docker daemon" in heard.said[0]
+
+
+def test_a_scheduler_that_nobody_knows_is_told(heard: Heard) -> None:
+    with (
+        pytest.raises(MachineError, match="No Dask scheduler answers"),
+        discover_workers(
+            Scheduler("tcp://127.0.0.1:9"), remote_config(source(good=endpoint)), source(), threading.Event(), print
+        ),
+    ):
+        pass
+
+
+def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
+    stop = threading.Event()
+
+    def interrupt(life: Life) -> int:
+        stop.set()
+        return hang(life)
+
+    engine = Loader("one", good=endpoint, bad=only_as(Role.CLIENT, interrupt))
+    service = farm.add("one", engine)
+    plan = [run_of(client="bad")]
+    with (
+        pytest.raises(Interrupted),
+        campaign(farm, heard, plan, stop, daemon=source(good=endpoint, bad=endpoint)) as opened,
+    ):
+        opened.run_all(RemainingWork(tuple(plan), {}), set())
+    assert engine.lives == {}
+    assert service._session is None
+    assert heard.journalled == []
+    assert not (heard.directory / plan[0].path).exists()
+
+
+def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
+    began = threading.Event()
+
+    def notice(life: Life) -> int:
+        began.set()
+        return hang(life)
+
+    engine = Loader("one", good=endpoint, bad=only_as(Role.CLIENT, notice))
+    service = farm.add("one", engine)
+    cluster = cluster_module.Cluster(farm.scheduler)
+    [address] = cluster.offers()
+    asked = remote_config(source(good=endpoint, bad=endpoint), "good", "bad")
+    _, held = cluster.hold(address, "open", cluster_module.session_key("test"), asked)
+    cluster.ask(address, "begin")
+    run = run_of(client="bad")
+    attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, testbed=True),)
+    threading.Thread(target=swallow, args=attempt, daemon=True).start()
+    assert began.wait(30)
+    cluster._client.close()  # says nothing to the worker, nor does what is held here
+    assert callable(held)
+    deadline = time.monotonic() + 15
+    while (service._session is not None or engine.lives) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert service._session is None
+    assert engine.lives == {}
+
+
+class Unanswered:
+    """A future of Dask's that is done, and whose result was on its way when the connection ended."""
+
+    def add_done_callback(self, act: Callable[[object], None]) -> None:
+        act(self)
+
+    def result(self, timeout: float | None = None) -> object:
+        if timeout is None:
+            pytest.fail("this would wait for ever")
+        raise TimeoutError
+
+    def release(self) -> None:
+        pass
+
+
+def test_an_answer_that_is_lost_on_its_way_is_not_waited_for(farm: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+    farm.add("one", Loader("one", good=endpoint))
+    cluster = cluster_module.Cluster(farm.scheduler)
+    [address] = cluster.offers()
+    monkeypatch.setattr(cluster, "_submit", lambda *_, **__: Unanswered())
+    with pytest.raises(HarnessFault, match="was lost"):
+        cluster.ask(address, "begin")
+
+
+def swallow(act: Callable[[], object]) -> None:
+    with pytest.raises((HarnessFault, MachineError)):
+        act()
+
+
+# ---- answers are not believed ---------------------------------------------------------------
+
+
+class Liar(worker_proxy.WorkerProxy):
+    """A proxy whose worker gives the answers of a test."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.name = "worker liar"
+        self.stop = threading.Event()
+        self.answers = answers
+        self.said: list[str] = []
+        self.say = self.said.append
+
+    def ask(self, verb: str, *words: Any, **_: Any) -> Any:
+        answer = self.answers[verb]
+        return answer(*words) if callable(answer) else answer
+
+
+def good_result(run: Run) -> RunResult:
+    return result_of(run, 1, Verdict(Outcome.SUCCEEDED), Evidence(started="", seed=run.seed), None)
+
+
+def attempt_at(liar: Liar, directory: Path) -> RunResult:
+    place = worker_proxy.SlotProxy(liar, 0)
+    return place.attempt(run_of(), 1, directory / "run")
+
+
+def test_an_answer_about_another_run_is_not_believed(tmp_path: Path) -> None:
+    for wrong in (run_of(repetition=2), run_of(server="bad"), replace(run_of(), seed=9)):
+        result = attempt_at(Liar(attempt=AttemptReport(good_result(wrong), (), 0)), tmp_path)
+        assert (result.verdict.outcome, result.verdict.code) == (Outcome.ERROR, ErrorCode.HARNESS_FAULT)
+        assert result.repetition == 1
+    assert attempt_at(Liar(attempt="nonsense"), tmp_path).verdict.outcome is Outcome.ERROR
+
+
+def test_files_of_a_worker_stay_below_the_directory_of_the_run(tmp_path: Path) -> None:
+    data = pack({"run/../../outside": b"1", "run/inside": b"2"}).read()
+    liar = Liar(
+        attempt=AttemptReport(good_result(run_of()), (), len(data)), fetch=lambda _place, at: data[at:], drop=None
+    )
+    assert attempt_at(liar, tmp_path / "a").verdict.outcome is Outcome.SUCCEEDED
+    names = {path.relative_to(tmp_path / "a").parts[0] for path in (tmp_path / "a").rglob("*")}
+    assert names == {"run"}
+    assert (tmp_path / "a/run/inside").read_bytes() == b"2"
+
+
+def test_a_worker_cannot_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ArchiveLimits(total=100_000, fault=ErrorCode.TRACE_LIMIT)
+    monkeypatch.setattr(worker_proxy, "run_limits", lambda _test_case: small)
+    data = pack({f"run/{number}": b"x" * 50_000 for number in range(10)}).read()
+    endless = Liar(attempt=AttemptReport(good_result(run_of()), (), 2**60), fetch=lambda _place, at: data[at:])
+    verdict = attempt_at(endless, tmp_path).verdict
+    assert (verdict.outcome, verdict.code) == (Outcome.ERROR, ErrorCode.TRACE_LIMIT)
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 200_000
+
+
+def test_an_archive_that_ends_too_early_is_our_fault(tmp_path: Path) -> None:
+    liar = Liar(attempt=AttemptReport(good_result(run_of()), (), 5000), fetch=b"")
+    assert attempt_at(liar, tmp_path).verdict.code is ErrorCode.WORKER_LOST
+
+
+def test_who_is_silent_at_a_worker_is_told(tmp_path: Path) -> None:
+    for answer, reason in ((Outage("its \x1bdisk"), "its "), ("its disk", "invalid answer")):
+        slot = worker_proxy.SlotProxy(Liar(reset=answer), 0)
+        found = slot.reset(alone=False)
+        assert found is not None
+        assert found.reason.startswith(f"worker liar: {reason}")
+        assert "\x1b" not in found.reason
+    assert worker_proxy.SlotProxy(Liar(reset=None), 0).reset(alone=True) is None
+
+
+def test_a_full_disk_of_a_worker_does_not_end_the_campaign(tmp_path: Path) -> None:
+    full = replace(good_result(run_of()), verdict=Verdict(Outcome.ERROR, ErrorCode.DISK_FULL, "Full."))
+    result = attempt_at(Liar(attempt=AttemptReport(full, ("odd \x1b[2J",), 0), drop=None), tmp_path)
+    assert result.verdict.code is ErrorCode.HARNESS_FAULT
+    assert "worker liar is full" in result.verdict.reason

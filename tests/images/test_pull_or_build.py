@@ -1,0 +1,392 @@
+"""Where images come from: policies, digests, contexts and messages, with a store that is not a daemon."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from interop.images.build_recipes import BASE, Recipe, build_context, expected
+from interop.images.pull_or_build import PUBLIC_BASE, Images, Policy
+from interop.model.errors import HarnessFault, MachineError
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import ErrorCode
+from interop.model.results import ImageFacts
+
+PUBLIC = "someone/quic-go:latest"
+IMPLEMENTATION = Implementation("quic-go", PUBLIC, "", frozenset(Role), build="endpoints/quic-go")
+
+
+@dataclass
+class FakeStore:
+    """Images by reference; ``registry`` is what could be pulled; ``log`` is what was asked for."""
+
+    here: set[str] = field(default_factory=set)
+    registry: set[str] = field(default_factory=set)
+    broken: str = ""
+    log: list[str] = field(default_factory=list)
+    arguments: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def find(self, reference: str) -> ImageFacts | None:
+        return ImageFacts(reference, f"id of {reference}") if reference in self.here else None
+
+    def pull(self, reference: str, patience: float) -> ImageFacts | None:
+        self.log.append(f"pull {reference}")
+        if reference in self.registry:
+            self.here.add(reference)
+        return self.find(reference)
+
+    def build(
+        self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
+    ) -> ImageFacts:
+        name = tag.partition("/")[2].partition(":")[0]
+        self.log.append(f"build {name}")
+        self.arguments[name] = dict(arguments)
+        on_line("Step 1/2 : FROM somewhere")
+        if self.broken == name:
+            on_line("Step 2/2 : RUN go install")
+            raise HarnessFault(ErrorCode.IMAGE_MISSING, "go: TLS failure")
+        self.here.add(tag)
+        return ImageFacts(tag, f"id of {tag}", size=100)
+
+    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
+        self.log.append(f"import {archive.read().decode()}")
+        self.here.add(tag)
+        return ImageFacts(tag, f"id of {tag}")
+
+    def tag(self, image: str, tag: str) -> None:
+        self.log.append(f"tag {tag}")
+        self.here.add(tag)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with folders to build from, and a mmdebstrap that writes its suite."""
+    for folder, arguments in (
+        ("endpoints/base", "BASE"),
+        ("endpoints/base-rust", "BASE"),
+        ("endpoints/quic-go", "BASE ENDPOINT_BASE"),
+        ("endpoints/quinn", "RUST_BASE ENDPOINT_BASE"),
+        ("ns3-scenarios", "BASE"),
+    ):
+        path = tmp_path / "checkout" / folder
+        path.mkdir(parents=True)
+        lines = [f"ARG {name}=none\n" for name in arguments.split()]
+        (path / "Dockerfile").write_text("".join(lines), encoding="utf-8")
+    _mmdebstrap(tmp_path, 'for last; do before=$suite; suite=$last; done; printf %s "$before" > "$last"', monkeypatch)
+    return tmp_path / "checkout"
+
+
+def _mmdebstrap(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (directory / "bin").mkdir(exist_ok=True)
+    program = directory / "bin" / "mmdebstrap"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory / 'bin'}:/usr/bin:/bin")
+
+
+def _images(store: FakeStore, root: Path, policy: Policy = Policy.AUTO) -> tuple[Images, list[str]]:
+    said: list[str] = []
+    return Images(store, root, policy, said.append), said
+
+
+# ---- policies -------------------------------------------------------------------------------
+
+
+def test_local_public_image_is_used(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC})
+    image = _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert (image.reference, image.source, store.log) == (PUBLIC, "local", [])
+
+
+def test_auto_pulls_where_a_registry_answers(root: Path) -> None:
+    store = FakeStore(registry={PUBLIC})
+    image = _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert (image.reference, image.source, store.log) == (PUBLIC, "pulled", [f"pull {PUBLIC}"])
+
+
+def test_auto_builds_where_none_answers_and_says_so_once(root: Path) -> None:
+    store = FakeStore()
+    images, said = _images(store, root)
+    image = images.ensure(IMPLEMENTATION)
+    assert image.source == "built"
+    assert image.reference.startswith("quicsat/quic-go:")
+    assert [line for line in store.log if not line.startswith("tag")] == [
+        f"pull {PUBLIC}",
+        "import trixie",
+        "build endpoint-base",
+        "build quic-go",
+    ]
+    assert sum("no image registry" in line for line in said) == 1
+
+
+def test_second_time_nothing_is_built(root: Path) -> None:
+    store = FakeStore()
+    _images(store, root)[0].ensure(IMPLEMENTATION)
+    store.log.clear()
+    images, said = _images(store, root)
+    assert images.ensure(IMPLEMENTATION).source == "built"
+    assert (store.log, said) == ([], [])
+
+
+def test_changed_base_rebuilds_what_starts_from_it(root: Path) -> None:
+    store = FakeStore()
+    _images(store, root)[0].ensure(IMPLEMENTATION)
+    store.log.clear()
+    (root / "endpoints/base/setup.sh").write_text("changed", encoding="utf-8")
+    _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert [line for line in store.log if line.startswith("build")] == ["build endpoint-base", "build quic-go"]
+
+
+def test_dockerfile_gets_the_arguments_it_asks_for(root: Path) -> None:
+    store = FakeStore()
+    _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert store.arguments["endpoint-base"] == {"BASE": BASE}
+    assert store.arguments["quic-go"]["ENDPOINT_BASE"] in store.here
+
+
+def test_what_an_endpoint_is_built_in_is_made_before_it_and_once(root: Path) -> None:
+    quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
+    store = FakeStore()
+    images, _ = _images(store, root)
+    images.ensure(quinn)
+    made = [line for line in store.log if line.startswith(("import", "build"))]
+    assert made == ["import trixie", "build endpoint-base", "build rust-base", "build quinn"]
+    assert set(store.arguments["quinn"].values()) <= store.here
+    store.log.clear()
+    (root / "endpoints/quinn/main.rs").write_text("changed", encoding="utf-8")
+    images.ensure(quinn)
+    assert [line for line in store.log if line.startswith("build")] == ["build quinn"]
+    (root / "endpoints/base-rust/lib.rs").write_text("changed", encoding="utf-8")
+    images.ensure(quinn)
+    assert [line for line in store.log if line.startswith("build")] == ["build quinn", "build rust-base", "build quinn"]
+
+
+def test_policy_build_neither_pulls_nor_takes_the_public_image(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC, PUBLIC_BASE})
+    assert _images(store, root, Policy.BUILD)[0].ensure(IMPLEMENTATION).source == "built"
+    assert not [line for line in store.log if line.startswith("pull")]
+
+
+def test_policy_pull_never_builds(root: Path) -> None:
+    store = FakeStore()
+    with pytest.raises(MachineError, match=r"someone/quic-go:latest .* could not be pulled: .*--images build"):
+        _images(store, root, Policy.PULL)[0].ensure(IMPLEMENTATION)
+    assert store.log == [f"pull {PUBLIC}"]
+
+
+def test_policy_local_fetches_nothing(root: Path) -> None:
+    store = FakeStore(registry={PUBLIC})
+    images, _ = _images(store, root, Policy.LOCAL)
+    with pytest.raises(MachineError, match="--images local"):
+        images.ensure(IMPLEMENTATION)
+    with pytest.raises(MachineError, match="--images local"):
+        images.ensure_simulator()
+    with pytest.raises(MachineError, match="--images local"):
+        images.ensure_base()
+    assert store.log == []
+
+
+@pytest.mark.parametrize("policy", [Policy.AUTO, Policy.BUILD, Policy.PULL])
+def test_replaced_image_is_never_built(root: Path, policy: Policy) -> None:
+    replaced = Implementation("quic-go", "mine:1", "", frozenset(Role), build="endpoints/quic-go", replaced=True)
+    store = FakeStore(here={"mine:1"})
+    assert _images(store, root, policy)[0].ensure(replaced).source == "local"
+    store.here.clear()
+    with pytest.raises(MachineError, match=r"mine:1 .* could not be pulled"):
+        _images(store, root, policy)[0].ensure(replaced)
+    assert store.log == ["pull mine:1"]
+
+
+def test_image_without_folder_is_pulled_even_after_a_silent_registry(root: Path) -> None:
+    store = FakeStore()
+    images, _ = _images(store, root)
+    images.ensure(IMPLEMENTATION)
+    store.registry.add("other:1")
+    assert images.ensure(Implementation("other", "other:1", "", frozenset(Role))).source == "pulled"
+
+
+def test_what_has_no_public_image_is_built_and_nothing_is_asked_of_a_registry(root: Path) -> None:
+    ours, store = replace(IMPLEMENTATION, image=""), FakeStore(registry={""})
+    assert _images(store, root)[0].ensure(ours).source == "built"
+    assert not [line for line in store.log if line.startswith("pull quic-go")]
+    with pytest.raises(MachineError, match="there is no public image"):
+        _images(FakeStore(), root, Policy.PULL)[0].ensure(ours)
+    with pytest.raises(MachineError, match=r"quicsat/quic-go:[0-9a-f]{12} does not exist locally; --images local"):
+        _images(FakeStore(), root, Policy.LOCAL)[0].ensure(ours)
+
+
+def test_a_variant_runs_in_our_own_build_which_is_built_once(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC, PUBLIC_BASE})
+    images, _ = _images(store, root)
+    bbr = replace(IMPLEMENTATION, name="quic-go:bbr", server_parameters="--cc bbr")
+    cubic = replace(IMPLEMENTATION, name="quic-go:cubic", server_parameters="--cc cubic")
+    assert images.ensure(IMPLEMENTATION).reference == PUBLIC
+    assert images.ensure(bbr).reference == images.ensure(cubic).reference
+    assert images.ensure(bbr).reference.startswith("quicsat/quic-go:")
+    assert store.log.count("build quic-go") == 1
+    assert f"pull {PUBLIC}" not in store.log
+    store.here.add("mine:1")
+    assert images.ensure(replace(bbr, image="mine:1", replaced=True)).reference == "mine:1"
+
+
+def test_an_image_bears_the_name_of_its_folder(root: Path) -> None:
+    store = FakeStore()
+    images, _ = _images(store, root, Policy.BUILD)
+    other = images.ensure(replace(IMPLEMENTATION, name="other"))
+    assert other.reference.startswith("quicsat/quic-go:")
+    assert images.ensure(IMPLEMENTATION).reference == other.reference
+
+
+def test_renewing_pulls_what_is_here_already(root: Path) -> None:
+    store = FakeStore(here={PUBLIC}, registry={PUBLIC})
+    assert _images(store, root, Policy.PULL)[0].renew(IMPLEMENTATION).source == "pulled"
+    assert store.log == [f"pull {PUBLIC}"]
+
+
+# ---- base and simulator ---------------------------------------------------------------------
+
+
+def test_base_is_pulled_where_a_registry_answers(root: Path) -> None:
+    store = FakeStore(registry={PUBLIC_BASE})
+    image = _images(store, root)[0].ensure_base()
+    assert (image.reference, image.source) == (BASE, "pulled")
+    assert store.log == [f"pull {PUBLIC_BASE}", f"tag {BASE}"]
+
+
+def test_failing_bootstrap_gives_its_reason_and_log(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _mmdebstrap(tmp_path, "echo I: begin; echo E: no mirror >&2; exit 7", monkeypatch)
+    with pytest.raises(MachineError, match=r"E: no mirror\n.*build/logs/base\.log"):
+        _images(FakeStore(), root)[0].ensure_base()
+    assert "E: no mirror" in (root / "build/logs/base.log").read_text(encoding="utf-8")
+
+
+def test_missing_bootstrap_program_names_make_setup(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(root))
+    with pytest.raises(MachineError, match=r"mmdebstrap.*make setup"):
+        _images(FakeStore(), root)[0].ensure_base()
+
+
+def test_simulator_is_built_and_tagged(root: Path) -> None:
+    store = FakeStore()
+    image = _images(store, root)[0].ensure_simulator()
+    assert image.reference.startswith("quicsat/simulator:")
+    assert "tag quicsat/simulator:latest" in store.log
+
+
+def test_expected_are_what_ensure_gets(root: Path) -> None:
+    images, _ = _images(FakeStore(), root)
+    quinn = Implementation("quinn", "", "", frozenset(Role), build="endpoints/quinn")
+    got = {"simulator": images.ensure_simulator().reference}
+    got |= {one.name: images.ensure(one).reference for one in (IMPLEMENTATION, quinn)}
+    assert expected(root) == got
+
+
+# ---- failures -------------------------------------------------------------------------------
+
+
+def test_failing_build_names_step_reason_log_and_remedy(root: Path) -> None:
+    store = FakeStore(broken="quic-go")
+    with pytest.raises(MachineError) as caught:
+        _images(store, root)[0].ensure(IMPLEMENTATION)
+    for part in (
+        "quic-go",
+        "Step 2/2 : RUN go install",
+        "go: TLS failure",
+        "build/logs/quic-go.log",
+        "ca-certificates",
+    ):
+        assert part in str(caught.value)
+    log = (root / "build/logs/quic-go.log").read_text(encoding="utf-8")
+    assert log == "Step 1/2 : FROM somewhere\nStep 2/2 : RUN go install\ngo: TLS failure\n"
+
+
+def test_failed_build_leaves_no_tag(root: Path) -> None:
+    store = FakeStore(broken="quic-go")
+    with pytest.raises(MachineError):
+        _images(store, root)[0].ensure(IMPLEMENTATION)
+    assert "tag quicsat/quic-go:latest" not in store.log
+
+
+def test_folder_without_dockerfile(root: Path) -> None:
+    lost = Implementation("lost", "lost:1", "", frozenset(Role), build="endpoints/lost")
+    with pytest.raises(MachineError, match="endpoints/lost/Dockerfile does not exist"):
+        _images(FakeStore(), root)[0].ensure(lost)
+
+
+def test_fault_of_the_daemon_is_an_error_for_people(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise HarnessFault(ErrorCode.DAEMON_FAULT, "connection refused")
+
+    store = FakeStore()
+    monkeypatch.setattr(store, "find", gone)
+    with pytest.raises(MachineError, match=r"quic-go: .*connection refused"):
+        _images(store, root)[0].ensure(IMPLEMENTATION)
+
+
+# ---- digest and context ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "folder"
+    (path / "inner").mkdir(parents=True)
+    (path / "Dockerfile").write_text("FROM base\n", encoding="utf-8")
+    (path / "inner" / "run").write_text("#!/bin/sh\n", encoding="utf-8")
+    return path
+
+
+def _rewrite(folder: Path) -> None:
+    (folder / "inner" / "run").write_text("other\n", encoding="utf-8")
+
+
+def _move(folder: Path) -> None:
+    (folder / "inner" / "run").rename(folder / "inner" / "walk")
+
+
+def _make_executable(folder: Path) -> None:
+    (folder / "inner" / "run").chmod(0o755)
+
+
+@pytest.mark.parametrize("change", [_rewrite, _move, _make_executable])
+def test_digest_changes_with_the_folder(folder: Path, change: Callable[[Path], None]) -> None:
+    before = Recipe("x", folder, {}).tag
+    change(folder)
+    assert Recipe("x", folder, {}).tag != before
+
+
+def test_digest_changes_with_arguments_and_not_with_leftovers_or_time(folder: Path) -> None:
+    tag = Recipe("x", folder, {"BASE": "a"}).tag
+    assert tag != Recipe("x", folder, {"BASE": "b"}).tag
+    for leftover in ("ca/site.crt", "__pycache__/x.pyc", "target/debug", "README.md"):
+        (folder / leftover).parent.mkdir(exist_ok=True)
+        (folder / leftover).write_text("", encoding="utf-8")
+    (folder / "Dockerfile").touch()
+    assert Recipe("x", folder, {"BASE": "a"}).tag == tag
+
+
+def test_context_holds_the_files_and_the_certificates_of_the_machine(folder: Path, tmp_path: Path) -> None:
+    certificates = tmp_path / "certificates"
+    certificates.mkdir()
+    (certificates / "site.crt").write_text("PEM", encoding="utf-8")
+    _make_executable(folder)
+    with tarfile.open(fileobj=build_context(folder, certificates)) as tar:
+        modes = {member.name: member.mode for member in tar}
+    assert modes == {"Dockerfile": 0o644, "inner/run": 0o755, "ca": 0o755, "ca/site.crt": 0o644}
+
+
+def test_context_without_certificates_still_has_the_directory(folder: Path, tmp_path: Path) -> None:
+    with tarfile.open(fileobj=build_context(folder, tmp_path / "none")) as tar:
+        assert tar.getmember("ca").isdir()
+
+
+def test_context_is_the_same_whenever_it_is_made(folder: Path, tmp_path: Path) -> None:
+    first = build_context(folder, tmp_path).read()
+    (folder / "Dockerfile").touch()
+    assert build_context(folder, tmp_path).read() == first

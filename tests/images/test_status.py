@@ -1,0 +1,96 @@
+"""What images are here, and getting several at once."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.images.build_recipes import find_recipe
+from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_simulator
+from interop.model.errors import MachineError
+from interop.model.implementation import Implementation, Role
+from interop.model.results import ImageFacts
+from interop.model.units import MIB
+from tests.images.test_pull_or_build import FakeStore
+
+MINE = Implementation("mine", "me/mine:1", "", frozenset(Role), build="endpoints/mine")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for folder in ("endpoints/mine", "ns3-scenarios"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n", encoding="utf-8")
+    return tmp_path
+
+
+def states(stocked: tuple[Stocked, ...]) -> list[tuple[str, str, bool]]:
+    return [(each.source, each.state, each.image is not None) for each in stocked]
+
+
+def test_states_of_an_image(root: Path) -> None:
+    tag = find_recipe(root, "mine", "endpoints/mine").tag
+    here: dict[frozenset[str], list[tuple[str, str, bool]]] = {
+        frozenset[str](): [("built", "not here", False)],
+        frozenset({tag}): [("built", "current", True)],
+        frozenset({"quicsat/mine:latest"}): [("built", "outdated", True)],
+        frozenset({"quicsat/mine:latest", tag}): [("built", "current", True)],
+        frozenset({"me/mine:1"}): [("public", "here", True), ("built", "not here", False)],
+    }
+    assert {names: states(stock_of(FakeStore(here=set(names)), root, MINE)) for names in here} == here
+
+
+def test_without_a_folder_or_a_public_image(root: Path) -> None:
+    assert states(stock_of(FakeStore(), root, replace(MINE, build=None))) == [("public", "not here", False)]
+    found = stock_of(FakeStore(here={"me/mine:1"}), root, replace(MINE, build=None))
+    assert states(found) == [("public", "here", True)]
+    assert states(stock_of(FakeStore(), root, replace(MINE, image=""))) == [("built", "not here", False)]
+
+
+def test_a_changed_folder_outdates_its_image(root: Path) -> None:
+    store = FakeStore(here={find_recipe(root, "simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
+    assert stock_of_simulator(store, root).state is ImageState.CURRENT
+    (root / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
+    assert stock_of_simulator(store, root).state is ImageState.OUTDATED
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gibibytes", "workers"), [(2, 24, 2), (1, 24, 1), (16, 64, 2), (8, 4, 1), (8, 7, 1), (8, 8, 2), (2, 1, 1)]
+)
+def test_builds_at_the_same_time_fit_into_the_machine(cpus: int, gibibytes: int, workers: int) -> None:
+    assert builders(cpus, gibibytes * 1024 * MIB) == workers
+
+
+def test_one_that_fails_spares_the_others() -> None:
+    def fail() -> ImageFacts:
+        raise MachineError("b: it failed in Step 2")
+
+    ways = {"a": lambda: ImageFacts("a:1", "1"), "b": fail, "c": lambda: ImageFacts("c:1", "3")}
+    for workers in (1, 2, 5):
+        got = get_all(ways, workers)
+        assert [each.name for each in got] == ["a", "b", "c"]
+        assert [each.image and each.image.reference for each in got] == ["a:1", None, "c:1"]
+        assert [each.fault for each in got] == ["", "b: it failed in Step 2", ""]
+
+
+def test_two_are_got_at_the_same_time() -> None:
+    meeting = threading.Barrier(2)
+
+    def meet() -> ImageFacts:
+        meeting.wait(10)
+        return ImageFacts("met", "1")
+
+    assert [each.fault for each in get_all({"a": meet, "b": meet}, 2)] == ["", ""]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_this_program_neither_hangs_nor_hides() -> None:
+    def break_down() -> ImageFacts:
+        raise ZeroDivisionError
+
+    first, second = get_all({"a": break_down, "b": lambda: ImageFacts("b:1", "1")}, 1)
+    assert first.fault == f"a: {LOST}"
+    assert second.fault == f"b: {LOST}"

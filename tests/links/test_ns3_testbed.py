@@ -1,0 +1,428 @@
+"""Emulated links: what the simulator is told, names and addresses of the contract, and testbeds that clean up."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+import requests.exceptions
+
+from interop.docker.containers import ContainerEvent
+from interop.links import ns3_testbed
+from interop.links.memlock import MEMLOCK
+from interop.links.ns3_testbed import ADDRESSES, GATEWAYS, Ns3Backend, hosts
+from interop.links.simulator_arguments import scenario
+from interop.links.simulator_report import read_report
+from interop.model.emulated_link import (
+    Blackhole,
+    Corruption,
+    CorruptionMode,
+    CrossTraffic,
+    CrossTrafficReport,
+    EmulatedLink,
+    GilbertElliottLoss,
+    Interval,
+    LinkCounters,
+    LinkDirection,
+    NatMapping,
+    QueueMode,
+    Rebind,
+    Rebinding,
+    TimersFrom,
+    UniformLoss,
+)
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol, Role
+from interop.model.outcomes import ErrorCode
+from tests.fakes import REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.results_builder import SAT, SATLOSS
+
+SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+
+
+# ---- the simulator's words ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        (SYMMETRIC, "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --queue-mode=exact --seed=7"),
+        (
+            SAT.link,
+            (
+                "asymmetric-p2p --forward-delay=300ms --return-delay=300ms --forward-data-rate=20000000bps "
+                "--return-data-rate=2000000bps --forward-queue=25 --return-queue=25 --queue-mode=exact --seed=7"
+            ),
+        ),
+        (
+            replace(SYMMETRIC, queue_mode=QueueMode.PAPER, forward_delay=0.0125, return_delay=0.0125),
+            "simple-p2p --delay=12.5ms --bandwidth=20000000bps --queue=25 --queue-mode=paper --seed=7",
+        ),
+        (
+            replace(SYMMETRIC, forward_loss=UniformLoss(0.001)),
+            (
+                "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --drop-rate-to-client=0.1 "
+                "--queue-mode=exact --seed=7"
+            ),
+        ),
+        (
+            replace(SYMMETRIC, return_loss=GilbertElliottLoss(0.017, 0.935)),
+            (
+                "simple-p2p --delay=15ms --bandwidth=20000000bps --queue=25 --good-bad-prob-to-server=0.017 "
+                "--bad-good-prob-to-server=0.935 --queue-mode=exact --seed=7"
+            ),
+        ),
+    ],
+)
+def test_scenario(link: EmulatedLink, words: str) -> None:
+    assert scenario(link, 7) == words
+
+
+GEOMETRY = "--delay=15ms --bandwidth=20000000bps --queue=25"
+
+
+@pytest.mark.parametrize(
+    ("scenario_name", "impairments", "words"),
+    [
+        (
+            "drop-rate",
+            {"forward_loss": UniformLoss(0.3, longest_burst=3), "return_loss": UniformLoss(0.02)},
+            "--rate_to_client=30 --burst_to_client=3 --rate_to_server=2",
+        ),
+        (
+            "simple-p2p",
+            {"return_loss": UniformLoss(0.3, longest_burst=3)},
+            "--drop-rate-to-server=30 --drop-burst-to-server=3",
+        ),
+        (
+            "corrupt-rate",
+            {"forward_corruption": Corruption(0.02), "return_corruption": Corruption(0.3, 3, CorruptionMode.LOSS)},
+            "--rate_to_client=2 --rate_to_server=30 --burst_to_server=3 --mode-to-server=loss",
+        ),
+        (
+            "droplist",
+            {"forward_drops": (1,), "return_drops": (2, 3, 4)},
+            "--drops_to_client=1 --drops_to_server=2,3,4",
+        ),
+        (
+            "blackhole",
+            {"blackhole": Blackhole(5, 2)},
+            "--on=5000ms --off=2000ms --repeat=1 --direction=both --timers-from=first-packet",
+        ),
+        (
+            "blackhole",
+            {"blackhole": Blackhole(0.5, 2, 3, LinkDirection.SERVER, TimersFrom.START)},
+            "--on=500ms --off=2000ms --repeat=3 --direction=toserver --timers-from=start",
+        ),
+        ("rebind", {"rebind": Rebind(1)}, "--first-rebind=1000ms --timers-from=first-packet"),
+        (
+            "rebind",
+            {"rebind": Rebind(1, 5, address=True)},
+            "--first-rebind=1000ms --rebind-freq=5000ms --rebind-addr --timers-from=first-packet",
+        ),
+        ("tcp-cross-traffic", {"cross_traffic": CrossTraffic()}, "--cross-port=5001"),
+    ],
+)
+def test_scenarios_of_the_interop_runner(scenario_name: str, impairments: dict[str, Any], words: str) -> None:
+    link = replace(SYMMETRIC, scenario=scenario_name, **impairments)
+    assert scenario(link, 7) == f"{scenario_name} {GEOMETRY} {words} --queue-mode=exact --seed=7"
+
+
+def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
+    words = scenario(SATLOSS.emulated, 1)
+    assert scenario(SATLOSS.emulated, 1, Protocol.TCP) == words.replace(" --queue-mode", " --protocol=tcp --queue-mode")
+    assert scenario(SATLOSS.emulated, 1, Protocol.H3) == words
+
+
+def test_loss_of_both_directions() -> None:
+    words = scenario(SATLOSS.emulated, 1).split()
+    assert "--drop-rate-to-client=1" in words
+    assert "--drop-rate-to-server=1" in words
+
+
+# ---- the contract (qir-reference.md, 1.3) ---------------------------------------------------
+
+
+def test_names_of_the_contract() -> None:
+    assert hosts(GATEWAYS["client"]) == (
+        ("client", "193.167.0.100"),
+        ("client4", "193.167.0.100"),
+        ("client6", "fd00:cafe:cafe::100"),
+        ("client46", "193.167.0.100"),
+        ("client46", "fd00:cafe:cafe::100"),
+        ("server", "193.167.100.100"),
+        ("server4", "193.167.100.100"),
+        ("server6", "fd00:cafe:cafe:100::100"),
+        ("server46", "193.167.100.100"),
+        ("server46", "fd00:cafe:cafe:100::100"),
+        ("sim", "193.167.0.2"),
+        ("sim4", "193.167.0.2"),
+        ("sim6", "fd00:cafe:cafe::2"),
+        ("sim46", "193.167.0.2"),
+        ("sim46", "fd00:cafe:cafe::2"),
+    )
+    assert ("sim", "193.167.100.2") in hosts(GATEWAYS["server"])
+
+
+def test_addresses_of_the_contract() -> None:
+    assert ADDRESSES["client"] == "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64"
+    assert ADDRESSES["server"] == "eth0=193.167.100.100/24,fd00:cafe:cafe:100::100/64"
+    assert ADDRESSES["simulator"].split(";") == [
+        "eth0=193.167.0.2/24,fd00:cafe:cafe:0::2/64",
+        "eth1=193.167.100.2/24,fd00:cafe:cafe:100::2/64",
+    ]
+
+
+# ---- testbeds -------------------------------------------------------------------------------
+
+
+def test_a_testbed_has_no_network_of_the_host_and_no_rights_but_its_own() -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
+        holders = {life.hostname: life for life in engine.lives.values()}
+        assert set(holders) == {"client", "sim", "server"}
+        for holder in holders.values():
+            assert holder.host_config["network_mode"] == "none"
+            assert (holder.host_config["cap_add"], holder.host_config["cap_drop"]) == (["NET_ADMIN"], ["ALL"])
+            assert holder.host_config["sysctls"]["net.ipv4.ip_forward"] == "0"
+        assert testbed.network(Role.CLIENT) == f"container:{holders['client'].id}"
+        assert testbed.network(Role.SERVER) == f"container:{holders['server'].id}"
+        [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",)]
+        assert plumb.command == ("plumb", *(str(holders[name].pid) for name in ("client", "sim", "server")))
+        assert all(
+            life.host_config["network_mode"] != "host" and life.host_config["pid_mode"] is None
+            for life in engine.all_lives
+            if life is not plumb
+        )
+    assert engine.lives == {}
+
+
+def test_two_testbeds_stand_side_by_side() -> None:
+    engine = FakeEngine()
+    backend = Ns3Backend(connect(engine), SIMULATOR)
+    with backend.open() as one, backend.open() as other:
+        assert one.network(Role.CLIENT) != other.network(Role.CLIENT)
+        one.reset()
+    assert engine.lives == {}
+
+
+def test_a_testbed_that_cannot_be_plumbed_leaves_nothing() -> None:
+    def refuse(life: Life) -> int:
+        if life.command[:1] == ("plumb",):
+            life.say("Operation not permitted")
+            return 2
+        return simulate(life)
+
+    engine = FakeEngine(simulator=refuse)
+    with pytest.raises(HarnessFault, match="Operation not permitted"), Ns3Backend(connect(engine), SIMULATOR).open():
+        pass
+    assert engine.lives == {}
+
+
+def test_reset_notices_a_holder_that_has_ended() -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
+        testbed.reset()
+        next(iter(engine.lives.values())).end(1)
+        with pytest.raises(HarnessFault, match="has ended"):
+            testbed.reset()
+
+
+# ---- what a daemon can do -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refused", "priority", "memlock"),
+    [
+        (set(), True, MEMLOCK),
+        ({"chrt"}, False, MEMLOCK),
+        ({"memlock"}, True, None),
+    ],
+)
+def test_abilities_are_found_once(refused: set[str], priority: bool, memlock: int | None) -> None:
+    def probe(life: Life) -> int:
+        config = life.host_config
+        asked = {
+            "chrt": life.command[:1] == ("chrt",),
+            "memlock": bool(config["ulimits"]),
+        }
+        return 1 if any(asked[name] for name in refused) else simulate(life)
+
+    engine = FakeEngine(simulator=probe)
+    backend = Ns3Backend(connect(engine), SIMULATOR)
+    assert backend.notes == ()
+    with backend.open() as testbed:
+        assert [testbed.memlock(role) for role in Role] == [memlock, memlock]
+    probes = engine.log.count(("create", "probe"))
+    with backend.open():
+        assert engine.log.count(("create", "probe")) == probes
+    assert len(backend.notes) == (not priority) + (memlock is None)
+    abilities = ns3_testbed.probe(connect(engine), SIMULATOR)
+    assert abilities.realtime_priority == priority
+
+
+def test_a_daemon_that_is_away_has_not_refused_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    daemon = connect(engine)
+
+    def vanish(*_: str) -> None:
+        raise requests.exceptions.ConnectionError("Connection aborted.")
+
+    monkeypatch.setattr(engine, "start", vanish)
+    monkeypatch.setattr(engine, "ping", vanish)
+    with pytest.raises(HarnessFault, match="Connection aborted"):
+        ns3_testbed.probe(daemon, SIMULATOR)
+
+
+# ---- the link of a run ----------------------------------------------------------------------
+
+
+def test_the_simulator_is_told_all_and_may_little() -> None:
+    engine = FakeEngine(good=endpoint)
+    run = run_of()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run):
+        [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
+        assert life.environment["SCENARIO"] == scenario(run.test_case.emulated, run.seed)
+        assert life.environment["WAITFORSERVER"] == "server:443"
+        assert life.host_config["cap_drop"] == ["ALL"]
+        assert life.host_config["cap_add"] == ["NET_ADMIN", "NET_RAW", "SYS_NICE"]
+
+
+def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        link.start(events)
+        event = events.get(timeout=5)
+        assert not link.ready(event)
+        assert not link.running()
+        assert link.collect(tmp_path) is None
+
+
+@pytest.mark.parametrize("line", ["running", '"running"', "[]", '{"event": "waiting"}', "{", ""])
+def test_only_one_line_means_ready(line: str) -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        assert not link.ready(ContainerEvent(link._container, line))
+        assert link.ready(ContainerEvent(link._container, '{"event":"running","started":1.5}'))
+
+
+def test_report() -> None:
+    report = read_report(REPORT)
+    assert report.forward == LinkCounters(7802, 7749, 53, 0)
+    assert report.back == LinkCounters(3986, 3986, 0, 0)
+    assert (report.lag_max, report.realtime_priority) == (0.0005, True)
+
+
+def way(frames: list[int], largest: list[float]) -> dict[str, object]:
+    """A direction of a link.json's lateness."""
+    return {"p50": 0.0001, "p99": 0.002, "p999": 0.05, "frames_per_interval": frames, "max_per_interval": largest}
+
+
+LATENESS = {
+    "bound": 0.01,
+    "interval": 0.1,
+    "forward": way([100, 0, 200, 300, 1], [0.5, 0.0, 0.002, 0.03, 9.0]),
+    "return": way([10, 0, 20], [0.4, 0.0, 0.001]),
+    "stalls": [[1000.0, 1000.3, 100, 10, 0.5], [1000.31, 1000.34, 5, 1, 0.03], [1000.4, 1009.4, 1, 0, 9.0]],
+}
+
+
+def test_lateness_is_that_of_the_clients_life() -> None:
+    """Frames and stalls before its start and after its end do not count; of a stall, the part that overlaps."""
+    document = REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}
+    found = read_report(document, Interval(1000.25, 1000.35)).lateness
+    assert found is not None
+    assert (found.forward.frames, found.forward.late, found.forward.maximum) == (500, 5, 0.03)
+    assert (found.back.frames, found.back.late, found.back.maximum) == (20, 1, 0.001)
+    assert (found.bound, found.forward.p50, found.back.p999) == (0.01, 0.0001, 0.05)
+    assert found.late_share == 6 / 520
+    assert found.stalls == 2
+    assert found.life == pytest.approx(0.1)
+    assert [found.stalled, found.longest_stall] == pytest.approx([0.08, 0.05])
+    assert found.stalled_share == pytest.approx(0.8)
+
+
+def test_lateness_without_the_clients_times_is_that_of_the_whole_run() -> None:
+    found = read_report(REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS}).lateness
+    assert found is not None
+    assert (found.forward.frames, found.forward.late, found.maximum) == (601, 106, 9.0)
+    assert (found.back.frames, found.back.late) == (30, 11)
+    assert [found.life, found.stalls, found.stalled_share] == pytest.approx([10.0, 3, 0.933])
+
+
+def test_a_report_of_an_old_simulator_has_no_lateness() -> None:
+    assert "lateness" not in REPORT
+    assert read_report(REPORT, Interval(1.0, 2.0)).lateness is None
+
+
+def test_report_of_what_a_scenario_did() -> None:
+    counters = REPORT["forward"] | {"corrupted": 1, "listed_drops": 2, "blackhole_drops": 3, "nat_drops": 4}
+    cross = {
+        "begin": 5.0,
+        "end": 7.0,
+        "acknowledged": 2500,
+        "goodput": 10_000.0,
+        "per_second": [1500, 1000],
+        "delivered": 2,
+        "queue_drops": 1,
+    }
+    mapping = {"inside": "193.167.0.100:4433", "outside": "193.167.0.7:50000"}
+    report = read_report(
+        REPORT
+        | {
+            "forward": counters,
+            "blackholes": [[1.5, 2.5]],
+            "rebinds": [{"time": 3.5, "mappings": [mapping]}],
+            "cross_traffic": cross,
+        }
+    )
+    assert report.forward == LinkCounters(7802, 7749, 53, 0, 1, 2, 3, 4)
+    assert report.blackholes == (Interval(1.5, 2.5),)
+    assert report.rebinds == (Rebinding(3.5, (NatMapping("193.167.0.100:4433", "193.167.0.7:50000"),)),)
+    assert report.cross_traffic == CrossTrafficReport(5.0, 7.0, 2500, 10_000.0, (1500, 1000), 2, 1)
+
+
+@pytest.mark.parametrize("missing", sorted(REPORT))
+def test_a_report_with_something_missing_is_none(missing: str) -> None:
+    with pytest.raises((KeyError, TypeError)):
+        read_report({name: value for name, value in REPORT.items() if name != missing})
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"started": math.nan},
+        {"stopped": 1e308},
+        {"lag": {"mean": 0.0, "max": HUGE}},
+        {"forward": REPORT["forward"] | {"received": math.inf}},
+        {"lateness": LATENESS | {"interval": 0}},
+        {"lateness": LATENESS | {"bound": math.nan}},
+        {"lateness": LATENESS | {"stalls": [[1.0, math.inf, 1, 1, 1.0]]}},
+        {"lateness": LATENESS | {"return": way([1], [math.nan])}},
+        {"lateness": LATENESS | {"return": way([HUGE], [0.0])}},
+    ],
+)
+def test_numbers_of_a_report_are_finite(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        read_report(REPORT | {"started": 1000.0, "stopped": 1010.0, "lateness": LATENESS} | wrong)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", json.dumps(REPORT).encode()[:-9]])
+def test_a_broken_report_is_our_fault(content: bytes, tmp_path: Path) -> None:
+    engine = FakeEngine()
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
+        assert link.ready(ContainerEvent(link._container, '{"event":"running"}'))
+        [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
+        life.files["logs/link.json"] = content
+        with pytest.raises(HarnessFault) as caught:
+            link.collect(tmp_path)
+    assert caught.value.code == ErrorCode.SIMULATOR_FAILED

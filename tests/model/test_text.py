@@ -1,0 +1,102 @@
+"""Text from outside: nothing that it contains steers a terminal or a page, and names stay different."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interop.model.text import LONGEST, escaped, printable, printable_lines, quoted
+
+ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d\x90\x07[]mP\\\r\n\t\x00\u202e\u2066\ud800\udfff"))
+"""Any text, lone surrogates too, with many parts of escape sequences."""
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("plain  text – ü ×", "plain  text – ü ×"),
+        ("  both ends ", "both ends"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x07", "link"),
+        ("\x1b]52;c;aGFjaw==", ""),
+        ("\x1bPq#0\x1b\\six", "six"),
+        ("\x9b31mc1", "c1"),
+        ("\x9d0;title\x9cc1", "c1"),
+        ("a\r\n\tb\x0bc", "a b c"),
+        ("a\x00\x07\x08b\x7f", "ab"),
+        ("\u202eevil\u2066", "evil"),
+        ("a\u200b\u00adb", "ab"),
+        ("a\u2028b\u00a0c\u3000d", "a b c d"),
+        ("\x1bcreset\x1b", "reset"),
+        ("\ud800x\ue000", "x"),
+        ("bad \ufffd byte", "bad \ufffd byte"),
+        ("y" * 1000, "y" * 299 + "…"),
+    ],
+)
+def test_text_from_outside_is_made_printable(text: str, clean: str) -> None:
+    assert printable(text) == clean
+
+
+@given(ANY)
+def test_printable_text_is_one_line_that_a_terminal_shows_as_it_is(text: str) -> None:
+    clean = printable(text)
+    assert clean.isprintable()
+    assert len(clean) <= LONGEST
+    assert printable(clean) == clean
+    clean.encode()
+
+
+def test_the_bound_can_be_lifted_and_changed() -> None:
+    assert printable("y" * 1000, None) == "y" * 1000
+    assert printable("abcdef", 3) == "ab…"
+    assert printable("abc", 3) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("a\x1b[2Jb\x1b]0;title\x07c\x1bPd\r\n\ufffd31m\x00", "abc\n\ufffd31m"),
+        ("\x1b\x1b[\x1b]0;never ended", ""),
+        ("first\n\tindented\n  \x1b[1mbold\n\nlast\n", "first\n    indented\n  bold\n\nlast\n"),
+        ("progress 1\rprogress 2\n", "progress 1 progress 2\n"),
+        ("", ""),
+    ],
+)
+def test_lines_keep_their_breaks_and_their_indentation(text: str, clean: str) -> None:
+    assert printable_lines(text) == clean
+
+
+@given(ANY)
+def test_only_line_breaks_in_lines_are_not_printable(text: str) -> None:
+    clean = printable_lines(text, 50)
+    assert all(line.isprintable() for line in clean.split("\n"))
+    assert clean.count("\n") == text.count("\n")
+    clean.encode()
+
+
+@given(ANY)
+def test_escaped_and_quoted_text_can_steer_no_terminal(text: str) -> None:
+    for shown in (escaped(text), quoted(text)):
+        assert shown.isprintable()
+        shown.encode()
+
+
+def test_an_escaped_name_shows_what_is_in_it() -> None:
+    assert escaped("a\x1b[31m\n\ud800\u202e") == r"a\x1b[31m\n\ud800\u202e"
+    assert escaped("ab") != escaped("a\x00b")
+
+
+def test_quoted_text_is_cut() -> None:
+    assert quoted("satloss") == '"satloss"'
+    assert len(quoted("x" * 1000)) == 62
+
+
+def test_no_other_module_filters_characters() -> None:
+    root = Path(__file__).parents[2]
+    files = [path for folder in ("interop", "plots") for path in (root / folder).rglob("*.py")]
+    filters = [path.name for path in files if re.search(r"isprintable\(|unicodedata|\\x1b", path.read_text("utf-8"))]
+    assert filters == ["text.py"]

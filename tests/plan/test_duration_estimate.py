@@ -1,0 +1,63 @@
+"""How long runs take, from those that have been made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interop.model.evidence import Evidence
+from interop.model.outcomes import Outcome, Verdict
+from interop.model.results import RunResult
+from interop.model.run import Run
+from interop.plan.duration_estimate import MOST_OVERHEAD, OVERHEAD, SPREAD, Durations, Span
+from tests.fakes import CASE, run_of
+
+
+def took(run: Run, seconds: float, outcome: Outcome = Outcome.SUCCEEDED) -> RunResult:
+    evidence = Evidence(started="", seed=1, phases={"transfer": seconds - 1, "create": 1.0})
+    return RunResult(run.server.name, run.client.name, run.test_case.name, 1, 1, Verdict(outcome), evidence)
+
+
+def learned(*pairs: tuple[Run, float]) -> Durations:
+    durations = Durations()
+    for run, seconds in pairs:
+        durations.learn(run.test_case, took(run, seconds))
+    return durations
+
+
+def test_of_a_pair_that_is_known_well() -> None:
+    durations = learned(*((run_of(), float(seconds)) for seconds in range(1, 21)))
+    assert durations.of(run_of(repetition=9)) == Span(10.5, 18.0)
+
+
+def test_of_a_pair_that_is_hardly_known() -> None:
+    assert learned((run_of(), 10.0), (run_of(), 20.0)).of(run_of()) == Span(10 * SPREAD[0], 20 * SPREAD[1])
+
+
+def test_of_a_pair_that_is_not_known_others_tell() -> None:
+    durations = learned((run_of(client="a"), 1.0), (run_of(client="b"), 2.0), (run_of(client="c"), 3.0))
+    assert durations.of(run_of(client="d")) == Span(2.0, 3.0)
+    assert durations.known(run_of(client="d"))
+
+
+def test_another_link_or_another_file_tells_nothing() -> None:
+    durations = learned((run_of(), 50.0))
+    larger = run_of(case=replace(CASE, file_sizes=(10_000_000,)))
+    assert not durations.known(larger)
+    assert durations.of(larger) == Span(3 * 0.03 + 4 + OVERHEAD, CASE.timeout + MOST_OVERHEAD)
+    renamed = run_of(case=replace(CASE, name="other", timeout=3.0))
+    assert durations.known(renamed)
+
+
+def test_what_did_not_take_place_tells_nothing() -> None:
+    durations = Durations()
+    durations.learn(CASE, took(run_of(), 5.0, Outcome.SKIPPED))
+    durations.learn(CASE, replace(took(run_of(), 5.0), evidence=Evidence(started="", seed=1)))
+    assert not durations.known(run_of())
+
+
+def test_all_runs_one_after_another() -> None:
+    known = [(run_of(), 10.0)] * 3 + [(run_of(client="b"), 30.0)] * 3
+    total = learned(*known).total([run_of(repetition=n) for n in (1, 2)] + [run_of(client="b")])
+    assert total == Span(50.0, 50.0)
+    assert str(total) == "50.0 s"
+    assert str(Span(50.0, 130.0)) == "50.0 s to 2 min 10 s"

@@ -1,0 +1,66 @@
+"""The order of a plan, and its parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from interop.model.run import Run
+from interop.plan.order import part_of, shard, shuffled
+from interop.plan.selection import make_plan
+from tests.fakes import CASE, implementation
+
+NAMES = "abcde"
+OTHER = replace(CASE, name="other", abbreviation="OT")
+ENDS = tuple(map(implementation, NAMES))
+PLAN = make_plan(ENDS, ENDS, (CASE, OTHER), repetitions=4, seed=1)
+
+
+def cell(run: Run) -> tuple[str, str, str]:
+    return run.test_case.name, run.server.name, run.client.name
+
+
+def test_a_shuffled_plan_has_the_same_runs() -> None:
+    assert Counter(shuffled(PLAN, 1)) == Counter(PLAN)
+    assert shuffled(PLAN, 1) == shuffled(list(reversed(PLAN)), 1)
+    assert shuffled(PLAN, 1) != shuffled(PLAN, 2)
+
+
+def test_repetitions_are_interleaved() -> None:
+    order = shuffled(PLAN, 1)
+    assert [run.repetition for run in order] == sorted(run.repetition for run in PLAN)
+    rounds = [[cell(run) for run in order if run.repetition == each] for each in (1, 2, 3, 4)]
+    assert all(len(set(each)) == 50 for each in rounds)
+    assert all(one != another for one, another in pairwise(rounds))
+    assert {case for case, _, _ in rounds[0][:20]} == {"short", "other"}
+
+
+def test_the_order_is_the_same_for_ever() -> None:
+    assert [cell(run) for run in shuffled(PLAN, 1)[:3]] == [
+        ("short", "d", "c"),
+        ("short", "d", "b"),
+        ("short", "b", "d"),
+    ]
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7, 50])
+def test_parts_make_up_the_whole(of: int) -> None:
+    parts = [part_of(PLAN, f"{number}/{of}") for number in range(1, of + 1)]
+    assert Counter(run for part in parts for run in part) == Counter(PLAN)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 4
+    for part in parts:
+        assert all(len({run.repetition for run in part if cell(run) == each}) == 4 for each in map(cell, part))
+        assert list(part) == [run for run in PLAN if run in set(part)]
+
+
+def test_the_whole_plan() -> None:
+    assert part_of(PLAN, "") == PLAN
+
+
+@pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "1/0", "1/1001", "-1/4", "1/4/2", "٣/٤"])
+def test_parts_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is no part of a plan"):
+        shard(text)

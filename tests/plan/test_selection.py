@@ -1,0 +1,428 @@
+"""Options become a selection, or one error with all faults; a selection becomes ordered runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interop.model.emulated_link import Blackhole, Corruption, CorruptionMode, EmulatedLink, Rebind, TimersFrom
+from interop.model.errors import InputError
+from interop.model.functional_checks import Check, Rules
+from interop.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
+from interop.model.test_case import TestCase
+from interop.model.text import quoted
+from interop.plan.selection import (
+    choose,
+    is_file,
+    left_out,
+    make_plan,
+    replace_images,
+    select,
+    select_images,
+    select_test_cases,
+)
+
+BOTH = frozenset(Role)
+
+
+def implementation(name: str, roles: frozenset[Role] = BOTH) -> Implementation:
+    return Implementation(name, f"owner/{name}:latest", f"https://example.org/{name}", roles)
+
+
+def case(name: str, abbreviation: str, repetitions: int = 2) -> TestCase:
+    link = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
+    return TestCase(name, abbreviation, "A test case", link, (1000,), repetitions, 60.0)
+
+
+IMPLEMENTATIONS = {
+    "quic-go": implementation("quic-go"),
+    "picoquic": implementation("picoquic"),
+    "chrome": implementation("chrome", frozenset({Role.CLIENT})),
+    "nginx": implementation("nginx", frozenset({Role.SERVER})),
+}
+FUNCTIONAL = replace(case("handshake", "H"), check=Check.HANDSHAKE)
+TEST_CASES = {"terrestrial": case("terrestrial", "T"), "sat": case("sat", "SAT"), "satloss": case("satloss", "SATL", 3)}
+
+
+def load(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+    if path.name == "bad.yaml":
+        raise InputError("bad.yaml:1: first.", "bad.yaml:2: second.")
+    return tuple(case(f"{path.stem}{number}", f"{path.stem}{number}".upper()) for number in (1, 2))
+
+
+def chosen(**options: list[str]) -> tuple[list[str], list[str], list[str]]:
+    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, **options)
+    return (
+        [server.name for server in selection.servers],
+        [client.name for client in selection.clients],
+        [test_case.name for test_case in selection.test_cases],
+    )
+
+
+def problems(**options: list[str]) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        chosen(**options)
+    return caught.value.problems
+
+
+# ---- selection ------------------------------------------------------------------------------
+
+
+def test_without_options_all_that_fit_are_chosen() -> None:
+    assert chosen() == (
+        ["quic-go", "picoquic", "nginx"],
+        ["quic-go", "picoquic", "chrome"],
+        ["terrestrial", "sat", "satloss"],
+    )
+
+
+def test_lists_by_blank_and_comma_keep_the_order_asked_for() -> None:
+    options = {"servers": ["picoquic,quic-go", "nginx"], "clients": ["chrome , picoquic,"], "tests": ["sat", "T"]}
+    assert chosen(**options) == (["picoquic", "quic-go", "nginx"], ["chrome", "picoquic"], ["sat", "terrestrial"])
+
+
+def test_names_and_abbreviations_in_any_case_and_repeats() -> None:
+    options = {"servers": ["QUIC-GO,quic-go"], "clients": ["Chrome"], "tests": ["SaTl,satloss", "SATLOSS"]}
+    assert chosen(**options) == (["quic-go"], ["chrome"], ["satloss"])
+
+
+def test_unknown_test_case() -> None:
+    assert problems(tests=["satlos"]) == (
+        'No test case "satlos". Did you mean satloss? Known: terrestrial, sat, satloss.',
+    )
+
+
+def test_unknown_server_is_told_the_servers() -> None:
+    assert problems(servers=["quicgo"]) == (
+        'No server "quicgo". Did you mean quic-go? Known: quic-go, picoquic, nginx.',
+    )
+
+
+def test_wrong_role() -> None:
+    assert problems(servers=["chrome"]) == ("chrome is only a client; it cannot be a server.",)
+    assert problems(clients=["quic-go,NGINX"]) == ("nginx is only a server; it cannot be a client.",)
+
+
+def test_faults_of_all_options_are_reported_at_once() -> None:
+    found = problems(
+        servers=["chrome,quicgo"], clients=["x"], tests=["bad.yaml", "satlos"], images=["nope=a/b", "quic-go"]
+    )
+    assert len(found) == 8
+    assert {"bad.yaml:1: first.", "bad.yaml:2: second."} <= set(found)
+
+
+@pytest.mark.parametrize("empty", ["", ",", " , "])
+def test_an_option_with_nothing_in_it_does_not_mean_all(empty: str) -> None:
+    found = problems(servers=[empty], clients=[empty], tests=[empty])
+    assert [message.split(" was named.")[0] for message in found] == ["No server", "No client", "No test case"]
+
+
+def test_words_for_several_test_cases() -> None:
+    assert chosen(tests=["onlymeasurements"])[2] == ["terrestrial", "sat", "satloss"]
+    [problem] = problems(tests=["onlyTests"])
+    assert problem == "onlyTests selects nothing. Known: terrestrial, sat, satloss."
+    known = {"h": FUNCTIONAL, **TEST_CASES}
+    assert select_test_cases(["ONLYTESTS"], known, load) == ((FUNCTIONAL,), [])
+    assert FUNCTIONAL not in select_test_cases(["onlyMeasurements"], known, load)[0]
+
+
+def test_functional_tests_are_over_hq_unless_they_are_about_http3() -> None:
+    speaker = implementation("speaker")
+    both = replace(speaker, protocols=(Protocol.H3,))
+    cases = [FUNCTIONAL, replace(FUNCTIONAL, client_test="http3"), case("sat", "SAT")]
+    assert [run.protocol for run in make_plan([both], [both], cases, repetitions=1, seed=1)] == ["hq", "h3", "h3"]
+
+
+def test_upstreams_rules_change_links_and_verdicts_of_functional_tests_only() -> None:
+    link = replace(
+        FUNCTIONAL.emulated, forward_corruption=Corruption(0.3, 3), blackhole=Blackhole(5, 2), rebind=Rebind(1, 5)
+    )
+    cases = [replace(FUNCTIONAL, link=link), case("sat", "SAT")]
+    one = implementation("one")
+    test, sat = (run.test_case for run in make_plan([one], [one], cases, repetitions=1, rules=Rules.UPSTREAM, seed=1))
+    assert (test.rules, sat.rules) == (Rules.UPSTREAM, Rules.STANDARD)
+    assert test.link == replace(
+        link,
+        forward_corruption=Corruption(0.3, 3, CorruptionMode.LOSS),
+        blackhole=Blackhole(5, 2, timers_from=TimersFrom.START),
+        rebind=Rebind(1, 5, timers_from=TimersFrom.START),
+    )
+    assert next(run.test_case.rules for run in make_plan([one], [one], cases, seed=1)) is Rules.STANDARD
+
+
+def test_files_of_test_cases() -> None:
+    assert chosen(tests=["./leo.yaml", "sat"])[2] == ["leo1", "leo2", "sat"]
+    assert chosen(tests=["leo.yml,LEO2"])[2] == ["leo1", "leo2"]
+
+
+@pytest.mark.parametrize(("word", "means_file"), [("a.yaml", True), ("A.YML", True), ("d/a", True), ("sat", False)])
+def test_what_means_a_file(word: str, means_file: bool) -> None:
+    assert is_file(word) is means_file
+
+
+def test_later_files_know_the_test_cases_of_earlier_ones() -> None:
+    seen: list[set[str]] = []
+
+    def remember(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+        seen.append(set(known))
+        return load(path, known)
+
+    choose(IMPLEMENTATIONS, TEST_CASES, remember, tests=["a.yaml,b.yaml"])
+    assert seen == [set(TEST_CASES), {*TEST_CASES, "a1", "a2"}]
+
+
+def test_pairs_that_would_share_a_folder() -> None:
+    known = {name: implementation(name) for name in ("a", "a_b", "b_c", "c")}
+    with pytest.raises(InputError) as caught:
+        choose(known, TEST_CASES, load, servers=["a,a_b"], clients=["b_c,c"])
+    assert caught.value.problems == (
+        "a with b_c and a_b with c would have the same folder; run them one after the other.",
+    )
+
+
+def test_select_works_for_any_value() -> None:
+    assert select(["B", "one"], {"a": 1, "b": 2}, "number", {"one": "a"}) == ((2, 1), [])
+
+
+# ---- variants -------------------------------------------------------------------------------
+
+VARIANTS = (Variant("bbr", "-G bbr", "-G bbr", "bbr"), Variant("cubic", "-G cubic", "", "cubic"))
+PICOQUIC = replace(
+    IMPLEMENTATIONS["picoquic"],
+    variants=VARIANTS,
+    congestion_control=CongestionControl("bbr", ("bbr", "cubic"), True, "a test", "2026-11-21"),
+)
+WITH_VARIANTS = IMPLEMENTATIONS | {"picoquic": PICOQUIC}
+
+
+def chosen_variants(**options: list[str]) -> tuple[tuple[Implementation, ...], tuple[Implementation, ...]]:
+    selection = choose(WITH_VARIANTS, TEST_CASES, load, **options)
+    return selection.servers, selection.clients
+
+
+def test_a_variant_is_an_implementation_of_the_same_image() -> None:
+    servers, clients = chosen_variants(
+        servers=["picoquic:BBR,Picoquic:cubic", "picoquic:bbr"], clients=["picoquic:bbr"]
+    )
+    bbr, cubic = servers
+    assert (bbr.name, bbr.folder, cubic.name) == ("picoquic:bbr", "picoquic+bbr", "picoquic:cubic")
+    assert clients == (bbr,)
+    assert (bbr.server_parameters, bbr.client_parameters, bbr.image) == ("-G bbr", "-G bbr", PICOQUIC.image)
+    assert (bbr.is_variant, PICOQUIC.is_variant) == (True, False)
+    assert bbr.congestion_control == PICOQUIC.congestion_control
+    assert cubic.congestion_control == CongestionControl("cubic", ("bbr", "cubic"), None, "a test", "2026-11-21")
+
+
+def test_variants_are_no_part_of_everything() -> None:
+    assert [server.name for server in chosen_variants()[0]] == ["quic-go", "picoquic", "nginx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"servers": ["picoquic:bbrr"]}, 'picoquic has no variant "bbrr". Did you mean bbr? Known: bbr, cubic.'),
+        ({"servers": ["picoquic:"]}, 'picoquic has no variant "". Known: bbr, cubic.'),
+        ({"servers": ["quic-go:bbr"]}, 'quic-go has no variant "bbr". Known: none.'),
+        ({"servers": ["picoqic:bbr"]}, 'No server "picoqic". Did you mean picoquic? Known: quic-go, picoquic, nginx.'),
+        ({"clients": ["picoquic:cubic"]}, "picoquic:cubic changes nothing in a client; name picoquic."),
+        (
+            {"images": ["picoquic:bbr=a/b"]},
+            '"picoquic:bbr" has the image of its implementation; write "picoquic=image".',
+        ),
+    ],
+)
+def test_wrong_variants(options: dict[str, list[str]], fault: str) -> None:
+    with pytest.raises(InputError) as caught:
+        chosen_variants(**options)
+    assert caught.value.problems == (fault,)
+
+
+def test_a_variant_has_the_image_that_replaces_that_of_its_implementation() -> None:
+    [bbr], _ = chosen_variants(servers=["picoquic:bbr"], images=["picoquic=me/p:1"])
+    assert (bbr.image, bbr.replaced) == ("me/p:1", True)
+
+
+def test_runs_of_variants_have_safe_folders_of_their_own() -> None:
+    servers, _ = chosen_variants(servers=["picoquic,picoquic:bbr,picoquic:cubic"])
+    runs = make_plan(servers, servers[:2], [TEST_CASES["sat"]], repetitions=1, seed=1)
+    paths = [str(run.path) for run in runs]
+    assert paths[:3] == ["picoquic_picoquic/sat/1", "picoquic_picoquic+bbr/sat/1", "picoquic+bbr_picoquic/sat/1"]
+    assert len(set(paths)) == 6
+    assert not any(":" in path for path in paths)
+
+
+# ---- images ---------------------------------------------------------------------------------
+
+
+def test_images_by_name() -> None:
+    assert select_images([], WITH_VARIANTS) == (tuple(WITH_VARIANTS.values()), True)
+    found, simulator = select_images(["Simulator,chrome", "picoquic:bbr,CHROME"], WITH_VARIANTS)
+    assert ([each.name for each in found], simulator) == (["chrome", "picoquic:bbr"], True)
+    with pytest.raises(InputError) as caught:
+        select_images(["simulatr", "picoquic:x", "chrome"], WITH_VARIANTS)
+    assert [problem.split(".")[0] for problem in caught.value.problems] == [
+        'No image "simulatr"',
+        'picoquic has no variant "x"',
+    ]
+    assert "Did you mean simulator?" in caught.value.problems[0]
+    with pytest.raises(InputError, match="No image was named"):
+        select_images([","], WITH_VARIANTS)
+
+
+def test_images_are_replaced_and_marked() -> None:
+    result, faults = replace_images(IMPLEMENTATIONS, ["quic-go=me/q:1,PICOQUIC=p", "nginx=host:5000/n"])
+    assert faults == []
+    assert result["quic-go"] == replace(IMPLEMENTATIONS["quic-go"], image="me/q:1", replaced=True)
+    assert (result["picoquic"].image, result["nginx"].image) == ("p", "host:5000/n")
+    assert result["chrome"] == IMPLEMENTATIONS["chrome"]
+
+
+def test_a_selection_holds_the_replaced_images() -> None:
+    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, clients=["picoquic"], images=["picoquic=p:2"])
+    assert [client.image for client in selection.clients] == ["p:2"]
+    assert "p:2" in [server.image for server in selection.servers]
+
+
+@pytest.mark.parametrize(
+    ("word", "fault"),
+    [
+        ("quicgo=a/b", 'No implementation "quicgo" to replace. Did you mean quic-go?'),
+        ("quic-go", '"quic-go" is no replacement; write "name=image".'),
+        ("quic-go=", "is no replacement"),
+        ("=a/b", "is no replacement"),
+        ("quic-go=A B", '"A B" is no image reference'),
+        ("quic-go=a,quic-go=b", "quic-go is to be replaced by two images, a and b."),
+    ],
+)
+def test_wrong_replacements(word: str, fault: str) -> None:
+    result, [found] = replace_images(IMPLEMENTATIONS, [word])
+    assert fault in found
+    assert set(result) == set(IMPLEMENTATIONS)
+
+
+@given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)))
+def test_no_option_raises_anything_but_input_error(servers: list[str], tests: list[str], images: list[str]) -> None:
+    def not_there(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+        raise InputError(f"{quoted(str(path))}: no such file.")
+
+    try:
+        choose(IMPLEMENTATIONS, TEST_CASES, not_there, servers=servers, tests=tests, images=images)
+    except InputError as error:
+        assert all(problem.isprintable() for problem in error.problems)
+
+
+# ---- the plan -------------------------------------------------------------------------------
+
+SERVERS = (IMPLEMENTATIONS["quic-go"], IMPLEMENTATIONS["nginx"])
+CLIENTS = (IMPLEMENTATIONS["picoquic"], IMPLEMENTATIONS["chrome"])
+
+
+def test_repetitions_of_all_pairs_alternate() -> None:
+    plan = make_plan(SERVERS, CLIENTS, [TEST_CASES["sat"], TEST_CASES["terrestrial"]], repetitions=2, seed=1)
+    assert [str(run.path) for run in plan] == [
+        f"{pair}/{name}/{repetition}"
+        for name in ("sat", "terrestrial")
+        for repetition in (1, 2)
+        for pair in ("quic-go_picoquic", "quic-go_chrome", "nginx_picoquic", "nginx_chrome")
+    ]
+
+
+def test_test_cases_keep_their_own_repetitions_and_timeout_unless_told_otherwise() -> None:
+    cases = list(TEST_CASES.values())
+    own = make_plan(SERVERS, CLIENTS, cases, seed=1)
+    assert Counter(run.test_case.name for run in own) == {"terrestrial": 8, "sat": 8, "satloss": 12}
+    assert {run.test_case for run in own} == set(cases)
+    told = make_plan(SERVERS, CLIENTS, cases, repetitions=1, timeout=7.5, seed=1)
+    assert len(told) == 12
+    assert {(run.test_case.repetitions, run.test_case.timeout) for run in told} == {(1, 7.5)}
+
+
+def speaking(name: str, *protocols: Protocol) -> Implementation:
+    return replace(implementation(name), protocols=protocols)
+
+
+HQ, H3, TCP = Protocol
+NGINX, CHROME, CURL, KWIK = (
+    speaking("nginx", *Protocol),
+    speaking("chrome", H3),
+    speaking("curl", TCP),
+    speaking("k", HQ),
+)
+
+
+def test_a_pair_prefers_hq_then_h3_then_tcp() -> None:
+    clients = (KWIK, CHROME, CURL, speaking("both", H3, TCP))
+    runs = make_plan([NGINX], clients, [TEST_CASES["sat"]], repetitions=1, seed=1)
+    assert [(run.client.name, run.protocol) for run in runs] == [("k", HQ), ("chrome", H3), ("curl", TCP), ("both", H3)]
+    told = [(run.endpoint_test_case.client_test, run.endpoint_test_case.server_test) for run in runs]
+    assert told == [(test, test) for test in ("transfer", "http3", "tcp", "http3")]
+    assert {run.test_case for run in runs} == {replace(TEST_CASES["sat"], repetitions=1)}
+
+
+def test_pairs_without_a_protocol_in_common_are_left_out_and_told() -> None:
+    servers, clients = (NGINX, KWIK, speaking("other", HQ)), (KWIK, CHROME, CURL)
+    runs = make_plan(servers, clients, [TEST_CASES["sat"]], repetitions=1, seed=1)
+    pairs = [(run.server.name, run.client.name) for run in runs]
+    assert pairs == [("nginx", "k"), ("nginx", "chrome"), ("nginx", "curl"), ("k", "k"), ("other", "k")]
+    told = "left out, no protocol in common: chrome with k, other; curl with k, other"
+    assert left_out(servers, clients) == told
+    assert left_out([NGINX], clients) == ""
+
+
+def test_nothing_in_common_at_all() -> None:
+    with pytest.raises(InputError, match=r"^Nothing to run: left out, no protocol in common: chrome with k\.$"):
+        make_plan([KWIK], [CHROME], [TEST_CASES["sat"]], seed=1)
+
+
+def test_a_test_case_may_ask_for_a_protocol_or_for_something_else() -> None:
+    http3 = replace(TEST_CASES["sat"], client_test="http3", server_test="http3", repetitions=1)
+    handshake = replace(TEST_CASES["terrestrial"], client_test="handshake", repetitions=1)
+    first, second, third = make_plan([NGINX], [speaking("c", HQ, H3)], [http3, handshake], seed=1) + make_plan(
+        [NGINX], [CHROME], [handshake], seed=1
+    )
+    assert (first.protocol, first.endpoint_test_case) == (H3, http3)
+    assert (second.protocol, second.endpoint_test_case) == (HQ, handshake)
+    assert (third.endpoint_test_case.client_test, third.endpoint_test_case.server_test) == ("handshake", "http3")
+
+
+def test_all_pairs_of_a_repetition_meet_the_same_losses() -> None:
+    plan = make_plan(SERVERS, CLIENTS, list(TEST_CASES.values()), seed=42)
+    seeds = {(run.test_case.name, run.repetition): run.seed for run in plan}
+    assert all(run.seed == seeds[run.test_case.name, run.repetition] for run in plan)
+    assert len(set(seeds.values())) == len(seeds)
+
+
+def test_seeds_are_the_same_tomorrow_and_on_another_machine() -> None:
+    [run] = make_plan(SERVERS[:1], CLIENTS[:1], [TEST_CASES["sat"]], repetitions=1, seed=1)
+    assert run.seed == 2102432703
+    [other] = make_plan(SERVERS[1:], CLIENTS[1:], [TEST_CASES["sat"]], repetitions=1, seed=2)
+    assert other.seed != run.seed
+
+
+@given(st.integers(), st.integers(1, 20))
+def test_seeds_suit_the_simulator(seed: int, repetitions: int) -> None:
+    plan = make_plan(SERVERS[:1], CLIENTS[:1], [TEST_CASES["sat"]], repetitions=repetitions, seed=seed)
+    assert [run.repetition for run in plan] == list(range(1, repetitions + 1))
+    assert all(1 <= run.seed <= 2**31 - 1 for run in plan)
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "timeout", "count"),
+    [(0, None, 1), (10_001, None, 1), (None, 0.0, 1), (None, float("inf"), 1), (None, float("nan"), 1), (-1, -1.0, 2)],
+)
+def test_impossible_repetitions_and_timeouts(repetitions: int | None, timeout: float | None, count: int) -> None:
+    with pytest.raises(InputError) as caught:
+        make_plan(SERVERS, CLIENTS, [TEST_CASES["sat"]], repetitions=repetitions, timeout=timeout, seed=1)
+    assert len(caught.value.problems) == count
+
+
+def test_a_plan_that_nobody_lives_to_see_the_end_of() -> None:
+    many = [implementation(f"i{number}") for number in range(11)]
+    with pytest.raises(InputError, match="The plan has 1210000 runs, more than 1000000"):
+        make_plan(many, many, [TEST_CASES["sat"]], repetitions=10_000, seed=1)

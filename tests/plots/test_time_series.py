@@ -1,0 +1,192 @@
+"""Figures over runs: which repetition is the middle one, and curves that are exactly those of the series."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop.model.errors import InputError
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
+from interop.traces.series import FILE_NAME
+from plots import data_rate, data_size, objectives, offset, packet_number, packet_size, return_path, rtt
+from plots.base import NothingToDrawError, Panel, Plot
+from plots.time_series_base import stacked
+from tests.plots.drawn import axes, texts
+from tests.runs_builder import campaign
+from tests.series_builder import Transfer, series
+
+PLOTS = (offset, packet_number, data_size, packet_size, data_rate, return_path, rtt)
+
+
+@pytest.fixture(name="plot_request")
+def _plot_request(tmp_path: Path) -> PlotRequest:
+    """Three repetitions of one pair, at 1, 0.95 and 0.9 Mbit/s."""
+    return PlotRequest((campaign(tmp_path),), tmp_path)
+
+
+def first(plot: Plot, plot_request: PlotRequest) -> Panel:
+    """Its first panel."""
+    found = plot.table(plot_request)[0].panels[0][0]
+    assert found is not None
+    return found
+
+
+def only(plot_request: PlotRequest) -> PairSeries:
+    [pair] = load_pairs(plot_request)
+    return pair
+
+
+def test_the_middle_run_is_the_second_fastest(plot_request: PlotRequest) -> None:
+    pair = only(plot_request)
+    assert pair.middle.repetition == 2
+    assert [run.repetition for run in pair.others] == [1, 3]
+    assert pair.without == 0
+
+
+def test_of_an_even_number_it_is_one_of_the_two_in_the_middle(tmp_path: Path) -> None:
+    pair = only(PlotRequest((campaign(tmp_path, repetitions=4),), tmp_path))
+    assert pair.middle.repetition in (2, 3)
+
+
+def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
+    directory = plot_request.campaigns[0].directory
+    assert directory is not None
+    (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).unlink()
+    assert only(plot_request).without == 1
+    [drawing] = offset.PLOT.table(plot_request)
+    assert "n = 2 repetitions" in drawing.caption
+    assert "Left out: 1 without series" in drawing.caption
+
+
+def test_a_damaged_file_is_a_message(plot_request: PlotRequest) -> None:
+    directory = plot_request.campaigns[0].directory
+    assert directory is not None
+    (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).write_bytes(b"no parquet")
+    with pytest.raises(InputError, match="analyse the run again"):
+        list(load_pairs(plot_request))
+
+
+def test_offset_tells_first_transmissions_from_others(plot_request: PlotRequest) -> None:
+    shown = first(offset.PLOT, plot_request)
+    middle = only(plot_request).middle.series.sent
+    assert shown.columns["role"] == ["other", "other", "first", "again", "request", "ideal"]
+    sizes = [len(x) for x in shown.columns["x"]]
+    assert sizes == [102, 102, 100, 2, 1, 2]
+    assert shown.columns["x"][2].tolist() == middle.time[:100].tolist()
+    assert (shown.columns["y"][2] * 1024**2).tolist() == middle.offset[:100].tolist()
+    assert [letter for _, letter in shown.facts["marks"]] == list("abcde")
+    times = [time for time, _ in shown.facts["marks"]]
+    assert times == pytest.approx([0.6, 0.9, 1.2, float(middle.time.max()), float(middle.time.max()) + 0.3])
+
+
+def test_ideal_line_has_the_rate_of_the_link(plot_request: PlotRequest) -> None:
+    shown = first(offset.PLOT, plot_request)
+    assert shown.columns["x"][-1].tolist() == pytest.approx([0.9, 0.9 + 8 * 100_000 / 20e6])
+    without = first(offset.PLOT, replace(plot_request, ideal=False))
+    assert "ideal" not in without.columns["role"]
+
+
+def test_offset_artists(plot_request: PlotRequest) -> None:
+    ax = axes(offset.PLOT, first(offset.PLOT, plot_request))
+    assert len(ax.get_lines()) == 6 + 5
+    assert [text.get_text() for text in ax.texts] == list("abcde")
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "first transmission", "retransmission", "request sent", "rate of the link",
+    ]  # fmt: skip
+    assert ax.get_ylabel() == "offset [MiB]"
+
+
+def test_streams_are_stacked_in_their_order() -> None:
+    data = series(Transfer(size=3000)).sent
+    two = replace(data, stream=np.array([4, 0, 4]), offset=np.array([0, 0, 1000]))
+    assert stacked(two).tolist() == [1000, 0, 2000]
+
+
+def test_equal_streams_of_two_connections_are_stacked_too() -> None:
+    data = series(Transfer(size=2000)).sent
+    two = replace(data, connection=np.array([0, 1]), offset=np.array([0, 0]))
+    assert stacked(two).tolist() == [0, 1000]
+
+
+def test_data_ends_at_the_size_of_the_file(plot_request: PlotRequest) -> None:
+    shown = first(data_size.PLOT, plot_request)
+    assert [float(y[-1]) * 1024**2 for y in shown.columns["y"]] == pytest.approx([102e3, 102e3, 102e3, 100e3])
+    assert "1.02 bytes" in data_size.PLOT.table(plot_request)[0].caption
+
+
+def test_packets_of_both_directions(plot_request: PlotRequest) -> None:
+    shown = first(packet_number.PLOT, plot_request)
+    assert shown.columns["role"] == ["other", "other", "first", "back"]
+    assert shown.columns["y"][2].tolist() == list(range(102))
+
+
+def test_overhead_of_packets(plot_request: PlotRequest) -> None:
+    shown = first(packet_size.PLOT, plot_request)
+    assert set(shown.columns["y"][2].tolist()) == {1040}
+    assert set(shown.columns["y"][3].tolist()) == {40}
+    assert "packet 1040 ± 0, stream data 1000 ± 0, the rest 40 ± 0; 3.8% is no stream data" in (
+        packet_size.PLOT.table(plot_request)[0].caption
+    )
+
+
+def test_rate_is_that_of_the_sender(plot_request: PlotRequest) -> None:
+    shown = first(data_rate.PLOT, plot_request)
+    assert shown.columns["role"] == ["other", "other", "first", "again", "ideal"]
+    assert float(shown.columns["y"][2].max()) == pytest.approx(0.85, abs=0.02)
+    assert shown.columns["y"][-1].tolist() == [20.0, 20.0]
+
+
+def test_round_trip_time_and_window(plot_request: PlotRequest) -> None:
+    [drawing] = rtt.PLOT.table(plot_request)
+    (above,), (below,) = drawing.panels
+    assert above is not None
+    assert below is not None
+    assert set(np.round(above.columns["y"][-1], 6).tolist()) == {600.0}
+    assert below.columns["label"][-2:] == ["in flight", "congestion window"]
+
+
+def test_objectives_of_two_megabytes(tmp_path: Path) -> None:
+    plot_request = PlotRequest((campaign(tmp_path, repetitions=1, size=2_100_000),), tmp_path)
+    [drawing] = objectives.PLOT.table(plot_request)
+    [[shown]] = drawing.panels
+    assert shown is not None
+    assert shown.facts["title"] == "2 MB in 3 s: 0 of 1"
+    assert shown.columns["time"] == [pytest.approx(1.2 + 8 * 2e6 / 8e6, abs=0.6)]
+    assert shown.columns["met"] == [False]
+    assert shown.columns["margin"] == [pytest.approx(3 - float(str(shown.columns["time"][0])))]
+    assert [text.split("\n")[0][0] for text in texts(axes(objectives.PLOT, shown))] == ["×"]
+
+
+def test_small_files_have_no_objectives(plot_request: PlotRequest) -> None:
+    with pytest.raises(NothingToDrawError):
+        objectives.PLOT.table(plot_request)
+
+
+@pytest.mark.parametrize("module", PLOTS)
+def test_pairs_are_overlaid_in_one_figure(module: object, tmp_path: Path) -> None:
+    made = campaign(tmp_path, (("quic-go", "aioquic"), ("picoquic:bbr", "aioquic")), repetitions=2)
+    plot: Plot = module.PLOT  # type: ignore[attr-defined]
+    [drawing] = plot.table(PlotRequest((made,), tmp_path, overlaid=True))
+    assert drawing.stem == "overlaid-SAT"
+    assert drawing.title.endswith(": SAT")
+    shown = drawing.panels[0][0]
+    assert shown is not None
+    assert shown.columns["role"] == ["quic-go", "picoquic:bbr"]
+    lines = axes(plot, shown).get_lines()
+    assert len({line.get_color() for line in lines}) == 2
+
+
+@pytest.mark.parametrize("module", PLOTS)
+def test_a_pair_is_drawn_alone(module: object, tmp_path: Path) -> None:
+    made = campaign(tmp_path, (("quic-go", "aioquic"), ("picoquic:bbr", "aioquic")), repetitions=2)
+    plot: Plot = module.PLOT  # type: ignore[attr-defined]
+    [drawing] = plot.table(PlotRequest((made,), tmp_path, pairs=(("picoquic:bbr", "aioquic"),)))
+    assert drawing.stem == "picoquic+bbr_aioquic-SAT"
+    with pytest.raises(NothingToDrawError):
+        plot.table(PlotRequest((made,), tmp_path, pairs=(("kwik", "aioquic"),)))

@@ -1,0 +1,155 @@
+"""Tables about links, runs and groups: exact on small results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.model.emulated_link import GilbertElliottLoss
+from interop.model.results import Measurement, RunResult
+from interop.report import run_tables
+from interop.report.plot_request import PlotRequest
+from interop.statistics.objectives import MB, Objective
+from tests.campaign_builder import TERRESTRIAL
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+from tests.runs_builder import campaign
+
+
+def told(result: RunResult, **values: float) -> RunResult:
+    """With more numbers."""
+    assert result.measurement is not None
+    return replace(result, measurement=Measurement({**result.measurement.values, **values}))
+
+
+def test_links_in_numbers() -> None:
+    bursty = replace(SAT, abbreviation="B", link=replace(SAT.emulated, forward_loss=GilbertElliottLoss(0.1, 0.3)))
+    table = run_tables.links(result_set(), [TERRESTRIAL, SATLOSS, bursty])
+    assert table.rows == (
+        ("T", 20e6, 20e6, 0.03, 25, 0.0, 0.0, 10485760, 60.0),
+        ("SATL", 20e6, 2e6, 0.6, 25, 0.01, 0.01, 10485760, 360.0),
+        ("B", 20e6, 2e6, 0.6, 25, 0.25, 0.0, 10485760, 120.0),
+    )
+
+
+def test_loss_is_the_mean_of_the_runs_and_the_longest_burst_of_all() -> None:
+    one, two = runs(1e6, 1e6)
+    gilbert = {"gilbert_gg": 0.98, "gilbert_gb": 0.9, "gilbert_bb": 0.1, "gilbert_bg": 0.02}
+    results = result_set(
+        [
+            told(one, loss_forward=0.02, queue_loss=0.01, loss_return=0.0, gilbert_longest_burst=3, **gilbert),
+            told(two, loss_forward=0.04, queue_loss=0.01, loss_return=0.02, gilbert_longest_burst=7, **gilbert),
+        ]
+    )
+    row = run_tables.loss(results, [SAT]).rows[0]
+    assert row[:2] == ("SAT", "all")
+    assert row[2:8] == pytest.approx((0.03, 0.01, 0.98, 0.9, 0.1, 0.02))
+    assert row[8:] == (7, 0.01, 2)
+    assert [row[1] for row in run_tables.loss(results, [SAT, SATLOSS]).rows] == ["all", "picoquic"]
+
+
+def test_sweep_goes_from_no_loss_to_much() -> None:
+    fast, slow = runs(8e6), runs(2e6, test_case="satloss")
+    results = result_set([told(fast[0], completion_time=10.0), told(slow[0], completion_time=40.0)])
+    table = run_tables.sweep(results, [SATLOSS, SAT, TERRESTRIAL])
+    assert table.rows == (
+        ("SAT", 0.0, 10485760, 10.0, 8e6, 1.0, 1),
+        ("SATL", 0.01, 10485760, 40.0, 2e6, 0.25, 1),
+    )
+
+
+def test_runs_tell_start_steady_rate_and_burst() -> None:
+    values = {"completion_time": 9.0, "startup_time": 2.0, "time_to_first_byte": 1.0, "steady_rate": 9e6,
+              "longest_burst": 33.0, "sent_per_useful_byte": 1.2, "retransmitted": 0.1,
+              "loss_forward": 0.03}  # fmt: skip
+    results = result_set(
+        [told(run_result(8e6), **values), run_result(7e6, repetition=2), run_result(None, repetition=3)]
+    )
+    assert run_tables.runs(results, [SAT]).rows == (
+        ("SAT", "picoquic", "quiche", 1, 9.0, 2.0, 0.25, 9e6, 33, 1.2, 0.1, 0.03),
+        ("SAT", "picoquic", "quiche", 2, *[None] * 8),
+    )
+
+
+def test_servers_have_medians() -> None:
+    found = [
+        told(run_result(1e6, repetition=number), initial_window=12_000.4, longest_burst=burst, rtt_95=0.61)
+        for number, burst in enumerate((10, 40, 12), start=1)
+    ]
+    assert run_tables.senders(result_set(found), [SAT]).rows == (
+        ("SAT", "picoquic", 12_000, None, 12, None, None, 0.61, 3),
+    )
+
+
+def test_the_least_steady_pair_comes_first() -> None:
+    found = [
+        told(run_result(1e6, server=server, repetition=number), completion_time=time)
+        for server, times in (("a", (10.0, 11.0)), ("b", (10.0, 30.0, 20.0)))
+        for number, time in enumerate(times, start=1)
+    ]
+    assert run_tables.times(result_set(found, servers=("a", "b")), [SAT]).rows == (
+        ("SAT", "b", "quiche", 10.0, 20.0, 30.0, 3.0, 3),
+        ("SAT", "a", "quiche", 10.0, 10.5, 11.0, 1.1, 2),
+    )
+
+
+def test_objectives_have_margins(tmp_path: Path) -> None:
+    plot_request = PlotRequest((campaign(tmp_path, repetitions=2, size=2_100_000),), tmp_path)
+    [row] = run_tables.objectives_met(plot_request).rows
+    assert row[:5] == ("SAT", "2 MB in 3 s", "quic-go", "aioquic", "no")
+    assert row[5] == pytest.approx(3.25, abs=0.1)
+    assert row[6] == pytest.approx(3 - float(str(row[5])))
+    assert row[7:] == (0, 2)
+
+
+def test_objectives_of_ones_own(tmp_path: Path) -> None:
+    asked = (Objective(MB, 4.0), Objective(5 * MB, 1.0))
+    table = run_tables.objectives_met(PlotRequest((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked))
+    assert [(row[1], row[4], row[7]) for row in table.rows] == [("1 MB in 4 s", "yes", 3)]
+    assert table.notes[-1] == "SAT: the objectives are those asked for."
+
+
+# ---- groups ---------------------------------------------------------------------------------
+
+EFFICIENCIES = {"a": (0.5, 0.4), "b": (0.48, 0.42), "c": (0.3, 0.02), "d": (0.29, 0.03), "e": (0.31, 0.02)}
+
+
+def test_groups_of_pairs_and_their_members() -> None:
+    found = [
+        run_result(share * 20e6, server=server, test_case=case)
+        for server, shares in EFFICIENCIES.items()
+        for case, share in zip(("sat", "satloss"), shares, strict=True)
+    ]
+    results = result_set(found, servers=tuple(EFFICIENCIES), test_cases=(SAT, SATLOSS), repetitions=1)
+    groups, members = run_tables.groups_of_pairs(results, "SAT", "SATL")
+    assert [row[:2] for row in groups.rows] == [("1", 2), ("2", 3)]
+    assert [row[3] for row in groups.rows] == pytest.approx([0.41, 0.07 / 3])
+    assert [row[4:] for row in groups.rows] == [("unknown 2", "a 1, b 1"), ("unknown 3", "c 1, d 1, e 1")]
+    assert [row[:3] for row in members.rows] == [
+        ("1", "a", "quiche"), ("1", "b", "quiche"), ("2", "c", "quiche"), ("2", "d", "quiche"), ("2", "e", "quiche"),
+    ]  # fmt: skip
+    assert groups.notes[0].startswith("n = 5 pairs")
+    assert "strong structure" in groups.notes[0]
+
+
+def test_groups_of_runs() -> None:
+    found = [
+        told(run_result(1e6, server=server, repetition=number), startup_time=start, sent_per_useful_byte=sent,
+             steady_rate=rate + number)
+        for server, start, sent, rate in (("a", 1.0, 1.05, 9e6), ("b", 8.0, 1.6, 2e6))
+        for number in (1, 2, 3)
+    ]  # fmt: skip
+    groups, members = run_tables.groups_of_runs(result_set([*found, run_result(2e6, server="c")],
+                                                            servers=("a", "b", "c")), SAT)  # fmt: skip
+    assert [(row[:2], row[6]) for row in groups.rows] == [(("1", 3), "a 3"), (("2", 3), "b 3")]
+    assert groups.rows[0][2:6] == pytest.approx((1.0, 1.05, 9e6 + 2, 0.05))
+    assert groups.rows[1][2:6] == pytest.approx((8.0, 1.6, 2e6 + 2, 0.05))
+    assert [row[:4] for row in members.rows][-1] == ("2", "b", "quiche", 3)
+    assert groups.notes[0].startswith("n = 6 runs")
+
+
+def test_no_groups_where_there_are_no_numbers() -> None:
+    groups, members = run_tables.groups_of_runs(result_set(runs(1e6)), SAT)
+    assert (groups.rows, members.rows) == ((), ())
+    assert groups.notes == ("n = 0 runs that succeeded and have these numbers: too few that differ to form groups.",)

@@ -1,0 +1,123 @@
+"""Files of QIR and QIR-SE: what they say is read, what they cannot say is not made up, and bad ones are refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.model.errors import InputError
+from interop.model.implementation import CongestionControl
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.report import campaign_tables
+from interop.results import qir_export
+from interop.results.qir_import import open_results, read
+from interop.results.store import write_result_json
+from interop.statistics.samples import GOODPUT, samples
+from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
+
+
+def qir_se() -> dict[str, Any]:
+    """Two servers, one client, as QIR-SE writes them."""
+    cell = {"abbr": "SAT", "result": "succeeded", "details": "5054 (± 68) kbps",
+            "values": [5123.4, 4987.1, 5050.0], "error_code": None}  # fmt: skip
+    failed = {"abbr": "SAT", "result": "failed", "details": "", "values": [4000.0, None], "error_code": "TIMEOUT"}
+    return {
+        "id": "b92ec8a0-a8d3-40fe-b143-4043b3b7edc9", "start_time": 1647302400.0, "end_time": 1647306000.0,
+        "log_dir": "logs", "servers": ["lsquic", "picoquic"], "clients": ["kwik"], "urls": {"kwik": "https://k"},
+        "images": {"kwik": {"image": "img/k:latest", "id": "sha256:aa", "repo_digests": [], "versions": ["1"],
+                            "created": "2022-03-01 12:00", "compliant": True}},
+        "tests": {"H": {"name": "handshake", "desc": "Handshake.", "timeout": 60},
+                  "SAT": {"name": "sat", "desc": "…", "timeout": 120, "theoretical_max_value": 20000.0,
+                          "repetitions": 3}},
+        "quic_draft": 34, "quic_version": "0x1",
+        "results": [[{"abbr": "H", "result": "succeeded", "error_code": None}],
+                    [{"abbr": "H", "result": "unsupported", "error_code": "UNSUPPORTED_TEST_CASE"}]],
+        "measurements": [[cell], [failed]],
+    }  # fmt: skip
+
+
+def test_every_repetition_of_qir_se_is_read() -> None:
+    results = read(Path("result.json"), qir_se(), {})
+    good, bad = samples(results, "sat", GOODPUT)
+    assert good.values == (5123400.0, 4987100.0, 5050000.0)
+    assert (bad.values, bad.outcomes) == ((4000000.0,), (Outcome.SUCCEEDED, Outcome.TIMEOUT))
+    assert results.manifest.started == "2022-03-15T00:00:00Z"
+    assert results.manifest.images["kwik"].id == "sha256:aa"
+    assert results.manifest.test_cases[1].link.forward_rate == 20e6
+    hands = samples(results, "handshake", GOODPUT)
+    assert [each.outcomes for each in hands] == [(Outcome.SUCCEEDED,), (Outcome.UNSUPPORTED,)]
+
+
+def test_congestion_controls_come_from_the_inventory() -> None:
+    known = {"lsquic": replace(implementation("lsquic"), congestion_control=CongestionControl("bbr"))}
+    results = read(Path("result.json"), qir_se(), known)
+    assert [row[1] for row in campaign_tables.congestion(results.manifest.implementations).rows] == [
+        "bbr",
+        "unknown",
+        "unknown",
+    ]
+
+
+def test_a_mean_of_qir_stands_for_one_repetition() -> None:
+    content = {
+        "start_time": 1795228738.5, "end_time": 1795228739, "log_dir": "logs", "servers": ["b"], "clients": ["a"],
+        "urls": {}, "quic_version": "0x1", "results": [[]],
+        "tests": {"G": {"name": "goodput", "desc": "Measures connection goodput over a 10Mbps link."}},
+        "measurements": [[{"name": "goodput", "abbr": "G", "result": "succeeded", "details": "9501 (± 23) kbps"}]],
+    }  # fmt: skip
+    [sample] = samples(read(Path("x.json"), content, {}), "goodput")
+    assert list(sample.values) == pytest.approx([0.9501])
+
+
+def test_our_own_export_comes_back(tmp_path: Path) -> None:
+    ours = result_set(
+        [*runs(5e6, 6e6), *runs(None, server="kwik"),
+         run_result(None, server="kwik", test_case="satloss", outcome=Outcome.ERROR, code=ErrorCode.TRACE_EMPTY)],
+        servers=("kwik", "picoquic"), test_cases=(SAT, SATLOSS), repetitions=2,
+    )  # fmt: skip
+    path = tmp_path / "theirs.json"
+    qir_export.write_json(path, qir_export.to_qir_se(ours))
+    back = open_results(path, {}).result_set
+    before = campaign_tables.summary(ours, ours.manifest.test_cases[:1])
+    assert campaign_tables.summary(back, back.manifest.test_cases[:1]).rows == before.rows
+
+
+def test_our_own_directory_and_document_are_opened(tmp_path: Path) -> None:
+    ours = result_set(runs(5e6))
+    path = write_result_json(tmp_path, ours)
+    assert open_results(tmp_path, {}).result_set == ours == open_results(path, {}).result_set
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("servers", ["../../etc", "b"], "is no name"),
+        ("servers", ["a", "a"], "a name twice"),
+        ("measurements", [[]], "1 cells, but there are 2 pairs"),
+        ("measurements", [[{"abbr": "X"}], []], '"X", which "tests" does not'),
+        ("tests", {"../x": {"name": "x"}}, "is no abbreviation"),
+        ("start_time", "yesterday", "start_time"),
+        ("start_time", 1e300, "start_time"),
+        ("measurements", 5, "measurements"),
+    ],
+)
+def test_files_that_contradict_themselves_are_refused(key: str, value: object, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read(Path("x.json"), {**qir_se(), key: value}, {})
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"measurements": []}'])
+def test_no_traceback_for_a_broken_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        open_results(path, {})
+
+
+def test_a_directory_of_theirs_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(json.dumps(qir_se()))
+    assert open_results(tmp_path, {}).result_set.manifest.servers == ("lsquic", "picoquic")

@@ -1,0 +1,693 @@
+"""The results directory: nothing that was acknowledged is ever lost, and nothing odd is ever believed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interop.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
+from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
+from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.results import Compliance, Measurement, ResultSet, RunResult
+from interop.model.run import File
+from interop.results import document
+from interop.results.store import (
+    Journal,
+    load,
+    make_campaign_directory,
+    make_dated_directory,
+    write_atomically,
+    write_result_json,
+)
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+
+MANIFEST = result_set(repetitions=100_000).manifest
+
+
+def written(directory: Path, results: list[RunResult]) -> Path:
+    """A journal with these results; its path."""
+    with Journal.create(directory, MANIFEST) as journal:
+        for result in results:
+            journal.append_result(result)
+    return directory / "journal.jsonl"
+
+
+# ---- round trip -----------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.dictionaries(TEXT, NUMBER, max_size=3)
+COUNTERS = st.builds(LinkCounters)
+NUMBERS_OF_WAY = {"maximum": NUMBER, "p50": NUMBER, "p99": NUMBER, "p999": NUMBER}
+WAY = st.builds(DirectionLateness, frames=st.integers(), late=st.integers(), **NUMBERS_OF_WAY)
+LATENESS = st.builds(
+    Lateness,
+    bound=NUMBER,
+    life=NUMBER,
+    stalled=NUMBER,
+    stalls=st.integers(),
+    longest_stall=NUMBER,
+    forward=WAY,
+    back=WAY,
+)
+SIMULATOR = st.builds(
+    SimulatorReport,
+    started=NUMBER,
+    lag_mean=NUMBER,
+    lag_max=NUMBER,
+    forward=COUNTERS,
+    back=COUNTERS,
+    lateness=st.none() | LATENESS,
+)
+HOST = st.builds(HostFacts, kernel=TEXT, memory=st.integers(), load_before=NUMBER, cpu_pressure=st.none() | NUMBER)
+EXIT = st.none() | st.builds(Exit, status=st.none() | st.integers(), out_of_memory=st.booleans(), killed=st.booleans())
+FILES = st.lists(st.builds(File, name=TEXT), max_size=2).map(tuple)
+EVIDENCE = st.builds(
+    Evidence,
+    started=TEXT,
+    phases=NUMBERS,
+    client=EXIT,
+    server=EXIT,
+    timed_out=st.none() | st.sampled_from(Deadline),
+    offered=FILES,
+    downloaded=FILES,
+    images=st.dictionaries(TEXT, TEXT, max_size=2),
+    simulator=st.none() | SIMULATOR,
+    host=st.none() | HOST,
+    notes=st.lists(TEXT, max_size=2).map(tuple),
+)
+RESULT = st.builds(
+    RunResult,
+    server=st.just("picoquic"),
+    client=st.just("quiche"),
+    test_case=st.just("sat"),
+    repetition=st.integers(1, 10),
+    verdict=st.builds(Verdict, st.sampled_from(Outcome), st.sampled_from(ErrorCode), TEXT),
+    evidence=EVIDENCE,
+    measurement=st.none() | st.builds(Measurement, NUMBERS, st.lists(TEXT, max_size=2).map(tuple)),
+)
+SOMEWHERE = Path("campaign/journal.jsonl")
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(results=st.lists(RESULT, max_size=3, unique_by=lambda result: result.repetition))
+def test_any_results_survive_the_journal_and_the_document(results: list[RunResult]) -> None:
+    text = document.seal(document.ManifestLine(at="", data=MANIFEST))
+    text += b"".join(document.seal(document.ResultLine(at="", data=result)) for result in results)
+    scan = document.scan(SOMEWHERE, text)
+    record = document.fold(SOMEWHERE, scan.lines, scan.warnings)
+    assert record.result_set == ResultSet(MANIFEST, (), tuple(results), None)
+    assert record.history == tuple(results)
+    assert record.warnings == ()
+    assert document.parse_document(SOMEWHERE, document.document(record.result_set)) == record.result_set
+
+
+def test_results_survive_the_directory(tmp_path: Path) -> None:
+    results = runs(5e6, 6e6, None)
+    written(tmp_path, results)
+    record = load(tmp_path)
+    assert record == document.StoredResults(ResultSet(MANIFEST, (), tuple(results), None), tuple(results), ())
+    path = write_result_json(tmp_path, record.result_set)
+    (tmp_path / "journal.jsonl").unlink()
+    assert load(tmp_path) == load(path) == record
+
+
+def test_compliance_and_the_end_are_kept(tmp_path: Path) -> None:
+    answers = (
+        Compliance("quiche", Role.CLIENT, compliant=False, reason="exit status 1", image="sha256:1"),
+        Compliance("quiche", Role.SERVER, compliant=True, reason="", image="sha256:1"),
+    )
+    again = replace(answers[0], compliant=True, reason="")
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        for answer in (*answers, again):
+            journal.append_compliance(answer)
+        assert journal.directory == tmp_path
+        assert journal.record().result_set.finished is None
+        journal.finish()
+        assert journal.record() == load(tmp_path)
+    found = load(tmp_path).result_set
+    assert found.compliance == (again, answers[1])
+    assert found.finished is not None and datetime.fromisoformat(found.finished).tzinfo is UTC
+    with Journal.open(tmp_path) as journal:
+        journal.append_result(run_result())
+    assert load(tmp_path).result_set.finished is None, "more was done after the end"
+
+
+def test_a_later_attempt_supersedes_and_the_history_keeps_all(tmp_path: Path) -> None:
+    first = run_result(None, outcome=Outcome.ERROR)
+    other = run_result(6e6, repetition=2)
+    second = run_result(5e6, attempt=2)
+    late = run_result(None, attempt=1, outcome=Outcome.FAILED)
+    analysed_again = run_result(5.5e6, attempt=2)
+    written(tmp_path, [first, other, second, late, analysed_again])
+    record = load(tmp_path)
+    assert record.result_set.results == (analysed_again, other)
+    assert record.history == (first, other, second, late, analysed_again)
+
+
+def test_numbers_that_are_none_never_get_in(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        for number in (float("nan"), float("inf")):
+            with pytest.raises(HarnessFault, match=r"measurement\.values\.goodput.*finite"):
+                journal.append_result(replace(run_result(), measurement=Measurement({"goodput": number})))
+        journal.append_result(run_result())
+    assert load(tmp_path).result_set.results == (run_result(),)
+    with pytest.raises(HarnessFault, match="finite"):
+        bad = replace(run_result(), measurement=Measurement({"lag": float("nan")}))
+        write_result_json(tmp_path, result_set([bad]))
+
+
+def test_text_that_is_no_unicode_gets_in_as_question_marks(tmp_path: Path) -> None:
+    written(tmp_path, [run_result(None, reason="file \udcff is missing")])
+    assert load(tmp_path).result_set.results[0].verdict.reason == "file ? is missing"
+
+
+def test_absolute_paths_stay_at_home(tmp_path: Path) -> None:
+    case = replace(SAT, source="/home/me/leo.yaml")
+    here = str(Path.cwd() / "own" / "x.yaml")
+    command = ("./run.py", "-t", "/home/me/leo.yaml", "--log=/home/me/x", here, "a=b")
+    manifest = replace(MANIFEST, test_cases=(case,), command=command)
+    with Journal.create(tmp_path, manifest) as journal:
+        found = journal.record().result_set.manifest
+    assert found.test_cases[0].source == "leo.yaml"
+    assert found.command == ("./run.py", "-t", "leo.yaml", "--log=x", "own/x.yaml", "a=b")
+    assert b"/home/me" not in (tmp_path / "journal.jsonl").read_bytes()
+
+
+# ---- crashes --------------------------------------------------------------------------------
+
+
+def test_a_last_line_torn_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
+    results = runs(5e6, 6e6, None)
+    content = written(tmp_path, results).read_bytes()
+    last = content.rindex(b"\n", 0, -1) + 1
+    for end in range(last, len(content)):
+        (tmp_path / "journal.jsonl").write_bytes(content[:end])
+        record = load(tmp_path)
+        assert record.result_set.results == tuple(results[:2]), end
+        assert len(record.warnings) == (end > last), end
+        with Journal.open(tmp_path) as journal:
+            journal.append_result(results[2])
+        record = load(tmp_path)
+        assert record.result_set.results == tuple(results), end
+        assert record.warnings == (), "the torn line was cut off before the next was written"
+
+
+def test_a_last_line_of_garbage_is_cut_off_too(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6))
+    good = path.read_bytes()
+    path.write_bytes(good + b"\0" * 100 + b"\n")
+    assert load(tmp_path).warnings == (f"{path}:3: is damaged (its checksum does not match); the line was skipped.",)
+    Journal.open(tmp_path).close()
+    assert path.read_bytes() == good
+
+
+def test_a_damaged_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6, 6e6, 7e6))
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"6000000.0", b"9000000.0")
+    path.write_bytes(b"".join(lines))
+    record = load(tmp_path)
+    assert [result.repetition for result in record.result_set.results] == [1, 3]
+    assert record.warnings == (f"{path}:3: is damaged (its checksum does not match); the line was skipped.",)
+    Journal.open(tmp_path).close()
+    assert path.read_bytes() == b"".join(lines), "nothing but a torn end is ever cut off"
+
+
+def test_a_lost_manifest_is_taken_from_result_json(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6))
+    write_result_json(tmp_path, load(tmp_path).result_set)
+    path.write_bytes(path.read_bytes().replace(b'"seed"', b'"sead"', 1))
+    record = load(tmp_path)
+    assert record.result_set == ResultSet(MANIFEST, (), tuple(runs(5e6)), None)
+    assert len(record.warnings) == 1
+    (tmp_path / "result.json").unlink()
+    with pytest.raises(InputError, match="holds no manifest"):
+        load(tmp_path)
+
+
+def test_what_an_emptied_journal_has_lost_is_taken_from_result_json(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6, 6e6))
+    whole = load(tmp_path).result_set
+    write_result_json(tmp_path, whole)
+    path.write_bytes(b"")
+    assert load(tmp_path).result_set == replace(whole, finished=None)
+    with Journal.open(tmp_path) as journal:
+        journal.append_result(runs(5e6, 6e6, 7e6)[2])
+    assert [result.repetition for result in load(tmp_path).result_set.results] == [1, 2, 3]
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    generator = random.Random(1)
+    for number in range(10):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        acknowledged = _append_until_killed(directory, generator.randrange(30), generator.random() * 2e-3)
+        found = load(directory).result_set.results
+        assert [result.repetition for result in found] == list(range(1, len(found) + 1))
+        assert acknowledged <= len(found) <= acknowledged + 1
+        with Journal.open(directory) as journal:
+            journal.append_result(run_result(repetition=len(found) + 1))
+        assert len(load(directory).result_set.results) == len(found) + 1
+
+
+def _append_until_killed(directory: Path, after: int, delay: float) -> int:
+    """Kill -9 a process that appends, some time after ``after`` results; how many it had acknowledged."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            journal = Journal.create(directory, MANIFEST)
+            os.write(writing, b".")
+            for repetition in range(1, 10_000):
+                journal.append_result(run_result(repetition=repetition))
+                os.write(writing, b".")
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading, "rb", buffering=0) as acknowledgements:  # noqa: PTH123 - a descriptor, no path
+        received = 0
+        while received <= after:
+            received += len(acknowledgements.read(after + 1 - received))
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while rest := acknowledgements.read(4096):
+            received += len(rest)
+    return received - 1
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond ``size`` bytes: writes come out short and then fail, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_leaves_all_that_was_written(tmp_path: Path) -> None:
+    size = len(written(tmp_path, runs(5e6, 6e6)).read_bytes())
+    for room in range(size, size + 700, 14):
+        with Journal.open(tmp_path) as journal:
+            with (
+                room_for(room),
+                pytest.raises(MachineError, match=r"cannot be written: .+\. All lines before are safe\."),
+            ):
+                journal.append_result(run_result(repetition=3))
+            assert load(tmp_path).warnings == ()
+            assert load(tmp_path).result_set.results == tuple(runs(5e6, 6e6))
+    with Journal.open(tmp_path) as journal:
+        journal.append_result(run_result(repetition=3))
+    assert len(load(tmp_path).result_set.results) == 3
+
+
+def test_a_full_disk_that_cannot_even_be_cut_back_heals_with_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(written(tmp_path, runs(5e6)).read_bytes())
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    with Journal.open(tmp_path) as journal:
+        with monkeypatch.context() as patch, room_for(size + 50), pytest.raises(MachineError):
+            patch.setattr(os, "ftruncate", refuse)
+            journal.append_result(run_result(repetition=2))
+        assert len(load(tmp_path).warnings) == 1
+        journal.append_result(run_result(repetition=2))
+    assert load(tmp_path).warnings == ()
+    assert len(load(tmp_path).result_set.results) == 2
+
+
+def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        with monkeypatch.context() as patch, pytest.raises(MachineError, match="cannot be written: input/output error"):
+            patch.setattr(os, "fsync", refuse)
+            journal.append_result(run_result())
+        assert journal.record().result_set.results == load(tmp_path).result_set.results == ()
+
+
+def test_a_journal_cut_meanwhile_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(5e6))
+    with Journal.open(tmp_path) as journal:
+        path.write_bytes(b"")
+        with pytest.raises(MachineError, match="was cut while the campaign ran"):
+            journal.append_result(run_result(repetition=2))
+
+
+def test_a_journal_removed_meanwhile_is_told(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, MANIFEST) as journal:
+        (tmp_path / "journal.jsonl").unlink()
+        with pytest.raises(MachineError, match="was removed while the campaign ran"):
+            journal.append_result(run_result())
+
+
+def test_an_atomic_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    write_atomically(path, b"old")
+    with room_for(2), pytest.raises(MachineError, match=r"result\.json: cannot be written"):
+        write_atomically(path, b"newer")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("result.json", b"old")]
+
+
+# ---- one writer, right place ----------------------------------------------------------------
+
+
+def test_a_second_writer_is_kept_out(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, MANIFEST):
+        with pytest.raises(LockedError, match="another campaign is writing"):
+            Journal.open(tmp_path)
+        with pytest.raises(InputError, match="holds a campaign already"):
+            Journal.create(tmp_path, MANIFEST)
+    Journal.open(tmp_path).close()
+
+
+def test_campaign_directories_and_latest(tmp_path: Path) -> None:
+    root = tmp_path / "results"
+    moment = datetime(2026, 11, 21, 6, 49, 24, tzinfo=UTC)
+    first = make_dated_directory(root, moment)
+    assert first == root / "2026-11-21T06-49-24Z"
+    assert (root / "latest").readlink() == Path("2026-11-21T06-49-24Z")
+    second = make_dated_directory(root, moment)
+    assert second == root / "2026-11-21T06-49-24Z-2"
+    assert (root / "latest").resolve() == second.resolve()
+    assert {path.name for path in root.iterdir()} == {first.name, second.name, "latest"}
+
+
+def test_latest_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(InputError, match="latest: is no symbolic link"):
+        make_dated_directory(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+
+
+def test_the_directory_of_the_user(tmp_path: Path) -> None:
+    assert make_campaign_directory(tmp_path / "a" / "b").is_dir()
+    assert make_campaign_directory(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    with pytest.raises(InputError, match="is not empty"):
+        make_campaign_directory(tmp_path / "a")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file"):
+        make_campaign_directory(tmp_path / "file")
+    with pytest.raises(MachineError, match="file/below: cannot be prepared"):
+        make_campaign_directory(tmp_path / "file" / "below")
+    with pytest.raises(MachineError, match="cannot be prepared"):
+        make_dated_directory(tmp_path / "file")
+
+
+def test_no_results_there(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere", tmp_path / "no.json", tmp_path / "no.jsonl"):
+        with pytest.raises(InputError, match="holds no results"):
+            load(place)
+    with pytest.raises(InputError, match="holds no results"):
+        Journal.open(tmp_path)
+
+
+# ---- documents from elsewhere ---------------------------------------------------------------
+
+
+def full_result_set() -> ResultSet:
+    """Two of each kind, in two test cases."""
+    results = [*runs(5e6, 6e6, None), *runs(None, 1e6, test_case="satloss")]
+    return result_set(results, test_cases=(SAT, SATLOSS), repetitions=3)
+
+
+def test_the_summary_of_result_json(tmp_path: Path) -> None:
+    path = write_result_json(tmp_path, full_result_set())
+    summary = json.loads(path.read_bytes())["summary"]
+    sat, satloss = summary
+    assert b'"roles": [\n     "client",\n     "server"\n    ]' in path.read_bytes(), "sets have a fixed order"
+    assert {key: sat[key] for key in ("planned", "n", "succeeded", "timeout", "error")} == {
+        "planned": 3,
+        "n": 3,
+        "succeeded": 2,
+        "timeout": 1,
+        "error": 0,
+    }
+    spread = pytest.approx(707106.78118)
+    assert sat["goodput"] == {"mean": 5.5e6, "standard_deviation": spread, "median": 5.5e6, "min": 5e6, "max": 6e6}
+    assert satloss["efficiency"] == {
+        "mean": 0.05,
+        "standard_deviation": None,
+        "median": 0.05,
+        "min": 0.05,
+        "max": 0.05,
+    }
+
+
+def test_the_schema_in_the_repository_is_current() -> None:
+    again = (
+        'python -c "from interop.results import document, qir_export; '
+        'qir_export.write_json(document.SCHEMA_FILE, document.json_schema())"'
+    )
+    assert json.loads(document.SCHEMA_FILE.read_bytes()) == document.json_schema(), f"write it again: {again}"
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json.loads(document.SCHEMA_FILE.read_bytes())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _set(*place: str | int, value: Any) -> Callable[[Any], None]:
+    def change(text: Any) -> None:
+        for step in place[:-1]:
+            text = text[step]
+        text[place[-1]] = value
+
+    return change
+
+
+BAD = {
+    "unknown key": _set("results", 0, "surprise", value=1),
+    "unknown outcome": _set("results", 0, "verdict", "outcome", value="perhaps"),
+    "unknown error code": _set("results", 0, "verdict", "code", value="bad-luck"),
+    "number as text": _set("results", 0, "measurement", "values", "goodput", value="5"),
+    "text as number": _set("manifest", "id", value=5),
+    "fraction of a repetition": _set("results", 0, "repetition", value=1.5),
+    "no manifest": _set("manifest", value=None),
+    "truth as number": _set("manifest", "seed", value=True),
+    "unknown loss": _set("manifest", "test_cases", 1, "link", "forward_loss", value={"chance": 0.1}),
+}
+
+
+def test_documents_obey_the_schema(tmp_path: Path, validator: jsonschema.Draft202012Validator) -> None:
+    for results in (full_result_set(), result_set(), result_set(finished=None)):
+        validator.validate(json.loads(write_result_json(tmp_path, results).read_bytes()))
+
+
+@pytest.mark.parametrize("change", BAD.values(), ids=BAD)
+def test_schema_and_reader_refuse_alike(
+    change: Callable[[Any], None], tmp_path: Path, validator: jsonschema.Draft202012Validator
+) -> None:
+    path = write_result_json(tmp_path, full_result_set())
+    text = json.loads(path.read_bytes())
+    change(text)
+    path.write_text(json.dumps(text))
+    assert not validator.is_valid(text)
+    with pytest.raises(InputError, match=r"result\.json: "):
+        load(tmp_path)
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    path = write_result_json(tmp_path, full_result_set())
+    text = json.loads(path.read_bytes())
+    for key in ("unknown outcome", "text as number", "unknown loss"):
+        BAD[key](text)
+    path.write_text(json.dumps(text))
+    with pytest.raises(InputError) as raised:
+        load(tmp_path)
+    told = "\n".join(raised.value.problems)
+    assert "results[0].verdict.outcome: Input should be 'succeeded'" in told
+    assert "manifest.id: " in told
+    assert "manifest.test_cases[1].link.forward_loss" in told
+
+
+def test_an_unknown_schema_version_is_told(tmp_path: Path) -> None:
+    journal = written(tmp_path, runs(5e6))
+    document_path = write_result_json(tmp_path, load(tmp_path).result_set)
+    document_path.write_text(document_path.read_text().replace('"schema_version": 1', '"schema_version": 7'))
+    first, rest = journal.read_bytes().split(b"\n", 1)
+    body = first[: first.rindex(b', "sum"')].replace(b'"schema_version": 1', b'"schema_version": 7')
+    journal.write_bytes(reseal(body) + b"\n" + rest)
+    for place in (document_path, journal, tmp_path):
+        with pytest.raises(InputError, match="schema version 7; this program reads version 1"):
+            load(place)
+    with pytest.raises(InputError, match="schema version 7"):
+        Journal.open(tmp_path)
+
+
+def reseal(body: bytes) -> bytes:
+    """A line with the right checksum, whatever it says."""
+    return body + b', "sum": "' + document._checksum(body) + b'"}'
+
+
+def test_results_of_before_lateness_was_recorded(tmp_path: Path) -> None:
+    """Journals of older versions have neither lateness nor the times of containers."""
+    counters = LinkCounters(1, 1, 0, 0)
+    report = SimulatorReport(0.0, True, 0.0, 0.02, 0, counters, counters)
+    [result] = runs(5e6)
+    result = replace(result, evidence=replace(result.evidence, simulator=report, client=Exit(0)))
+    path = written(tmp_path, [result])
+    manifest, line = path.read_bytes().splitlines()
+    body = line[: line.rindex(b', "sum"')]
+    old = body.replace(b', "lateness": null', b"").replace(b', "life": null', b"")
+    assert b"lateness" in body
+    assert b'"life"' in body
+    assert b"lateness" not in old
+    assert b'"life"' not in old
+    path.write_bytes(manifest + b"\n" + reseal(old) + b"\n")
+    record = load(tmp_path)
+    assert record.warnings == ()
+    assert record.result_set.results == (result,)
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "", "a" * 65, "x\x1b[31m", "..", "<b>"])
+def test_names_that_no_path_may_have_are_refused(name: str, tmp_path: Path) -> None:
+    results = result_set([run_result(server=name)], servers=(name,))
+    path = write_result_json(tmp_path, results)
+    with pytest.raises(InputError, match="has the name") as raised:
+        load(path)
+    assert "\x1b" not in str(raised.value)
+    with pytest.raises(InputError, match="has the name"):
+        Journal.create(tmp_path, results.manifest)
+    assert not (tmp_path / "journal.jsonl").exists()
+    line = document.ManifestLine(at="", data=results.manifest)
+    (tmp_path / "journal.jsonl").write_bytes(document.seal(line))
+    with pytest.raises(InputError, match="has the name"):
+        load(tmp_path)
+
+
+def test_names_must_be_told_apart(tmp_path: Path) -> None:
+    results = result_set(servers=("quiche", "quiche"), test_cases=(SAT, SAT))
+    with pytest.raises(InputError) as raised:
+        Journal.create(tmp_path, results.manifest)
+    told = [problem.rpartition(" names ")[2] for problem in raised.value.problems]
+    assert told == ["a server twice.", "a test case twice.", "an abbreviation twice."]
+
+
+@pytest.mark.parametrize("repetitions", [0, -1, 10**12])
+def test_impossible_numbers_of_repetitions_are_refused(repetitions: int, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf'"sat" has {repetitions} repetitions'):
+        load(write_result_json(tmp_path, result_set(repetitions=repetitions)))
+
+
+def test_results_of_no_run_of_the_manifest(tmp_path: Path) -> None:
+    membership_fault = [
+        run_result(server="nobody"),
+        run_result(client="nobody"),
+        run_result(test_case="no"),
+        run_result(repetition=0),
+        run_result(repetition=100_001),
+    ]
+    with pytest.raises(InputError) as raised:
+        load(write_result_json(tmp_path, result_set([*membership_fault, run_result()])))
+    assert len(raised.value.problems) == 5
+    path = written(tmp_path, [run_result()])
+    with Journal.open(tmp_path) as journal:
+        for result in membership_fault:
+            with pytest.raises(HarnessFault, match="belongs to no run of the manifest"):
+                journal.append_result(result)
+    with path.open("ab") as file:
+        file.writelines(document.seal(document.ResultLine(at="", data=result)) for result in membership_fault)
+    record = load(tmp_path)
+    assert record.result_set.results == (run_result(),)
+    assert len(record.warnings) == 5
+
+
+def mutated(content: bytes, generator: random.Random) -> bytes:
+    """The content with a few bytes changed, cut out, doubled, or values replaced by odd ones."""
+    odd = [
+        b"null",
+        b"NaN",
+        b"-1e999",
+        b"1" + b"0" * 5000,
+        b"[" * 5000,
+        b'"\\ud800"',
+        b"{}",
+        b"\xff\xfe",
+        b"true",
+        b'""',
+    ]
+    for _ in range(generator.randint(1, 4)):
+        at = generator.randrange(len(content))
+        until = min(len(content), at + generator.choice([1, 1, 8, 200]))
+        match generator.randrange(5):
+            case 0:
+                content = content[:at] + bytes([generator.randrange(256)]) + content[at + 1 :]
+            case 1:
+                content = content[:at] + content[until:] or b" "
+            case 2:
+                content = content[:until] + content[at:]
+            case 3:
+                content = content[:at] + generator.choice(odd) + content[until:]
+            case _:
+                colon = content.find(b": ", at) + 2
+                end = min((e for e in (content.find(c, colon) for c in (b",", b"}", b"\n")) if e > 0), default=colon)
+                content = content[:colon] + generator.choice(odd) + content[end:]
+    return content
+
+
+def test_mutated_documents_raise_nothing_but_user_errors(tmp_path: Path) -> None:
+    path = write_result_json(tmp_path, full_result_set())
+    good = path.read_bytes()
+    generator = random.Random(2)
+    refused = 0
+    for _ in range(250):
+        path.write_bytes(mutated(good, generator))
+        try:
+            load(tmp_path)
+        except UserError as error:
+            refused += 1
+            assert "result.json" in str(error)
+    assert refused > 200
+
+
+def test_mutated_journals_raise_nothing_but_user_errors(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal.create(tmp_path, full_result_set().manifest) as journal:
+        for result in full_result_set().results:
+            journal.append_result(result)
+        journal.finish()
+    good = path.read_bytes()
+    bodies = [line[: line.rindex(b', "sum"')] for line in good.splitlines()]
+    generator = random.Random(3)
+    told = 0
+    for number in range(250):
+        if number % 2:
+            path.write_bytes(mutated(good, generator))
+        else:
+            which = generator.randrange(len(bodies))
+            changed = mutated(bodies[which], generator).replace(b"\n", b"")
+            path.write_bytes(b"\n".join(reseal(b) for b in [*bodies[:which], changed, *bodies[which + 1 :]]) + b"\n")
+        try:
+            told += bool(load(tmp_path).warnings)
+            Journal.open(tmp_path).close()
+        except UserError:
+            told += 1
+    assert told > 200
