@@ -615,7 +615,7 @@ def run_of(server: str = "good", client: str = "good", case: TestCase = CASE, re
 def run_context(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options: Any) -> RunContext:
     """The context of a run at a fake engine; ``options`` are those of ``RunConfig``."""
     images = {name: name for name in engine.programs}
-    return RunContext(daemon, testbed, images, threading.Event(), RunConfig(**options))
+    return RunContext(testbed, images, threading.Event(), RunConfig(**options))
 
 
 def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:

@@ -20,13 +20,13 @@ from docker.errors import APIError
 
 from interop.docker import client, containers
 from interop.docker.containers import remove_containers
-from interop.execution import admission, compliance, transfer, worker_pool
+from interop.execution import admission, compliance, worker_pool
 from interop.execution.cpu_monitor import CpuMonitor
 from interop.execution.dispatcher import Dispatcher
 from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.remaining_work import RemainingWork
 from interop.execution.worker_pool import WorkerPool
-from interop.links import ns3_testbed
+from interop.links import container_session, ns3_testbed
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.implementation import Role
@@ -72,9 +72,9 @@ def quick(patch: Callable[[Any, str, Any], object]) -> None:
     patch(containers, "QUICK", 1.0)
     patch(worker_pool, "OUTAGE_PATIENCE", 20.0)
     patch(compliance, "TIMEOUT", 3.0)
-    patch(transfer, "HEARTBEAT", 0.15)
-    patch(transfer, "READY_TIMEOUT", 3.0)
-    patch(transfer, "START_PATIENCE", 0.4)
+    patch(container_session, "HEARTBEAT", 0.15)
+    patch(container_session, "READY_TIMEOUT", 3.0)
+    patch(container_session, "START_PATIENCE", 0.4)
     patch(ns3_testbed, "RESET_PATIENCE", 1.0)
 
 

@@ -22,9 +22,8 @@ import dask
 import distributed
 from distributed.security import Security
 
-from interop.execution.transfer import Interrupted
 from interop.execution.worker_service import WorkerService, code_version
-from interop.model.errors import HarnessFault, MachineError, UserError
+from interop.model.errors import HarnessFault, Interrupted, MachineError, UserError
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Scheduler
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import time
-from contextlib import ExitStack
-from queue import SimpleQueue
 
-from interop.docker.containers import Container, ContainerEvent, StartFailure, create_container
-from interop.execution.transfer import RunContext, endpoint_spec, next_event
+from interop.execution.transfer import RunContext, endpoint
+from interop.links.session import SessionRequest
 from interop.model.emulated_link import EmulatedLink
+from interop.model.evidence import Exit
 from interop.model.implementation import Implementation, Role
 from interop.model.results import Compliance
 from interop.model.run import Run
@@ -29,26 +27,10 @@ def check_compliance(
     Raises :class:`HarnessFault` or ``Interrupted`` if the check itself fails.
     """
     run = _unknown_test(implementation)
-    events: SimpleQueue[ContainerEvent] = SimpleQueue()
-    context.testbed.reset()
-    with ExitStack() as stack:
-        link = stack.enter_context(context.testbed.link(run, wait_for_server=False))
-        endpoints = {
-            role: stack.enter_context(
-                create_container(context.testbed.daemon(role), endpoint_spec(role, run, context, ("file",)))
-            )
-            for role in roles
-        }
-        link.start(events)
-        failures = {role: _start(container, events) for role, container in endpoints.items()}
-        deadline = time.monotonic() + TIMEOUT
-        while (
-            any(endpoints[role].running() for role in roles if failures[role] is None) and time.monotonic() < deadline
-        ):
-            next_event(events, deadline, context.stop)
-        image = context.images[implementation.name]
-        reasons = {role: failures[role] or _non_compliance(container) for role, container in endpoints.items()}
-        link.running()  # raises if it is not: a restarted daemon has ended the endpoints as well
+    endpoints = {role: endpoint(role, run, context, ("file",)) for role in roles}
+    ends = context.testbed.exits(SessionRequest(run, endpoints, context.stop), TIMEOUT)
+    image = context.images[implementation.name]
+    reasons = {role: _non_compliance(ends[role]) for role in roles}
     return tuple(
         Compliance(implementation.name, role, reason is None, reason or "", image) for role, reason in reasons.items()
     )
@@ -61,19 +43,10 @@ def _unknown_test(implementation: Implementation) -> Run:
     return Run(implementation, implementation, case, 1, 1)
 
 
-def _start(container: Container, events: SimpleQueue[ContainerEvent]) -> str | None:
-    """Why the image cannot be started; None if it was."""
-    try:
-        container.start()
-    except StartFailure as failure:
-        return f"the image cannot be started: {failure}"
-    container.watch(events)
-    return None
-
-
-def _non_compliance(container: Container) -> str | None:
+def _non_compliance(end: Exit | str) -> str | None:
     """Why the endpoint is not compliant; None if it is."""
-    if container.running():
+    if isinstance(end, str):
+        return f"the image cannot be started: {end}"
+    if end.killed:
         return f"it still ran {TIMEOUT:.0f} s after an unknown test name"
-    status = container.exit().status
-    return None if status == UNSUPPORTED else f"it answered an unknown test name with exit status {status}"
+    return None if end.status == UNSUPPORTED else f"it answered an unknown test name with exit status {end.status}"

@@ -12,10 +12,9 @@ from typing import TypeVar
 from interop.execution.remaining_work import RemainingWork
 from interop.execution.retries import DisturbedError, Runner
 from interop.execution.run_queue import RunQueue
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import result_of
 from interop.execution.worker_pool import WorkerPool
-from interop.model.errors import HarnessFault
+from interop.model.errors import HarnessFault, Interrupted
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict

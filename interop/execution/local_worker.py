@@ -19,10 +19,10 @@ from interop.execution.admission import Admission, AdmissionTicket
 from interop.execution.compliance import check_compliance
 from interop.execution.cpu_monitor import CpuMonitor
 from interop.execution.run_config import RunConfig
-from interop.execution.transfer import KEPT, Interrupted, RunContext, transfer
+from interop.execution.transfer import KEPT, RunContext, transfer
 from interop.execution.worker import DISTURBED, Analyse, Outage, result_of
 from interop.links.backend import LinkBackend
-from interop.model.errors import HarnessFault, UserError
+from interop.model.errors import HarnessFault, Interrupted, UserError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
@@ -199,7 +199,7 @@ class LocalSlot:
         if backend not in self._contexts:
             testbed = self._testbeds.enter_context(backend.open())
             config = self._config
-            self._contexts[backend] = RunContext(config.daemon, testbed, config.images, config.stop, config.run)
+            self._contexts[backend] = RunContext(testbed, config.images, config.stop, config.run)
         return self._contexts[backend]
 
 

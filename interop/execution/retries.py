@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from interop.execution.run_inputs import INPUTS
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Slot, disturbed
 from interop.execution.worker_pool import WorkerPool
-from interop.model.errors import HarnessFault, MachineError
+from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Compliance, RunResult

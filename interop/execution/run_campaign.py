@@ -20,10 +20,9 @@ from interop.execution.remaining_work import RemainingWork, changed_parameters, 
 from interop.execution.retries import restore
 from interop.execution.run_config import RunConfig
 from interop.execution.tool_version import tool_version
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import result_of
 from interop.images import pull_or_build
-from interop.model.errors import HarnessFault, MachineError
+from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict

@@ -1,10 +1,10 @@
-"""Inputs of a run, generated for every run: certificates and random files."""
+"""Inputs of a run, generated for every run: certificates and random files, on request from a seed."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
-import secrets
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from interop.links.session import InputOrigin
 from interop.model.run import File
 from interop.model.test_case import TestCase
 from interop.model.units import MIB
@@ -26,6 +27,8 @@ LONG_NAMES = 20
 """Number of 250-character names that enlarge the leaf of a longer chain, as in the QUIC Interop Runner."""
 SERVER_NAMES = ("server", "server4", "server6", "server46")
 """Names in the certificate, from the endpoint contract."""
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""Number of points of the curve P-256 (FIPS 186-4, D.1.2.3); private keys are below it."""
 VALIDITY = datetime.timedelta(days=10)
 
 
@@ -44,41 +47,57 @@ class Inputs:
 
 
 @contextmanager
-def make_inputs(test_case: TestCase, directory: Path) -> Iterator[Inputs]:
-    """Fresh files below ``directory`` and a fresh certificate chain for one run; removed when the block is left."""
+def make_inputs(test_case: TestCase, directory: Path, origin: InputOrigin | None = None) -> Iterator[Inputs]:
+    """Files below ``directory`` and a certificate chain for one run; removed when the block is left.
+
+    The same ``origin`` gives the same files and certificates; without one they are random.
+    """
+    numbers = random.SystemRandom() if origin is None else random.Random(origin.seed)
+    moment = datetime.datetime.now(datetime.UTC) if origin is None else origin.moment
     with TemporaryDirectory(prefix=INPUTS, dir=directory) as folder:
-        files = tuple(_random_file(Path(folder), size, test_case.name_length) for size in test_case.file_sizes)
+        files = tuple(_random_file(Path(folder), size, test_case.name_length, numbers) for size in test_case.file_sizes)
         www = {f"www/{file.name}": Path(folder, file.name) for file in files}
-        chain = certificates(test_case.chain_length)
+        chain = certificates(test_case.chain_length, numbers, moment)
         yield Inputs(files, www, {f"certs/{name}": content for name, content in chain.items()})
 
 
-def _random_file(folder: Path, size: int, name_length: int) -> File:
-    name = secrets.token_hex(name_length)[:name_length]
+def _random_file(folder: Path, size: int, name_length: int, numbers: random.Random) -> File:
+    name = numbers.randbytes(name_length).hex()[:name_length]
     digest = hashlib.sha256()
     with Path(folder, name).open("wb") as out:
         for start in range(0, size, MIB):
-            data = secrets.token_bytes(min(MIB, size - start))
+            data = numbers.randbytes(min(MIB, size - start))
             digest.update(data)
             out.write(data)
     return File(name, size, digest.hexdigest())
 
 
-def certificates(chain_length: int) -> dict[str, bytes]:
+def certificates(chain_length: int, numbers: random.Random, moment: datetime.datetime) -> dict[str, bytes]:
     """``ca.pem`` (the root), ``cert.pem`` (the leaf and its ``chain_length - 1`` intermediates) and ``priv.key``.
 
-    Keys are ECDSA P-256, as the QUIC Interop Runner makes them.
+    Keys are ECDSA P-256, as the QUIC Interop Runner makes them, and signatures deterministic (RFC 6979): the same
+    ``numbers`` and ``moment`` give the same bytes.
     """
-    issuer_key = ec.generate_private_key(ec.SECP256R1())
+
+    def new_key() -> ec.EllipticCurvePrivateKey:
+        return ec.derive_private_key(numbers.randrange(1, P256_ORDER), ec.SECP256R1())
+
+    def certificate(
+        subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, names: Sequence[str] = ()
+    ) -> x509.Certificate:
+        serial = numbers.getrandbits(159) | 1
+        return _certificate(subject, issuer, public_key, issuer_key, serial, moment, names)
+
+    issuer_key = new_key()
     issuer = _name("quicsat root")
-    root = _certificate(issuer, issuer, issuer_key.public_key(), issuer_key)
+    root = certificate(issuer, issuer, issuer_key.public_key())
     chain: list[x509.Certificate] = []
     for level in range(1, chain_length + 1):
         leaf = level == chain_length
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = new_key()
         subject = _name("server" if leaf else f"quicsat intermediate {level}")
-        names = (*SERVER_NAMES, *_long_names(LONG_NAMES if chain_length > 1 else 0)) if leaf else ()
-        chain.insert(0, _certificate(subject, issuer, key.public_key(), issuer_key, names))
+        names = (*SERVER_NAMES, *_long_names(LONG_NAMES if chain_length > 1 else 0, numbers)) if leaf else ()
+        chain.insert(0, certificate(subject, issuer, key.public_key(), names))
         issuer, issuer_key = subject, key
     private = issuer_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -87,9 +106,9 @@ def certificates(chain_length: int) -> dict[str, bytes]:
     return {"ca.pem": pem[0], "cert.pem": b"".join(pem[1:]), "priv.key": private}
 
 
-def _long_names(count: int) -> list[str]:
+def _long_names(count: int, numbers: random.Random) -> list[str]:
     """Random host names of 250 characters, in labels of at most 63 (RFC 1035, section 2.3.4)."""
-    return [".".join(secrets.token_hex(31) for _ in range(4))[:250] for _ in range(count)]
+    return [".".join(numbers.randbytes(31).hex() for _ in range(4))[:250] for _ in range(count)]
 
 
 def _name(common_name: str) -> x509.Name:
@@ -101,19 +120,20 @@ def _certificate(
     issuer: x509.Name,
     public_key: ec.EllipticCurvePublicKey,
     signing_key: ec.EllipticCurvePrivateKey,
-    names: Sequence[str] = (),
+    serial: int,
+    moment: datetime.datetime,
+    names: Sequence[str],
 ) -> x509.Certificate:
     """A server's certificate if there are ``names`` of servers, else an authority's."""
     authority = not names
-    now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(public_key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))  # clocks of hosts differ
-        .not_valid_after(now + VALIDITY)
+        .serial_number(serial)
+        .not_valid_before(moment - datetime.timedelta(days=1))  # clocks of hosts differ
+        .not_valid_after(moment + VALIDITY)
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
@@ -122,7 +142,7 @@ def _certificate(
     if not authority:
         alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
         builder = builder.add_extension(alternatives, critical=False)
-    return builder.sign(signing_key, hashes.SHA256())
+    return builder.sign(signing_key, hashes.SHA256(), ecdsa_deterministic=True)
 
 
 def _key_usage(*, authority: bool) -> x509.KeyUsage:

@@ -6,9 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Outage, Slot, Worker
-from interop.model.errors import MachineError
+from interop.model.errors import Interrupted, MachineError
 
 OUTAGE_PATIENCE = 300.0
 """Seconds to wait while no worker is usable."""

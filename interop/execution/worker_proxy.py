@@ -17,12 +17,11 @@ from interop.docker.archive import unpack
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.execution.cluster import Cluster, Offer, RefusedError, session_key
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Outage, result_of
 from interop.execution.worker_pool import WorkerPool
 from interop.execution.worker_service import CHUNK, AttemptReport, Registration, RemoteConfig
 from interop.links.artefact_limits import run_limits
-from interop.model.errors import HarnessFault, MachineError
+from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict

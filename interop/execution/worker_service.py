@@ -32,10 +32,9 @@ from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.lock import exclusive
 from interop.execution.reaper import start_reaper
 from interop.execution.run_config import RunConfig
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Analyse, Outage
 from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault, MachineError
+from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import Host

@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
-from queue import SimpleQueue
 from typing import Protocol
 
-from interop.docker.client import Daemon
-from interop.docker.containers import Capabilities, ContainerEvent
-from interop.model.emulated_link import Interval, SimulatorReport
-from interop.model.errors import HarnessFault
+from interop.links.session import InputOrigin, Session, SessionRecord, SessionRequest
+from interop.model.evidence import Exit
 from interop.model.implementation import Role
-from interop.model.real_link import RealLinkReport
 from interop.model.run import Run
-
-
-class RunningLink(Protocol):
-    """The link of one run."""
-
-    def start(self, events: SimpleQueue[ContainerEvent]) -> None:
-        """Start: wait for the server, then carry packets. Progress is reported through ``events``."""
-
-    def ready(self, event: ContainerEvent) -> bool:
-        """Whether ``event`` reports that the link carries packets."""
-
-    def running(self) -> bool:
-        """Whether the link waits for the server or carries packets; False after the wait for the server has timed out.
-
-        Raises :class:`HarnessFault` (simulator-failed) if it ended for any other reason.
-        """
-
-    def cpu_seconds(self) -> float:
-        """CPU time that the link itself has used so far."""
-
-    def outage(self) -> HarnessFault | None:
-        """The harness error that invalidates a missed deadline; None if there is none."""
-
-    def stop(self) -> None:
-        """Stop carrying packets and complete the traces."""
-
-    def collect(self, directory: Path, client: Interval | None = None, /) -> SimulatorReport | RealLinkReport | None:
-        """Write the traces below ``directory`` and return the link's report; None if it carried nothing.
-
-        ``client``: from the client's start to its end, if known; lateness is reported for this interval only.
-        """
 
 
 class Testbed(Protocol):
     """Where endpoints run, and the link between them; serves one run after another."""
 
-    def memlock(self, role: Role) -> int | None:
-        """RLIMIT_MEMLOCK of the endpoint, bytes; None: the default of its daemon, which refuses a higher limit."""
+    def input_origin(self, run: Run) -> InputOrigin | None:
+        """Where the inputs of ``run`` come from; None if they are random and made now."""
 
-    def daemon(self, role: Role) -> Daemon:
-        """The daemon that creates the endpoint's container."""
+    def session(self, request: SessionRequest, record: SessionRecord) -> AbstractContextManager[Session]:
+        """Endpoints and link of one run, created and not yet started; removed when the block is left."""
 
-    def network(self, role: Role) -> str:
-        """Network mode of the endpoint's container."""
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+        """Start the endpoints of ``request`` at once, with a link that waits for no server, and wait for their ends.
 
-    def capabilities(self, role: Role) -> Capabilities:
-        """Linux capabilities of the endpoint in that network."""
-
-    def reset(self) -> None:
-        """Undo the changes that the endpoints of the previous run made to their networks."""
-
-    def link(self, run: Run, *, wait_for_server: bool = True) -> AbstractContextManager[RunningLink]:
-        """The link of one run, created and not yet started."""
+        Returns how each ended; one that still ran after ``patience`` seconds was killed, one that could not be started
+        has a reason instead. Raises :class:`HarnessFault`, or ``Interrupted`` if it is asked to.
+        """
 
 
 class LinkBackend(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,12 +28,15 @@ from interop.docker.containers import (
     create_container,
 )
 from interop.links.artefact_limits import trace_limits
+from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import CrossFlow, cross_flow, event_name
 from interop.links.memlock import REFUSED, memlock, works
+from interop.links.session import SessionRecord, SessionRequest
 from interop.links.simulator_arguments import scenario
 from interop.links.simulator_report import read_report
 from interop.model.emulated_link import CrossTraffic, Interval, SimulatorReport
 from interop.model.errors import HarnessFault
+from interop.model.evidence import Exit
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
@@ -217,6 +220,17 @@ class Ns3Testbed:
         self._events: SimpleQueue[ContainerEvent] = SimpleQueue()
         for holder in holders.values():
             holder.watch(self._events, lines=True)
+
+    def input_origin(self, _run: Run) -> None:
+        """Inputs are random and made now."""
+
+    def session(self, request: SessionRequest, record: SessionRecord) -> AbstractContextManager[ContainerSession]:
+        """See :meth:`interop.links.backend.Testbed.session`."""
+        return container_session(self, request, record)
+
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+        """See :meth:`interop.links.backend.Testbed.exits`."""
+        return container_exits(self, request, patience)
 
     def memlock(self, _role: Role) -> int | None:
         """RLIMIT_MEMLOCK that endpoints get here, bytes."""

@@ -30,11 +30,14 @@ from interop.docker.containers import (
 )
 from interop.links import baseline
 from interop.links.artefact_limits import trace_limits
+from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import event_name
 from interop.links.memlock import REFUSED, memlock
+from interop.links.session import SessionRecord, SessionRequest
 from interop.links.tools import HostPair, container_name, start_until
 from interop.model.emulated_link import Interval
 from interop.model.errors import HarnessFault, MachineError
+from interop.model.evidence import Exit
 from interop.model.implementation import Protocol, Role
 from interop.model.link_format import format_baseline
 from interop.model.outcomes import ErrorCode
@@ -211,6 +214,17 @@ class RealTestbed:
         self._bare = bare
         self._memlock = memlock
         self._holders: dict[Role, Container] = {}
+
+    def input_origin(self, _run: Run) -> None:
+        """Inputs are random and made now."""
+
+    def session(self, request: SessionRequest, record: SessionRecord) -> AbstractContextManager[ContainerSession]:
+        """See :meth:`interop.links.backend.Testbed.session`."""
+        return container_session(self, request, record)
+
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+        """See :meth:`interop.links.backend.Testbed.exits`."""
+        return container_exits(self, request, patience)
 
     def memlock(self, role: Role) -> int | None:
         """RLIMIT_MEMLOCK that the endpoint gets at its host, bytes."""

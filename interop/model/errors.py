@@ -40,3 +40,7 @@ class HarnessFault(Exception):  # noqa: N818 - a fault is the word of the glossa
 
     def __str__(self) -> str:
         return self.reason
+
+
+class Interrupted(Exception):  # noqa: N818 - a request of the user, not an error
+    """The campaign is to end; the run under way is aborted."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from interop.execution.run_inputs import Inputs, certificates, make_inputs
 from interop.execution.transfer import RunContext, transfer
 from interop.images.status import ImageState, stock_of, stock_of_simulator
 from interop.links.ns3_testbed import Ns3Backend
+from interop.links.session import InputOrigin
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
 from interop.model.test_case import TestCase
@@ -41,7 +44,10 @@ Try = Callable[[Implementation, Implementation, Change], Evidence]
 
 def another_authority(inputs: Inputs) -> Inputs:
     """The client trusts somebody who has not signed the server's certificate."""
-    return replace(inputs, certs={**inputs.certs, "certs/ca.pem": certificates(1)["ca.pem"]})
+    return replace(
+        inputs,
+        certs={**inputs.certs, "certs/ca.pem": certificates(1, random.SystemRandom(), datetime.now(UTC))["ca.pem"]},
+    )
 
 
 def no_such_file(inputs: Inputs) -> Inputs:
@@ -63,7 +69,7 @@ def around() -> Iterator[RunContext]:
         held(daemon, "tests/endpoints", LOCK_PATIENCE),
         Ns3Backend(daemon, images["simulator"]).open() as testbed,
     ):
-        yield RunContext(daemon, testbed, images, threading.Event())
+        yield RunContext(testbed, images, threading.Event())
 
 
 @pytest.fixture
@@ -77,8 +83,8 @@ def attempt(around: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 pytest.skip(f"NOT BUILT: `./run.py images build {each.name}`")
 
         @contextmanager
-        def changed(case: TestCase, directory: Path) -> Iterator[Inputs]:
-            with make_inputs(case, directory) as inputs:
+        def changed(case: TestCase, directory: Path, origin: InputOrigin | None) -> Iterator[Inputs]:
+            with make_inputs(case, directory, origin) as inputs:
                 yield change(inputs)
 
         monkeypatch.setattr(transfers, "make_inputs", changed)

@@ -17,7 +17,7 @@ from interop.docker.containers import Container, ContainerSpec, create_container
 from interop.execution.retries import ATTEMPTS
 from interop.execution.run_config import RunConfig
 from interop.execution.transfer import RunContext, transfer
-from interop.links import backend
+from interop.links.ns3_testbed import Ns3Testbed
 from interop.model.emulated_link import EmulatedLink
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -44,7 +44,7 @@ class Bench:
     """A testbed for one run after another."""
 
     daemon: Daemon
-    testbed: backend.Testbed
+    testbed: Ns3Testbed
     images: Mapping[str, str]
     folder: Path
     runs: int = 0
@@ -74,7 +74,7 @@ class Bench:
         run = Run(implementation(server), implementation(client), case, 1, 1)
         parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
         config = RunConfig(keep_files=keep, parameters=parameters)
-        context = RunContext(self.daemon, self.testbed, self.images, threading.Event(), config)
+        context = RunContext(self.testbed, self.images, threading.Event(), config)
         self.runs += 1
         before = set(list_containers(self.daemon, self.daemon.campaign))
         begin = time.monotonic()

@@ -13,10 +13,9 @@ from interop.docker.archive import pack
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
 from interop.docker.daemon_images import DaemonImages
-from interop.execution import transfer
 from interop.images import build_recipes
-from interop.links import backend
-from interop.links.ns3_testbed import Ns3Backend
+from interop.links import container_session
+from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.errors import MachineError
 from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held
@@ -70,9 +69,9 @@ def lock(daemon: Daemon) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, backend.Testbed]]:
+def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[tuple[Daemon, Ns3Testbed]]:
     with (
-        patch.object(transfer, "create_container", small_endpoint),
+        patch.object(container_session, "create_container", small_endpoint),
         Ns3Backend(daemon, image_ids["simulator"]).open() as testbed,
     ):
         yield daemon, testbed
@@ -80,5 +79,5 @@ def testbed(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterato
 
 
 @pytest.fixture
-def bench(testbed: tuple[Daemon, backend.Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
+def bench(testbed: tuple[Daemon, Ns3Testbed], image_ids: Mapping[str, str], tmp_path: Path) -> Bench:
     return Bench(*testbed, image_ids, tmp_path)

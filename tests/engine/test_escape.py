@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from interop.docker.client import Daemon
-from interop.links import backend
+from interop.links.container_session import ContainerTestbed
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome, Verdict
@@ -66,7 +66,7 @@ def outside() -> Iterator[Outside]:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
-def namespaces(daemon: Daemon, testbed: backend.Testbed) -> dict[str, Path]:
+def namespaces(daemon: Daemon, testbed: ContainerTestbed) -> dict[str, Path]:
     """Network namespace of each endpoint's side of a testbed; skips where the engine is not on this machine."""
     found = {}
     for role in Role:

@@ -19,8 +19,7 @@ import pytest
 
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
-from interop.links import backend as links
-from interop.links.ns3_testbed import Ns3Backend
+from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome, Verdict
@@ -87,7 +86,7 @@ def jobs() -> dict[Hashable, Callable[[Bench], Found]]:
 
 @pytest.fixture(scope="module")
 def outcomes(
-    testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+    testbed: tuple[Daemon, Ns3Testbed], image_ids: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Outcomes:
     """Results of the jobs, which run on two testbeds at the same time: most of them only wait."""
     free: SimpleQueue[Bench] = SimpleQueue()
@@ -226,7 +225,7 @@ def test_the_next_run_is_unharmed(outcomes: Outcomes, harm: str) -> None:
 
 @pytest.mark.parametrize("harm", ["ip link set eth0 name other", "ip link del eth0", "ip link add eth9 type dummy"])
 def test_a_testbed_beyond_repair_is_our_fault_and_replaced(
-    harm: str, testbed: tuple[Daemon, links.Testbed], image_ids: Mapping[str, str], tmp_path: Path
+    harm: str, testbed: tuple[Daemon, Ns3Testbed], image_ids: Mapping[str, str], tmp_path: Path
 ) -> None:
     daemon = testbed[0]
     backend = Ns3Backend(daemon, image_ids["simulator"])

@@ -8,9 +8,8 @@ import pytest
 
 from interop.execution import compliance as module
 from interop.execution.compliance import check_compliance
-from interop.execution.transfer import Interrupted
 from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import HarnessFault
+from interop.model.errors import HarnessFault, Interrupted
 from interop.model.implementation import Role
 from interop.model.results import Compliance
 from tests.fakes import (

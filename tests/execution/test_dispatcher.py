@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from interop.analysis.analyse import analyse
-from interop.execution import transfer as transfer_module
 from interop.execution import worker_pool as module
 from interop.execution.cpu_monitor import CpuMonitor
 from interop.execution.dispatcher import Dispatcher
@@ -21,11 +20,11 @@ from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.remaining_work import RemainingWork
 from interop.execution.retries import ATTEMPTS
 from interop.execution.run_config import RunConfig
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Analyse
 from interop.execution.worker_pool import WorkerPool
+from interop.links import container_session
 from interop.links.ns3_testbed import Ns3Backend
-from interop.model.errors import MachineError
+from interop.model.errors import Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.functional_checks import Check
 from interop.model.implementation import Role
@@ -57,7 +56,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience that tests can afford."""
     monkeypatch.setattr(module, "OUTAGE_PATIENCE", 2)
     monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
-    monkeypatch.setattr(transfer_module, "HEARTBEAT", 0.1)
+    monkeypatch.setattr(container_session, "HEARTBEAT", 0.1)
 
 
 @dataclass

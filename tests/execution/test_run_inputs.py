@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from interop.execution.run_inputs import SERVER_NAMES, certificates, make_inputs
+from interop.links.session import InputOrigin
 from interop.model.emulated_link import EmulatedLink
 from interop.model.test_case import TestCase
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 2e7, 2e7, 25, 25)
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 CASE = TestCase("t", "T", "", LINK, (10, 3_000_000), 1, 60)
 
 
@@ -31,6 +35,19 @@ def test_files_have_the_sizes_asked_for_and_are_never_the_same(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
+def test_one_origin_gives_the_same_inputs(tmp_path: Path) -> None:
+    """Bytes of files, names and certificates follow from seed and moment; another seed changes all of them."""
+    found = []
+    for seed in (1, 1, 2):
+        with make_inputs(replace(CASE, chain_length=3), tmp_path, InputOrigin(seed, MOMENT)) as inputs:
+            found.append((inputs.files, inputs.certs))
+    assert found[0] == found[1]
+    assert found[0][0][0].name != found[2][0][0].name
+    assert found[0][1]["certs/cert.pem"] != found[2][1]["certs/cert.pem"]
+    (root,) = x509.load_pem_x509_certificates(found[0][1]["certs/ca.pem"])
+    assert root.not_valid_before_utc < MOMENT < root.not_valid_after_utc
+
+
 def test_a_run_without_files_is_possible(tmp_path: Path) -> None:
     """As for Version Negotiation: the client is given an address without a file."""
     with make_inputs(replace(CASE, file_sizes=()), tmp_path) as inputs:
@@ -40,7 +57,7 @@ def test_a_run_without_files_is_possible(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [1, 3, 9])
 def test_chain_verifies_from_leaf_to_root(length: int) -> None:
     """Each certificate is signed by the next; the leaf carries the contract's names and the private key."""
-    files = certificates(length)
+    files = certificates(length, random.SystemRandom(), datetime.now(UTC))
     (root,) = x509.load_pem_x509_certificates(files["ca.pem"])
     chain = x509.load_pem_x509_certificates(files["cert.pem"])
     assert len(chain) == length

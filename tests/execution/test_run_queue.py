@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from interop.execution.run_queue import RunQueue
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import result_of
+from interop.model.errors import Interrupted
 from interop.model.evidence import Evidence
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import RunResult

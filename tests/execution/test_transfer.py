@@ -15,9 +15,11 @@ import pytest
 from interop.analysis.analyse import analyse
 from interop.docker.archive import ArchiveLimits
 from interop.execution import transfer as module
-from interop.execution.transfer import Interrupted, RunContext, endpoint_spec, transfer
+from interop.execution.transfer import RunContext, transfer
+from interop.links import container_session
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.emulated_link import Interval
+from interop.model.errors import Interrupted
 from interop.model.evidence import Deadline, Evidence, Exit
 from interop.model.implementation import Contract, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
@@ -45,8 +47,8 @@ from tests.fakes import (
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience that tests can afford."""
-    monkeypatch.setattr(module, "READY_TIMEOUT", 0.4)
-    monkeypatch.setattr(module, "STOP_GRACE", 0.05)
+    monkeypatch.setattr(container_session, "READY_TIMEOUT", 0.4)
+    monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
 
 
 def carry_out(
@@ -127,7 +129,7 @@ def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
         context: RunContext = run_context(daemon, testbed, engine, **options)
-        return dict(endpoint_spec(role, run, context, ("one", "two")).environment)
+        return dict(module.endpoint(role, run, context, ("one", "two")).environment)
 
 
 def test_environment_of_the_client() -> None:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from interop.execution import worker_pool as module
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Outage, Slot
 from interop.execution.worker_pool import WorkerPool
-from interop.model.errors import MachineError
+from interop.model.errors import Interrupted, MachineError
 from interop.model.results import Compliance, RunResult
 from interop.model.run import Run
 

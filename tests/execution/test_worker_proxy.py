@@ -24,11 +24,10 @@ from interop.execution.dispatcher import Dispatcher
 from interop.execution.lock import exclusive
 from interop.execution.remaining_work import RemainingWork
 from interop.execution.run_config import RunConfig
-from interop.execution.transfer import Interrupted
 from interop.execution.worker import Outage, result_of
 from interop.execution.worker_proxy import discover_workers
 from interop.execution.worker_service import AttemptReport, RemoteConfig, WorkerService
-from interop.model.errors import HarnessFault, MachineError
+from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
@@ -93,7 +92,7 @@ class Farm:
 def farm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Farm]:
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
     monkeypatch.setattr("interop.docker.containers.QUICK", 0.01)
-    monkeypatch.setattr("interop.execution.transfer.HEARTBEAT", 0.1)
+    monkeypatch.setattr("interop.links.container_session.HEARTBEAT", 0.1)
     monkeypatch.setattr(worker_proxy, "POLL", 0.05)
     monkeypatch.setattr(worker_proxy, "REFUSAL", 0.3)
     monkeypatch.setattr(cluster_module, "WAKE", 0.05)
