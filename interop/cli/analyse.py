@@ -26,7 +26,7 @@ NAMED = 10
 """Names and paths of a kind that are listed."""
 DESCRIPTION = (
     "Analyse the stored traces of campaigns again and store the results, or analyse the log directories of the QUIC "
-    "Interop Runner (QIR) or QIR-SE and print a table. Needs no Docker."
+    "Interop Runner (QIR) or QIR-SE and print a table. Does not need Docker."
 )
 EXAMPLES = (
     "analyse results/latest",

@@ -18,7 +18,7 @@ DEFAULT = "run"
 GROUPS = {
     "Measure": {
         "run": "Measure servers with clients over the selected test cases (the default command).",
-        "plan": "Show what run would do: runs, images, duration, disk space; change nothing.",
+        "plan": "Show the runs, images, duration and disk space of a campaign without starting it.",
         "resume": "Continue a campaign that was interrupted.",
         "list": "List test cases and implementations.",
     },
@@ -26,7 +26,7 @@ GROUPS = {
         "show": "Show the matrices of a campaign.",
         "tables": "Show statistics of campaigns as text, Markdown, CSV or LaTeX.",
         "plot": "Draw figures of campaigns.",
-        "compare": "Compare two campaigns, or two test cases of one.",
+        "compare": "Compare two campaigns, or two test cases of one campaign.",
         "analyse": "Analyse stored traces again, or the logs of QIR or QIR-SE.",
         "packets": "Show packets of a run with all fields, decrypted.",
     },
@@ -36,11 +36,11 @@ GROUPS = {
     },
     "Maintain": {
         "images": "List, build, pull or check Docker images.",
-        "doctor": "Check whether this machine can measure, with a remedy for each problem.",
+        "doctor": "Check whether this machine can measure, and suggest a fix for each problem.",
         "clean": "Remove containers that killed campaigns left behind.",
         "merge": "Merge the shards of a campaign into one.",
         "prune": "Remove traces and logs of old campaigns to free disk space.",
-        "worker": "Run campaigns of a Dask cluster beside this Docker daemon.",
+        "worker": "Run campaigns of a Dask cluster with this Docker daemon.",
         "help": "Show the help of a command, or the whole reference as Markdown.",
     },
 }
@@ -53,7 +53,7 @@ class Command(Protocol):
     """What the module of a command defines."""
 
     DESCRIPTION: str
-    """One to three sentences for the command's help."""
+    """A few sentences for the command's help."""
     EXAMPLES: tuple[str, ...]
     """Command lines without the program's name, with a comment after ``#``."""
 

@@ -13,8 +13,8 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import find
 
 DESCRIPTION = (
-    "Show which pairs became significantly faster, slower, broken or fixed between two campaigns, or how they differ "
-    "between two test cases of one. The exit status is 1 if a pair became significantly worse."
+    "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns, or how pairs "
+    "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly worse."
 )
 EXAMPLES = (
     "compare results/before results/after",
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     shared.add_text_format(group)
     group.add_argument(
         "--plot", type=Path, metavar="DIR",
-        help="Also draw the comparison into this directory (default: no figure; example: figures).",
+        help="Also draw the comparison and save it in this directory (default: no figure; example: figures).",
     )  # fmt: skip
 
 

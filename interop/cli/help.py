@@ -8,7 +8,7 @@ from interop.cli import commands, console
 from interop.cli.exit_status import ExitStatus
 from interop.cli.parser import Parser
 
-DESCRIPTION = "Show the overview of all commands, the help of one command, or the reference of all of them."
+DESCRIPTION = "Show the overview of all commands, the help of one command, or the reference of all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
 
 PROGRAM = "./run.py"

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "sources", "build", "pull", "check")
 DESCRIPTION = (
-    "list: images on this machine. sources: version, commit, patches and build type of each. build: build from "
-    "endpoints/. pull: pull from a registry. check: endpoint contract, two transfers and the functional tests with "
-    "quic-go."
+    "list shows the images on this machine. sources shows version, commit, patches and build type of each image. "
+    "build builds images from endpoints/. pull pulls images from a registry. check tests the endpoint contract, two "
+    "transfers and the functional tests with quic-go."
 )
 EXAMPLES = (
     "images list",

@@ -38,38 +38,38 @@ def add_selection(parser: Parser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument(
         "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Implementations that serve (default: all that can; example: quic-go picoquic:bbr).",
+        help="Implementations to measure as servers (default: all that can serve; example: quic-go picoquic:bbr).",
     )  # fmt: skip
     group.add_argument(
         "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Implementations that download (default: all that can; example: aioquic).",
+        help="Implementations to measure as clients (default: all that can fetch; example: aioquic).",
     )  # fmt: skip
     group.add_argument(
         "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Test cases by name or abbreviation, or YAML files with your own "
-        "(default: all over emulated links; example: sat ./my-link.yaml).",
+        help="Test cases by name or abbreviation, or your own YAML files "
+        "(default: all with an emulated link; example: sat ./my-link.yaml).",
     )  # fmt: skip
     group.add_argument(
         "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE",
-        help="Use another image for an implementation (default: that of implementations.json; "
+        help="Use another image for an implementation (default: the image in implementations.json; "
         "example: quic-go=me/my-build:dev).",
     )  # fmt: skip
     group.add_argument(
         "--repetitions", type=int, metavar="N",
-        help="Repeat each pair and test case N times (default: as the test case says; example: 10).",
+        help="Measure each pair and test case N times (default: as in the test case; example: 10).",
     )  # fmt: skip
     group.add_argument(
         "--timeout", type=float, metavar="SECONDS",
-        help="End each transfer after this many seconds (default: as the test case says; example: 120).",
+        help="End each transfer after this many seconds (default: as in the test case; example: 120).",
     )  # fmt: skip
     group.add_argument(
         "--strict-upstream", action="store_true",
-        help="Judge functional tests by the rules of the QUIC Interop Runner (default: by the stricter rules here).",
+        help="Judge functional tests by the rules of the QUIC Interop Runner (default: the rules of quicsat).",
     )  # fmt: skip
     group = parser.add_argument_group("order and shards")
     group.add_argument(
         "--seed", type=int, metavar="N",
-        help="Seed of the links' random losses and of --shuffle (default: drawn and recorded; example: 7).",
+        help="Seed of the random losses of links and of --shuffle (default: a random seed; example: 7).",
     )  # fmt: skip
     group.add_argument(
         "--shuffle", action="store_true", help="Run pairs and test cases in random order within each repetition."
@@ -85,8 +85,8 @@ def add_schedule(parser: Parser) -> None:
     group = parser.add_argument_group("schedule")
     group.add_argument(
         "--parallel", type=parallel, default=AS_BEGUN, metavar="N|auto",
-        help=f"Runs at a time, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
-        "(default: 1, or as the resumed campaign began; example: auto).",
+        help=f"Number of parallel runs, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
+        "(default: 1, or as in the resumed campaign; example: auto).",
     )  # fmt: skip
     group.add_argument(
         "--deadline", metavar="TIME",
@@ -107,12 +107,12 @@ def add_schedule(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
-        help="Skip the stalled pairs of an implementation after N of its runs in a row timed out or ended with an "
+        help="Skip the stalled pairs of an implementation after N consecutive runs timed out or ended in an "
         "infrastructure error (default: never; example: 3).",
     )  # fmt: skip
     group.add_argument(
         "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
-        help="Skip the remaining runs of an implementation after its runs took this long in total "
+        help="Skip the remaining runs of an implementation once its runs have taken this long in total "
         '(default: no limit; example: "1 h").',
     )  # fmt: skip
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Show which runs a campaign would make, with which images, how long they take, when they end and how much disk "
-    "they need. Nothing is started or written. The options are those of run."
+    "Show the runs, images, duration, end time and disk space of a campaign. Starts and writes nothing. Takes the "
+    "options of run."
 )
 EXAMPLES = (
     "plan -s quic-go -c aioquic -t sat satloss",
-    "plan -t SAT --deadline 06:00 --pause 18:00-23:00   # will it end in time?",
-    "plan --resume results/latest                       # what is left of a campaign",
+    "plan -t SAT --deadline 06:00 --pause 18:00-23:00   # does it end in time?",
+    "plan --resume results/latest                       # the remaining runs of a campaign",
 )
 
 
@@ -32,7 +32,7 @@ def add_options(parser: Parser) -> None:
     shared.add_selection(parser)
     parser.add_argument_group("resumed campaign").add_argument(
         "--resume", type=Path, metavar="DIR",
-        help="Show what is left of this campaign instead (default: none; example: results/latest).",
+        help="Show the remaining runs of this campaign instead (default: none; example: results/latest).",
     )  # fmt: skip
     shared.add_schedule(parser)
 

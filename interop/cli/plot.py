@@ -23,19 +23,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = stored_campaigns.add_directories(parser)
     group.add_argument(
         "-p", "--plot", nargs="+", metavar="NAME", default=[],
-        help="Plots to draw (default: all for which there is data; example: cdf heatmap).",
+        help="Plots to draw (default: all that the results allow; example: cdf heatmap).",
     )  # fmt: skip
     stored_campaigns.add_pairs(group)
     group.add_argument(
         "--metric", metavar="NAME", default="",
-        help="Metric of plots that show one number per run (default: that of each plot; example: completion_time).",
+        help="Metric for plots of one value per run (default: depends on the plot; example: completion_time).",
     )  # fmt: skip
     stored_campaigns.add_objectives(group)
     group = parser.add_argument_group("appearance")
     group.add_argument("--without-failed", action="store_true", help="Omit failed runs instead of counting them as 0.")
     group.add_argument("--own-scale", action="store_true", help="Scale each heatmap by its own values.")
-    group.add_argument("--overlay", action="store_true", help="Draw all pairs and test cases over time in one figure.")
-    group.add_argument("--no-ideal", action="store_true", help="Omit the line of what the link itself would allow.")
+    group.add_argument(
+        "--overlay", action="store_true", help="Overlay the time series of all pairs and test cases in one figure."
+    )
+    group.add_argument(
+        "--no-ideal", action="store_true", help="Omit the line that shows the ideal transfer over the link."
+    )
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o", "--output", type=Path, metavar="DIR",

@@ -21,8 +21,8 @@ DAYS = value_of(quantities.within(quantities.count, "0", "36500"))
 SIZE = value_of(quantities.within(quantities.size, "0 B", "999999 GiB"))
 CAMPAIGNS = value_of(quantities.within(quantities.count, "1", "1000000"))
 DESCRIPTION = (
-    "Remove traces, then logs, of the oldest campaigns; results only with --keep. Without --yes it only shows what it "
-    "would remove. Campaigns that are pinned or in use are kept."
+    "Remove traces, then logs, of the oldest campaigns. Removes results only with --keep. Without --yes, only lists "
+    "the files to remove. Keeps campaigns that are pinned or in use."
 )
 EXAMPLES = (
     'prune --traces 14 --min-free "50 GiB"   # show what would be removed',
@@ -51,13 +51,13 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--max-size", type=SIZE, metavar="SIZE",
-        help='Remove until all campaigns together are at most this large (default: no limit; example: "200 GiB").',
+        help='Remove files until all campaigns take at most this space (default: no limit; example: "200 GiB").',
     )  # fmt: skip
     group.add_argument(
         "--min-free", type=SIZE, metavar="SIZE",
-        help='Remove until this much of the disk is free (default: no limit; example: "50 GiB").',
+        help='Remove files until this much disk space is free (default: no limit; example: "50 GiB").',
     )  # fmt: skip
-    group.add_argument("--yes", action="store_true", help="Remove the files instead of only showing them.")
+    group.add_argument("--yes", action="store_true", help="Remove the files instead of only listing them.")
 
 
 def run(options: argparse.Namespace) -> int:

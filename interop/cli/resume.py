@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Continue a campaign with the plan, seeds, images and options that it began with. Finished runs are kept; runs "
-    "that ended with an infrastructure error run again."
+    "Continue a campaign with its original plan, seeds, images and options. Keeps finished runs, and repeats runs that "
+    "ended in an infrastructure error."
 )
 EXAMPLES = (
     "resume                                   # the newest campaign",
@@ -39,7 +39,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     parser.add_argument_group("selection").add_argument(
         "--retry", nargs="+", action="extend", default=[], choices=RETRY, metavar="OUTCOME",
-        help=f"Also rerun runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
+        help=f"Also repeat runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
     )  # fmt: skip
     shared.add_schedule(parser)
     shared.add_machines(parser)

@@ -36,15 +36,13 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("images and endpoints")
     group.add_argument(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", metavar="SOURCE",
-        help="Where images come from: auto, local (no network), pull, build (default: auto; example: local).",
+        help="Source of images: auto, local (no network), pull or build (default: auto; example: local).",
     )  # fmt: skip
     group.add_argument(
         "--skip-compliance-check", action="store_true",
-        help="Do not check first whether images follow the endpoint contract.",
+        help="Do not check whether images follow the endpoint contract.",
     )  # fmt: skip
-    group.add_argument(
-        "--no-qlog", action="store_true", help="Do not let endpoints write qlogs, which slows some of them down."
-    )
+    group.add_argument("--no-qlog", action="store_true", help="Do not request qlogs, which slow some endpoints down.")
     shared.add_schedule(parser)
     group = shared.add_machines(parser)
     group.add_argument(
@@ -56,7 +54,7 @@ def add_options(parser: Parser) -> None:
     group = shared.add_output(parser)
     group.add_argument(
         "-l", "--log-dir", type=Path, metavar="DIR",
-        help="Directory of the campaign, which must be empty or missing (default: results/DATE; example: results/a).",
+        help="Directory of the campaign; must be empty or not exist (default: results/DATE; example: results/a).",
     )  # fmt: skip
     group.add_argument(
         "-f", "--save-files", action="store_true", help="Keep the transferred files of runs that do not succeed."

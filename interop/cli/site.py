@@ -32,7 +32,7 @@ def add_options(parser: Parser) -> None:
     group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
     group.add_argument(
         "--serve", nargs="?", type=int, const=PORT, metavar="PORT",
-        help=f"Then serve it on this port of this machine until Ctrl-C (default: {PORT}; example: 8001).",
+        help=f"Serve the built website on this port of this machine until Ctrl-C (default: {PORT}; example: 8001).",
     )  # fmt: skip
 
 

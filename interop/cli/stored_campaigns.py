@@ -38,7 +38,7 @@ def add_pairs(group: argparse._ArgumentGroup) -> None:
     """Declare pairs."""
     group.add_argument(
         "--pair", nargs="+", metavar="SERVER_CLIENT", default=[],
-        help="Pairs for what shows single runs (default: all; example: picoquic_quic-go).",
+        help="Pairs for tables and plots of single runs (default: all; example: picoquic_quic-go).",
     )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def add_objectives(group: argparse._ArgumentGroup) -> None:
     """Declare objectives."""
     group.add_argument(
         "--objective", nargs="+", metavar="SIZE=TIME", default=[],
-        help="How much data should arrive within what time (default: as in the SATCOM paper; example: 10MB=8s).",
+        help="Amounts of data, and times to receive them in (default: as in the SATCOM paper; example: 10MB=8s).",
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Connect to a Dask scheduler and run the campaigns that other machines start with --cluster, beside the Docker "
-    "daemon of this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
+    "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. Uses the Docker daemon "
+    "of this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
 
@@ -30,7 +30,7 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("worker")
     group.add_argument(
         "--parallel", type=shared.parallel, metavar="N|auto",
-        help=f"Runs at a time, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
+        help=f"Number of parallel runs, 1 to {shared.MOST_TESTBEDS}, or auto for as many as links and CPUs allow "
         "(default: auto; example: 2).",
     )  # fmt: skip
     parser.rename("--testbeds", "--parallel")
