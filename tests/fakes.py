@@ -47,7 +47,9 @@ DELAY = 0.015
 PIECE = 1000
 """Bytes of a file in one packet."""
 LINK = EmulatedLink("simple-p2p", DELAY, DELAY, 20 * MBPS, 20 * MBPS, 25, 25)
-CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, 20.0)
+PATIENCE = 60.0
+"""Seconds for what takes no time unless the machine is busy."""
+CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, PATIENCE)
 SIMULATOR = "simulator"
 LINK_TOOLS = "link-tools"
 _numbers = itertools.count(1)
@@ -103,11 +105,16 @@ class Life:
                 self.status, self.exit_code = "exited", exit_code
                 self.ended.set()
                 self.terminated.set()
+                self.listening.set()  # who waits for it need not wait any longer
         with self.news:
             self.news.notify_all()
 
     def run(self, program: Program) -> None:
         self.end(program(self))
+
+    def answers(self) -> bool:
+        """Whether it is a server that begins to listen while the engine's simulators wait for it."""
+        return self.listening.wait(self.engine.server_patience) and not self.ended.is_set()
 
     @property
     def pid(self) -> int:
@@ -149,7 +156,7 @@ def fetch(life: Life) -> int:
         return 127
     server = life.opposite("server")
     if server is None:
-        life.ended.wait(20)
+        life.ended.wait(PATIENCE)
         return 1
     for url in life.environment["REQUESTS"].split():
         name = url.rpartition("/")[2]
@@ -176,7 +183,7 @@ def only_as(role: Role, program: Program) -> Program:
 def hang(life: Life) -> int:
     """Ignores all but SIGKILL."""
     life.listening.set()
-    life.ended.wait(20)
+    life.ended.wait(PATIENCE)
     return 0
 
 
@@ -225,7 +232,7 @@ def capture(life: Life) -> int:
     life.say(json.dumps({"event": "capturing"}))
     if life.environment["AWAIT"]:
         server = life.opposite("server")
-        if server is None or not server.listening.wait(life.engine.server_patience) or server.ended.is_set():
+        if server is None or not server.answers():
             return 3
         life.say(json.dumps({"event": "server-ready"}))
     life.terminated.wait()
@@ -288,7 +295,7 @@ def carry_packets(life: Life) -> int:
         life.terminated.wait()
         return 0
     server = life.opposite("server")
-    if server is None or not server.listening.wait(life.engine.server_patience) or server.ended.is_set():
+    if server is None or not server.answers():
         return 3
     life.say(json.dumps({"event": "running"}))
     life.terminated.wait()
@@ -341,7 +348,7 @@ class FakeEngine:
         self.gone = False
         self.labels: dict[str, Mapping[str, str]] = {}
         """Of images, by program; the version alone where nothing is said."""
-        self.server_patience = 0.3
+        self.server_patience = PATIENCE
         self.counts: dict[str, int] = {}
         """What a capture says of itself, where it is not as it should be."""
         self.link_down = False

@@ -7,12 +7,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from interop.analysis.analyse import analyse
 from interop.cli import main as cli
-from interop.execution import campaign_setup, run_campaign
+from interop.execution import campaign_setup, run_campaign, run_queue
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Measurement
@@ -247,16 +248,19 @@ def test_an_impossible_number_of_testbeds(word: str, capsys: pytest.CaptureFixtu
     assert f"{word} is neither auto nor a number from 1 to 32" in capsys.readouterr().err
 
 
-def test_time_is_up_before_all_runs_are_made(checkout: Checkout) -> None:
+def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = [0.0]
+    monkeypatch.setattr(run_queue, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0]))
+
     def dawdle(life: Life) -> int:
-        time.sleep(1.1)
+        passed[0] += 1000.0
         return endpoint(life)
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, dawdle)
     words = ("-s", "good", "-c", "bad", "-t", "tiny", "--repetitions", "2", "--shuffle", "--seed", "5")
-    status, _, err = checkout(*words, "--skip-compliance-check", "--max-runtime", "1 s")
+    status, _, err = checkout(*words, "--skip-compliance-check", "--max-runtime", "1000 s")
     assert status == 4
-    assert "No other run is likely to end within 1.0 s.\n1 of 2 runs are finished and stored." in err
+    assert "No other run is likely to end within 16 min 40 s.\n1 of 2 runs are finished and stored." in err
     status, out, _ = checkout("plan", "--resume", str(checkout.results.resolve()))
     assert status == 0
     assert "1 of 2 runs of" in out

@@ -29,7 +29,7 @@ from interop.model.emulated_link import Interval
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Exit
 from interop.model.outcomes import ErrorCode
-from tests.fakes import FakeEngine, Life, connect, end_with, hang
+from tests.fakes import PATIENCE, FakeEngine, Life, connect, end_with, hang
 
 
 def wait_for_term(life: Life) -> int:
@@ -114,15 +114,15 @@ def test_life_of_a_container(daemon: Daemon) -> None:
         events: SimpleQueue[ContainerEvent] = SimpleQueue()
         container.start()
         container.watch(events, lines=True)
-        assert events.get(timeout=5) == ContainerEvent(container, "hello")
+        assert events.get(timeout=PATIENCE) == ContainerEvent(container, "hello")
         assert container.running()
         assert not container.wait(0)
-        container.stop(grace=5)
-        assert events.get(timeout=5) == ContainerEvent(container, None)
+        container.stop(grace=PATIENCE)
+        assert events.get(timeout=PATIENCE) == ContainerEvent(container, None)
         assert container.exit() == Exit(0, killed=True)
         assert b"hello" in container.output()
         container.signal("SIGTERM")  # has ended: nothing happens
-        container.stop(grace=5)
+        container.stop(grace=PATIENCE)
 
 
 def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
@@ -141,7 +141,7 @@ def test_a_container_is_removed_although_nobody_reads_its_archive_to_the_end(
 def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None:
     with create_container(daemon, spec("short")) as container:
         container.start()
-        assert container.wait(5)
+        assert container.wait(PATIENCE)
         container.stop(grace=1)
         assert container.exit() == Exit(3)
 

@@ -10,9 +10,16 @@ from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 
 
-def place(seconds: float) -> tuple[int, int, int, int, set[int]]:
-    """Where this runs, after ``seconds``: process and session, priority and scheduling policy, CPUs."""
-    time.sleep(seconds)
+def meet(folder: Path, processes: int) -> int:
+    """Come to ``folder``, and wait until so many processes are there, this one among them; the id of this one."""
+    (folder / str(os.getpid())).touch()
+    while len([*folder.iterdir()]) < processes:
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def place() -> tuple[int, int, int, int, set[int]]:
+    """Where this runs: process and session, priority and scheduling policy, CPUs."""
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     return os.getpid(), os.getsid(0), priority, os.sched_getscheduler(0), os.sched_getaffinity(0)
 

@@ -18,18 +18,29 @@ from interop.execution.analysis_pool import analysis_cpus, analysis_pool
 from interop.execution.host_facts import LOWEST
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
-from tests.execution.background_calls import die, die_once, fail, place
+from tests.execution.background_calls import die, die_once, fail, meet, place
+from tests.fakes import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLER = """
-import time
+import pathlib, sys, time
 from interop.execution.analysis_pool import analysis_pool
-from tests.execution.background_calls import place
-with analysis_pool(place) as call:
-    print(call(0)[0], flush=True)
-    BUSY
-    time.sleep(60)
+from tests.execution.background_calls import meet
+with analysis_pool(meet) as call:
+    call(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+    print("returned", flush=True)
+    time.sleep(600)
 """
+"""Its call returns as soon as there are as many processes as it is told."""
+
+
+def the_one_in(folder: Path) -> int:
+    """Id of the process that comes to ``folder``."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := [*folder.iterdir()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return int(found[0].name)
 
 
 @pytest.mark.parametrize(("cpus", "ours"), [({5}, {5}), ({0, 1}, {0}), (range(7), {0}), (range(2, 18), {2, 3, 4, 5})])
@@ -39,7 +50,7 @@ def test_a_quarter_of_the_cpus_and_one_at_least(cpus: Collection[int], ours: set
 
 def test_it_gives_way_to_all_others() -> None:
     with analysis_pool(place) as call:
-        process, session, priority, policy, cpus = call(0.0)
+        process, session, priority, policy, cpus = call()
     assert process != os.getpid()
     assert (session, priority, policy) == (process, LOWEST, os.SCHED_IDLE)
     assert cpus == analysis_cpus(os.sched_getaffinity(0))
@@ -49,16 +60,16 @@ def test_it_gives_way_to_all_others() -> None:
 
 def test_it_keeps_its_priority_where_no_other_run_is_under_way() -> None:
     with analysis_pool(place, low_priority=False) as call:
-        process, session, priority, policy, cpus = call(0.0)
+        process, session, priority, policy, cpus = call()
     assert (session, priority, policy) == (process, os.getpriority(os.PRIO_PROCESS, 0), os.SCHED_OTHER)
     assert cpus == os.sched_getaffinity(0)
 
 
-def test_calls_at_the_same_time_have_processes_of_their_own_and_others_do_not() -> None:
-    with analysis_pool(place) as call, ThreadPoolExecutor(2) as pool:
-        both = {process for process, *_ in pool.map(call, [1.0, 1.0])}
+def test_calls_at_the_same_time_have_processes_of_their_own_and_others_do_not(tmp_path: Path) -> None:
+    with analysis_pool(meet) as call, ThreadPoolExecutor(2) as pool:
+        both = {*pool.map(call, [tmp_path] * 2, [2] * 2)}
         assert len(both) == 2
-        assert call(0.0)[0] in both
+        assert call(tmp_path, 2) in both
 
 
 def test_what_a_function_raises_is_raised_with_where_it_was() -> None:
@@ -79,29 +90,29 @@ def test_a_process_that_was_killed_is_replaced_once(tmp_path: Path) -> None:
                 call(status)
 
 
-def test_a_busy_process_ends_with_the_block() -> None:
+def test_a_busy_process_ends_with_the_block(tmp_path: Path) -> None:
     with ExitStack() as context:
-        call = context.enter_context(analysis_pool(place))
-        process = call(0.0)[0]
+        call = context.enter_context(analysis_pool(meet))
         with ThreadPoolExecutor(1) as pool:
-            cut = pool.submit(call, 60.0)
-            time.sleep(0.3)
+            cut = pool.submit(call, tmp_path, 2)  # nobody else comes
+            process = the_one_in(tmp_path)
             context.close()
             with pytest.raises(HarnessFault, match="cut short"):
                 cut.result()
     assert not Path(f"/proc/{process}").exists()
 
 
-@pytest.mark.parametrize("busy", ["", "call(60)"])
-def test_it_ends_with_a_caller_that_was_killed(busy: str) -> None:
-    command = [sys.executable, "-c", CALLER.replace("BUSY", busy)]
+@pytest.mark.parametrize("busy", [False, True])
+def test_it_ends_with_a_caller_that_was_killed(tmp_path: Path, busy: bool) -> None:
+    command = [sys.executable, "-c", CALLER, str(tmp_path), str(2 if busy else 1)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as caller:
         assert caller.stdout is not None
-        process = int(caller.stdout.readline())
-        time.sleep(0.3)
+        process = the_one_in(tmp_path)
+        if not busy:
+            assert caller.stdout.readline() == "returned\n"
         assert Path(f"/proc/{process}").exists()
         caller.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while Path(f"/proc/{process}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{process}").exists()

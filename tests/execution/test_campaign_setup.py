@@ -22,7 +22,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.model.real_link import Host, Scheduler
 from interop.plan.selection import Selection, make_plan
-from tests.fakes import CASE, Life, Loader, Program, endpoint, implementation, judge, only_as
+from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,7 +70,7 @@ def test_hosts_with_testbeds_carry_runs_out_too(two: Two) -> None:
     def meet(life: Life) -> int:
         """Wait for a first client at each daemon; later runs, and repetitions of a run, do not wait."""
         begun["far" if life.engine is two.engines["far"] else "here"].set()
-        assert all(event.wait(15) for event in begun.values()), "no client at one of the daemons"
+        assert all(event.wait(PATIENCE) for event in begun.values()), "no client at one of the daemons"
         return endpoint(life)
 
     for engine in two.engines.values():
@@ -96,7 +96,7 @@ def test_the_runs_of_a_daemon_that_vanishes_go_to_the_others(two: Two) -> None:
         return endpoint(life)
 
     def wait(life: Life) -> int:
-        gone.wait(20)
+        gone.wait(PATIENCE)
         return endpoint(life)
 
     programs: dict[str, Program] = {"far": vanish, "here": wait}

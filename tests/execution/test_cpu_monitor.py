@@ -9,6 +9,7 @@ import pytest
 
 from interop.execution import cpu_monitor
 from interop.execution.cpu_monitor import CpuMonitor, CpuSample, busiest
+from tests.fakes import PATIENCE
 
 
 def test_what_yields_to_everybody_is_not_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ def test_the_meter_sees_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_monitor, "PERIOD", 0.05)
     begin = time.monotonic()
     with CpuMonitor().watching() as meter:
-        deadline = begin + 5
+        deadline = begin + PATIENCE
         while (meter.since(begin) or 0) == 0 and time.monotonic() < deadline:
             sum(range(100_000))
         assert (meter.since(begin) or 0) > 0

@@ -36,6 +36,7 @@ from interop.results.store import Journal, load
 from interop.results.summary import summarise
 from tests.fakes import (
     CASE,
+    PATIENCE,
     SIMULATOR,
     FakeEngine,
     Life,
@@ -179,7 +180,7 @@ def test_a_run_that_is_judged_is_nobodys_neighbour(heard: Heard) -> None:
     def patient(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
         judged.append(run)
         if len(judged) == 1:
-            other.wait(10)
+            other.wait(PATIENCE)
         else:
             other.set()
         return judge(run, evidence, directory)
@@ -366,7 +367,7 @@ def test_runs_stand_side_by_side_in_testbeds_of_their_own(heard: Heard) -> None:
     together = threading.Barrier(2)
 
     def meet(life: Life) -> int:
-        together.wait(5)
+        together.wait(PATIENCE)
         return endpoint(life)
 
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, meet))
@@ -390,7 +391,7 @@ def test_a_run_that_neighbours_disturbed_is_repeated_alone(heard: Heard) -> None
 
     def meet(life: Life) -> int:
         if not heard.journalled:
-            together.wait(5)
+            together.wait(PATIENCE)
         return endpoint(life)
 
     def starved(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:

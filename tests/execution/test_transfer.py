@@ -26,6 +26,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import Run
 from tests.fakes import (
     CASE,
+    PATIENCE,
     SIMULATOR,
     FakeEngine,
     Life,
@@ -45,10 +46,9 @@ from tests.fakes import (
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patience that tests can afford."""
-    monkeypatch.setattr(container_session, "READY_TIMEOUT", 0.4)
-    monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is asked to stop does so, however busy the machine is."""
+    monkeypatch.setattr(container_session, "STOP_GRACE", PATIENCE)
 
 
 def carry_out(
@@ -236,7 +236,8 @@ def test_a_client_with_no_memory_left(tmp_path: Path) -> None:
 
 
 def test_a_server_that_never_answers(tmp_path: Path) -> None:
-    engine = server_that(lambda life: 0 if life.terminated.wait(20) else 1)
+    engine = server_that(lambda life: 0 if life.terminated.wait(PATIENCE) else 1)
+    engine.server_patience = 0.3
     evidence = carry_out(engine, tmp_path, BAD_SERVER)
     assert evidence.timed_out is Deadline.READY
     assert evidence.client == Exit(None)
@@ -244,9 +245,9 @@ def test_a_server_that_never_answers(tmp_path: Path) -> None:
     assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_NOT_READY
 
 
-def test_a_link_that_says_nothing_meets_the_deadline(tmp_path: Path) -> None:
-    engine = server_that(lambda life: 0 if life.terminated.wait(20) else 1)
-    engine.server_patience = 20
+def test_a_link_that_says_nothing_meets_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container_session, "READY_TIMEOUT", 0.4)
+    engine = server_that(lambda life: 0 if life.terminated.wait(PATIENCE) else 1)
     evidence = carry_out(engine, tmp_path, BAD_SERVER)
     assert evidence.timed_out is Deadline.READY
 
@@ -260,18 +261,22 @@ def test_a_server_that_ends_before_it_is_ready(status: int, code: ErrorCode, tmp
 
 def test_a_server_that_gives_up_before_it_is_ready_does_so_at_once(tmp_path: Path) -> None:
     engine = server_that(end_with(1))
-    engine.server_patience = 20
     verdict = verdict_of(BAD_SERVER, carry_out(engine, tmp_path, BAD_SERVER), tmp_path)
     assert verdict.outcome is Outcome.FAILED
 
 
 def test_a_server_that_ends_during_the_transfer(tmp_path: Path) -> None:
+    begun = threading.Event()
+
     def short_lived(life: Life) -> int:
         life.listening.set()
-        life.terminated.wait(0.1)
-        return 3
+        return 3 if begun.wait(PATIENCE) else 0
 
-    engine = FakeEngine(good=only_as(Role.CLIENT, hang), bad=only_as(Role.SERVER, short_lived))
+    def begin(life: Life) -> int:
+        begun.set()
+        return hang(life)
+
+    engine = FakeEngine(good=only_as(Role.CLIENT, begin), bad=only_as(Role.SERVER, short_lived))
     evidence = carry_out(engine, tmp_path, BAD_SERVER)
     assert (evidence.server, evidence.client) == (Exit(3), Exit(137, killed=True))
     assert verdict_of(BAD_SERVER, evidence, tmp_path).code is ErrorCode.SERVER_EXITED
@@ -288,10 +293,12 @@ def test_an_image_without_entry_point(role: Role, tmp_path: Path) -> None:
     assert verdict_of(run, evidence, tmp_path).outcome is Outcome.FAILED
 
 
-def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
+
     def stubborn(life: Life) -> int:
         life.listening.set()
-        return 0 if life.ended.wait(20) else 1
+        return 0 if life.ended.wait(PATIENCE) else 1
 
     evidence = carry_out(server_that(stubborn), tmp_path, BAD_SERVER)
     assert evidence.server == Exit(137, killed=True)
@@ -414,7 +421,10 @@ def test_logs_beyond_the_limit_are_cut_and_noted(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("where", [Role.SERVER, Role.CLIENT])
-def test_an_interrupted_run_is_given_up_and_removed(where: Role, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_given_up_and_removed(
+    where: Role, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
     stop = threading.Event()
 
     def interrupt(life: Life) -> int:

@@ -16,6 +16,7 @@ from interop.execution.worker_pool import WorkerPool
 from interop.model.errors import Interrupted, MachineError
 from interop.model.results import Compliance, RunResult
 from interop.model.run import Run
+from tests.fakes import PATIENCE
 
 OUTAGE = Outage("the daemon is silent")
 
@@ -81,7 +82,7 @@ def test_who_waits_gets_the_place_that_is_given_back() -> None:
     thread = threading.Thread(target=lambda: found.append(workers.acquire()))
     thread.start()
     workers.release(slot)
-    thread.join(5)
+    thread.join(PATIENCE)
     assert found == [slot]
 
 
@@ -140,7 +141,7 @@ def test_a_crew_of_nobody_says_what_to_do() -> None:
 
 
 def test_stations_come_and_go() -> None:
-    workers = WorkerPool(threading.Event(), max_slots=4, no_worker="Nobody.", patience=5)
+    workers = WorkerPool(threading.Event(), max_slots=4, no_worker="Nobody.", patience=PATIENCE)
     first, second = FakeWorker("first"), FakeWorker("second")
     threading.Timer(0.05, workers.add, (first,)).start()
     slot = workers.acquire()
@@ -156,7 +157,7 @@ def test_stations_come_and_go() -> None:
 
 def test_whoever_waits_hears_that_the_campaign_ends() -> None:
     stop = threading.Event()
-    workers = WorkerPool(stop, max_slots=1, no_worker="Nobody.", patience=5)
+    workers = WorkerPool(stop, max_slots=1, no_worker="Nobody.", patience=PATIENCE)
     threading.Timer(0.05, stop.set).start()
     with pytest.raises(Interrupted):
         workers.acquire()

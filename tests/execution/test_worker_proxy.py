@@ -36,7 +36,7 @@ from interop.model.results import RunResult
 from interop.model.run import Run
 from interop.results.store import Journal, load
 from tests.execution.test_dispatcher import Heard, manifest
-from tests.fakes import CASE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
+from tests.fakes import CASE, PATIENCE, Life, Loader, endpoint, hang, implementation, judge, only_as, run_of
 
 PLAN_OF_FOUR = replace(CASE, repetitions=4)
 
@@ -203,7 +203,7 @@ def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Hea
     farm.add("doomed", doomed)
 
     def replace_it() -> None:
-        assert begun.wait(30)
+        assert begun.wait(PATIENCE)
         farm.add("sound", sound)
         farm.lose("doomed")
 
@@ -292,10 +292,10 @@ def test_a_worker_notices_that_the_campaign_has_died(farm: Farm) -> None:
     run = run_of(client="bad")
     attempt = (lambda: cluster.ask(address, "attempt", 0, run, 1, testbed=True),)
     threading.Thread(target=swallow, args=attempt, daemon=True).start()
-    assert began.wait(30)
+    assert began.wait(PATIENCE)
     cluster._client.close()  # says nothing to the worker, nor does what is held here
     assert callable(held)
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + PATIENCE
     while (service._session is not None or engine.lives) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert service._session is None

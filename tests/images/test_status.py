@@ -80,7 +80,7 @@ def test_two_are_got_at_the_same_time() -> None:
     meeting = threading.Barrier(2)
 
     def meet() -> ImageFacts:
-        meeting.wait(10)
+        meeting.wait(60)
         return ImageFacts("met", "1")
 
     assert [each.fault for each in get_all({"a": meet, "b": meet}, 2)] == ["", ""]

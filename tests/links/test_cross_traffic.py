@@ -18,7 +18,7 @@ from interop.links.ns3_testbed import Ns3Backend, SimulatedLink
 from interop.model.emulated_link import CrossTraffic
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
-from tests.fakes import CASE, LINK, REPORT, SIMULATOR, FakeEngine, Life, connect, run_of, simulate
+from tests.fakes import CASE, LINK, PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, run_of, simulate
 
 SHARED = replace(LINK, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic("reno"))
 
@@ -40,7 +40,7 @@ def shared_link(engine: FakeEngine) -> Iterator[SimulatedLink]:
 
 
 def until_ready(link: SimulatedLink, events: SimpleQueue[ContainerEvent]) -> None:
-    while not link.ready(events.get(timeout=5)):
+    while not link.ready(events.get(timeout=PATIENCE)):
         assert link.running()
 
 
@@ -74,7 +74,7 @@ def test_packets_alone_do_not_make_a_shared_link_ready() -> None:
     events: SimpleQueue[ContainerEvent] = SimpleQueue()
     with shared_link(engine) as link:
         link.start(events)
-        assert not link.ready(events.get(timeout=5))
+        assert not link.ready(events.get(timeout=PATIENCE))
 
 
 @pytest.mark.parametrize("end", ["send", "receive"])
@@ -90,9 +90,9 @@ def test_a_flow_that_ends_is_our_fault(end: str) -> None:
     with shared_link(engine) as link:
         link.start(events)
         while not link._carries:
-            link.ready(events.get(timeout=5))
+            link.ready(events.get(timeout=PATIENCE))
         [life] = [life for life in engine.lives.values() if end in life.command]
-        assert life.ended.wait(5)
+        assert life.ended.wait(PATIENCE)
         with pytest.raises(HarnessFault, match=r"of the cross traffic has ended: .*connect: no") as caught:
             link.running()
     assert caught.value.code == ErrorCode.SIMULATOR_FAILED
@@ -106,7 +106,7 @@ def test_an_end_just_before_the_stop_is_told(end: str, tmp_path: Path) -> None:
     def late(life: Life) -> int:
         if end in life.command:
             life.say('{"event": "connected"}' if end == "send" else '{"event": "listening"}')
-            breaks.wait(5)
+            breaks.wait(PATIENCE)
             life.say("tcp-stream: send: Connection reset by peer")
             return 1
         if "SCENARIO" in life.environment:
@@ -120,7 +120,7 @@ def test_an_end_just_before_the_stop_is_told(end: str, tmp_path: Path) -> None:
         until_ready(link, events)
         breaks.set()
         [life] = [life for life in engine.lives.values() if end in life.command]
-        assert life.ended.wait(5)
+        assert life.ended.wait(PATIENCE)
         link.stop()
         with pytest.raises(HarnessFault, match=r"(?s)of the cross traffic has ended: .*reset") as caught:
             link.collect(tmp_path)

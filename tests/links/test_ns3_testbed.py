@@ -39,7 +39,7 @@ from interop.model.emulated_link import (
 from interop.model.errors import HarnessFault
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode
-from tests.fakes import REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.fakes import PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
 from tests.results_builder import SAT, SATLOSS
 
 SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
@@ -298,7 +298,7 @@ def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:
     events: SimpleQueue[ContainerEvent] = SimpleQueue()
     with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run_of()) as link:
         link.start(events)
-        event = events.get(timeout=5)
+        event = events.get(timeout=PATIENCE)
         assert not link.ready(event)
         assert not link.running()
         assert link.collect(tmp_path) is None

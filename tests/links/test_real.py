@@ -36,6 +36,7 @@ from interop.results.store import load, write_result_json
 from tests.fakes import (
     CASE,
     LINK_TOOLS,
+    PATIENCE,
     FakeEngine,
     Life,
     Program,
@@ -276,7 +277,7 @@ def test_a_capture_that_ends_is_our_fault(tmp_path: Path) -> None:
     def stop_capturing(life: Life) -> int:
         engine = life.engine
         next(each for each in engine.lives.values() if each.name.endswith("client-capture")).end(4)
-        life.terminated.wait(5)
+        life.terminated.wait(PATIENCE)
         return 0
 
     engine = FakeEngine(good=endpoint, odd=stop_capturing)
@@ -342,7 +343,7 @@ def test_readiness_is_told_once_though_the_log_breaks() -> None:
     with create_container(daemon, ContainerSpec("x", "good", environment={"TESTCASE": "transfer"})) as container:
         container.start()
         container.watch(events, lines=True)
-        lines = [events.get(timeout=5).line for _ in range(3)]
+        lines = [events.get(timeout=PATIENCE).line for _ in range(3)]
     assert sorted(filter(None, lines)) == ["listening", "second"]
 
 
