@@ -154,7 +154,7 @@ class AckFrames(ColumnTable):
     delay: Integers
     """As it is on the wire, not yet multiplied by the sender's ack_delay_exponent."""
     ranges: Integers
-    """How many ranges it has, of which the first is row ``start`` of ``AckRanges``."""
+    """How many ranges it has; the first is row ``start`` of ``AckRanges``."""
     start: Integers
     ect0: Integers
     ect1: Integers

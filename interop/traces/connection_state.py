@@ -33,7 +33,7 @@ PREFERRED_ID = 24
 
 
 class ConnectionState:
-    """The state of a connection; directions are told apart by ``from_server``."""
+    """The state of a connection; ``from_server`` distinguishes the directions."""
 
     def __init__(self, index: int, version: int, destination: bytes) -> None:
         self.index, self.version = index, version

@@ -17,10 +17,10 @@ def handshakes(trace: Trace) -> int:
 
     A connection begins with an Initial of the client to a connection id that no other connection knows. It knows the
     one that the client invented and those that the server gave it, in a Retry or in its Initials, so neither a Retry
-    nor a server that changes its mind counts twice (RFC 9000, section 7.2). Connections of one client are told apart
-    by the id the client chose for itself, or by the addresses if it chose none; packet numbers that go on tell that a
-    client has merely changed to a connection id that the server gave it where no Initial shows it, in
-    NEW_CONNECTION_ID.
+    nor a server that changes its mind counts twice (RFC 9000, section 7.2). The id that the
+    client chose for itself identifies a connection of one client, or the addresses if it chose none. If packet numbers
+    continue, the client has merely changed to a connection id that the server gave it in NEW_CONNECTION_ID, where no
+    Initial shows it.
     """
     initial, retry = trace.form == Form.INITIAL, trace.form == Form.RETRY
     known: dict[tuple[object, int], int] = {}

@@ -137,7 +137,7 @@ class FrameColumns:
         elif kind in READERS:
             first, second, text, at = READERS[Frame(kind)](data, at)
         else:
-            first, second, text, at = 0, 0, "", len(data)  # nobody knows how long it is
+            first, second, text, at = 0, 0, "", len(data)  # its length is unknown
         if at > len(data):
             raise IndexError(at)
         if kind == Frame.NEW_CONNECTION_ID:

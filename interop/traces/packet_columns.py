@@ -55,7 +55,7 @@ class PacketColumns:
         return len(self._values) // WIDTH - 1
 
     def packet(self, time: int, frame: int, segment: Segment, size: int, packet: Packet) -> None:
-        """A packet, of which no more is known than its header tells; ``size`` as in ``Trace``."""
+        """A packet with only what its header shows; ``size`` as in ``Trace``."""
         ids, token = self._ids, packet.token[:TOKEN_LIMIT]
         self._values.extend((
             time,

@@ -28,7 +28,7 @@ class PacketMatches:
     lost: Flags
     """It did not arrive, although it would have had the time."""
     unmatched: int
-    """Packets that arrived although nobody sent them: one of the traces is damaged, or the link corrupts."""
+    """Packets that arrived but that the other side never sent: a trace is damaged, or the link corrupts."""
     delay: Floats
     """Seconds from the sender's to the receiver's trace, each by its own clock; NaN if it did not arrive."""
 
@@ -70,7 +70,7 @@ def match_packets(sender: Datagrams, receiver: Datagrams, *, forward: bool) -> P
 
 
 def _distinct(digests: Digests) -> tuple[Integers, Digests]:
-    """Rows and fingerprints in which the n-th of equal packets is told apart from the others; sorted."""
+    """Rows and fingerprints that distinguish the n-th of equal packets from the others; sorted."""
     order = np.argsort(digests, kind="stable")
     ordered = digests[order]
     rows = np.arange(len(ordered))

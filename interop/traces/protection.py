@@ -37,7 +37,7 @@ def ciphers_for(secret: bytes) -> tuple[int, ...]:
 
 
 def initial_keys(version: int, destination: bytes) -> tuple[Keys, Keys] | None:
-    """Keys of the client's and the server's Initials; None for a version of which nobody told us the salt."""
+    """Keys of the client's and the server's Initials; None for a version whose salt is unknown."""
     salt = SALTS.get(version)
     if salt is None:
         return None

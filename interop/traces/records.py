@@ -180,7 +180,7 @@ def _pcapng(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
 
 
 def _section(stream: BinaryIO, where: str) -> tuple[str, bytes]:
-    """Byte order and body of a section header, of which the type has been read."""
+    """Byte order and body of a section header; the caller has read its type."""
     length, magic = _exactly(stream, 4, where), _exactly(stream, 4, where)
     for order in "<>":
         if magic == struct.pack(f"{order}I", 0x1A2B3C4D):

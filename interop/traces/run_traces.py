@@ -39,7 +39,7 @@ class TraceStates:
 
     @property
     def cut(self) -> int:
-        """Records of which the end is missing, because of the snap length."""
+        """Records whose end is missing because of the snap length."""
         return self.client.cut + self.server.cut
 
 

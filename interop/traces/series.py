@@ -38,7 +38,7 @@ UNKNOWN = -1
 
 
 class SeriesError(ValueError):
-    """A file of series that is damaged, or that another version of this program wrote; ``analyse`` writes it anew."""
+    """A file of series that is damaged, or that another version of this program wrote; ``analyse`` writes it again."""
 
 
 @dataclass(frozen=True, eq=False)

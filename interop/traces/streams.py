@@ -23,7 +23,7 @@ def response_frames(trace: Trace) -> Flags:
 def new_bytes(trace: Trace) -> Integers:
     """For each STREAM frame: how many of its bytes no frame before it had, in the same direction of the same stream.
 
-    A stream is known by its connection and its number, which begins anew in each connection (RFC 9000, section 2.1).
+    A stream is known by its connection and its number. Numbers restart in each connection (RFC 9000, section 2.1).
     """
     frames = trace.frames
     news = np.zeros(len(frames), dtype=np.int64)

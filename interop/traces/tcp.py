@@ -23,7 +23,7 @@ FIXED_HEADER = 20
 END_OF_OPTIONS, NO_OPERATION, SACK = 0, 1, 5
 """Kinds of options (RFC 9293, section 3.2; RFC 2018)."""
 SPACE = 1 << 32
-"""Of sequence numbers, which begin anew after it."""
+"""Number of sequence numbers, after which they wrap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class _Segments:
         self._bases: dict[tuple[int, bool], int] = {}
         """The number of each side's first byte."""
         self._latest: dict[tuple[int, bool], int] = {}
-        """The offset of each side's newest segment, by which wrapped numbers are told."""
+        """The offset of each side's newest segment, which identifies wrapped numbers."""
 
     def add(self, time: int, found: Segment) -> None:
         number, acknowledged = struct.unpack_from(">II", found.header, 4)
