@@ -100,7 +100,7 @@ class Comparison:
     tests: int
     """Over how many tests the p-values were corrected."""
     blind: int
-    """Pairs with numbers in both of which no difference in speed could become significant: too few repetitions."""
+    """Pairs with numbers in both campaigns, but with too few repetitions for a significant difference in speed."""
     groups: tuple[PairChange, ...] = ()
     """Implementations whose success rate changed over all their pairs together, the most significant first.
 

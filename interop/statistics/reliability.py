@@ -75,7 +75,7 @@ def smallest(group: ReliabilityGroup) -> float:
 
 
 def change(group: ReliabilityGroup, everyone: ReliabilityGroup) -> float:
-    """Two-sided p-value of a change of the success rate of ``group``, of which ``everyone`` is the whole.
+    """Two-sided p-value of a change of the success rate of ``group``, a part of ``everyone``.
 
     With eight repetitions or more in both campaigns, whole repetitions are permuted. This is exact whatever a seed does
     to the pairs. With fewer, it is a hypergeometric test (Fisher 1922) in which the log odds of success may differ

@@ -67,7 +67,7 @@ def stratified(
 ) -> tuple[float, float]:
     """Mean relative change over strata (0.01: the second is one per cent more), and its two-sided p-value.
 
-    The numbers of a stratum are taken as multiples of its mean and are arranged anew within it alone, which has power
+    The numbers of a stratum are taken as multiples of its mean and are permuted within it alone, which has power
     where each stratum by itself has few; 20,000 random arrangements of a fixed seed. This holds where both groups have
     the same seeds, or none matter. Where their seeds differ, ``whole`` arranges whole repetitions: the numbers of each
     stratum must be in their order, and strata that lack some are left out. Strata without a number in either group, or
