@@ -101,7 +101,7 @@ def _differences(parts: Sequence[Part]) -> list[str]:
 
 
 def _whole(parts: Sequence[Part]) -> Manifest:
-    """The manifest of the plan of which these are the parts."""
+    """The manifest of the plan that consists of these parts."""
     first = parts[0].manifest
     return replace(
         first,

@@ -54,7 +54,7 @@ def attempt_directory(directory: Path, attempt: int) -> Path:
 
 
 def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
-    """Make ``<root>/<UTC time>`` and let ``<root>/latest`` point to it, in one step for whoever reads it.
+    """Make ``<root>/<UTC time>`` and let ``<root>/latest`` point to it, in one step for every reader.
 
     Raises InputError if ``latest`` is no symbolic link, MachineError if the directory cannot be made.
     """
@@ -228,7 +228,7 @@ class Journal:
         self._append(FinishedLine(at=_now()))
 
     def record(self) -> StoredResults:
-        """All that is in the journal by now; read anew, for a campaign of weeks must not be kept in memory."""
+        """All results in the journal so far; read from disk, because a campaign of weeks does not fit in memory."""
         return fold(self._path, _scan(self._path).lines, self._warnings)
 
     def _append(self, line: Line) -> None:
@@ -322,8 +322,8 @@ def newest(root: Path, most: int) -> tuple[ResultSet, ...]:
 def load(place: Path) -> StoredResults:
     """Read a results directory: its journal or, where there is none, result.json; or one of the two files.
 
-    Raises InputError if there are no results or if nothing can be made of them. A damaged line is told in
-    ``warnings`` and costs nothing but itself.
+    Raises InputError if there are no results or if they cannot be read. ``warnings`` names a damaged line, which
+    affects no other line.
     """
     journal = place if place.name.endswith(".jsonl") else place / JOURNAL
     if journal.is_file():
