@@ -123,7 +123,7 @@ class CellView:
     reasons: tuple[Reason, ...]
     spreads: tuple[MetricSummary, ...]
     metrics: tuple[Metric, ...]
-    """Those of which any repetition has a value."""
+    """Those for which any repetition has a value."""
     notes: tuple[Note, ...]
     images: Mapping[str, ImageFacts]
     """By role, and ``simulator``."""

@@ -22,7 +22,7 @@ from interop.statistics import comparison, history
 from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
 MOST_COMPARED = 10
-"""The newest campaigns, of which any two are compared; older ones are compared with their neighbours."""
+"""How many of the newest campaigns are compared with each other; older ones only with their neighbours."""
 MOST_DOTS = 16
 """Campaigns up to which each has a dot of its own in a trend."""
 MOST_CAMPAIGNS = 60
@@ -102,7 +102,7 @@ class Compared:
 
     @property
     def both(self) -> list[comparison.PairChange]:
-        """Pairs of which both campaigns say something."""
+        """Pairs with a conclusive result in both campaigns."""
         return [pair for pair in self.found.pairs if pair.change is not comparison.Change.ABSENT]
 
     @property
