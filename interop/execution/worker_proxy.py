@@ -190,7 +190,7 @@ def _as_stored(result: RunResult, name: str) -> RunResult:
     verdict = result.verdict
     if verdict.code is ErrorCode.DISK_FULL:
         verdict = Verdict(Outcome.ERROR, ErrorCode.HARNESS_FAULT, f"The disk of {name} is full.")
-    notes = (*result.evidence.notes, f"carried out by {name}")
+    notes = (*result.evidence.notes, f"measured by {name}")
     return replace(result, verdict=verdict, evidence=replace(result.evidence, notes=notes))
 
 

@@ -80,7 +80,7 @@ class TestOneWorker:
         assert process.returncode == 0, said
         results = load(tmp_path / "c").result_set
         assert [result.verdict.outcome for result in results.results] == [Outcome.SUCCEEDED] * 2
-        assert all(result.evidence.notes[-1].startswith("carried out by worker") for result in results.results)
+        assert all(result.evidence.notes[-1].startswith("measured by worker") for result in results.results)
         for result in results.results:
             place = tmp_path / "c" / f"quic-go_aioquic/{result.test_case}/1"
             assert len(check(place / "sim/trace_node_left.pcap").datagrams) > 200

@@ -215,7 +215,7 @@ def test_the_runs_of_a_lost_worker_are_repeated_elsewhere(farm: Farm, heard: Hea
     thread.join()
     assert [(result.attempt, result.verdict.code.value) for result in heard.journalled] == [(1, "worker-lost"), (2, "")]
     assert [result.verdict.outcome for result in heard.done] == [Outcome.SUCCEEDED]
-    assert heard.done[0].evidence.notes[-1] == "carried out by worker sound"
+    assert heard.done[0].evidence.notes[-1] == "measured by worker sound"
     assert (doomed.lives, sound.lives) == ({}, {})
     assert (heard.directory / plan[0].path / "client/keys.log").is_file()
 
