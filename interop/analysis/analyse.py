@@ -220,7 +220,7 @@ def _unmatched_packets(traces: RunTraces, evidence: Evidence) -> Verdict | None:
 
 
 def _unsolicited(traces: RunTraces, evidence: Evidence) -> tuple[int, int]:
-    """Packets forward and return that may come from others: a public address is asked by whoever scans the Internet."""
+    """Packets forward and return that may come from third parties, who scan public addresses."""
     if evidence.real_link is None:
         return 0, 0
     came = (traces.trace_pair.forward.arrived >= 0).sum(), (traces.trace_pair.back.arrived >= 0).sum()

@@ -1,6 +1,6 @@
 """Says why a run did not succeed, from what its traces show: a cause, and one sentence with the packets that prove it.
 
-What is on the wire is told, never what an endpoint may have meant. Pure.
+It states what is on the wire, never what an endpoint may have meant. Pure.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _nothing(context: FailureContext) -> Explanation | None:
         reached = int((~context.trace_pair.server.from_server).sum())
         return (
             Cause.SERVER_SILENT,
-            f"The client sent {mine} packets, of which {reached} reached the server, and no answer came.",
+            f"The client sent {mine} packets, {reached} reached the server, and no answer came.",
         )
     return None
 
@@ -252,14 +252,14 @@ def _stall(context: FailureContext) -> Explanation | None:
     idle = _idle_timeout(context)
     if idle is not None and context.duration - context.end > idle - END_MARGIN:
         sentence = (
-            f"Nobody sent anything after {seconds(context.end)}, {_last_words(context)}; the idle time-out is "
+            f"Neither side sent anything after {seconds(context.end)}, {_last_words(context)}; the idle time-out is "
             f"{seconds(idle)}."
         )
         return Cause.IDLE_TIMEOUT, sentence
     gap = _longest_silence(context)
     if idle is not None and gap[1] > idle:
         return Cause.IDLE_TIMEOUT, (
-            f"Nobody sent anything for {seconds(gap[1])} from {seconds(gap[0])} on; "
+            f"Neither side sent anything for {seconds(gap[1])} from {seconds(gap[0])} on; "
             f"the idle time-out is {seconds(idle)}."
         )
     if not _stalled(context, last_new):

@@ -25,7 +25,7 @@ SPOKEN = frozenset(
         ErrorCode.OUT_OF_MEMORY,
     }
 )
-"""The failures of which an endpoint may know more than the traces."""
+"""The failures about which an endpoint may know more than the traces."""
 
 
 def quote(verdict: Verdict, evidence: Evidence, directory: Path) -> str:

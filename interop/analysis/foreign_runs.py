@@ -103,7 +103,7 @@ def _clock(found: TraceStates) -> str:
 
 
 def _link(found: TraceStates) -> Link:
-    """A link of which nothing is known but whether one clock stamped both traces."""
+    """A link with no known property except whether one clock stamped both traces."""
     if found.client.simulated and found.server.simulated:
         return EmulatedLink("unknown", 0.0, 0.0, 0.0, 0.0, 0, 0)
     return RealLink("client", "server", 0.0, 0.0, 0.0)

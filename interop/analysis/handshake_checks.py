@@ -134,7 +134,7 @@ def multiconnect(client: Trace, files: int) -> Verdict | None:
 def http3(client: Trace) -> Verdict | None:
     """Whether both sides opened a unidirectional stream, since HTTP/3 needs control streams (RFC 9114, section 6.2.1).
 
-    Nothing is said of a trace of which no stream could be decrypted.
+    There is no verdict on a trace without a stream that could be decrypted.
     """
     if not len(client.frames):
         return None

@@ -89,7 +89,7 @@ def amplification_limit(server: Trace, *, upstream: bool = False) -> Verdict | N
     """Whether the server sent at most three times what it had received, until the client proved its address.
 
     RFC 9000, section 8.1: all of the client's datagrams count; a Handshake packet proves the address, and so does a
-    connection id of the server's choice that nobody guesses. Upstream counts datagrams with an Initial, waits for a
+    connection id of the server's choice that cannot be guessed. Upstream counts datagrams with an Initial, waits for a
     Handshake packet, and lets up to four times pass. The flight must have been long enough to come to the limit.
     """
     flight = server.crypto

@@ -58,8 +58,8 @@ def _left(again: Again) -> str:
 def analyse_again(directory: Path) -> Again:
     """Analyse every stored run of a campaign again, write its series, and append changes to its journal.
 
-    As many runs at a time as there are CPUs. Earlier attempts are judged anew, too, where their traces are kept, so
-    that all attempts are excluded by the same rule; which attempt counts does not change. Raises InputError if there is
+    As many runs at a time as there are CPUs. Earlier attempts with traces are judged again, too, so the same rule
+    excludes all attempts; which attempt counts does not change. Raises InputError if there is
     no journal, LockedError if a campaign writes to it.
     """
     changed: list[str] = []

@@ -113,9 +113,9 @@ def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
 def real_link(report: RealLinkReport | None) -> Verdict | None:
     """Whether what a pair did not achieve may be the fault of a host that was out of reach."""
     if report is None:
-        return our_error(ErrorCode.CAPTURE_FAILED, "The link left no report, so nobody knows what it was like.")
+        return our_error(ErrorCode.CAPTURE_FAILED, "The link left no report, so its state during the run is unknown.")
     if report.outage:
-        reason = "A host could not be reached for a time during the run, so that nothing is said about the pair."
+        reason = "A host was unreachable for a time during the run, so the run does not count for or against the pair."
         return our_error(ErrorCode.HOST_LOST, reason)
     return None
 
@@ -128,7 +128,7 @@ def simulator(report: SimulatorReport | None, round_trip: float) -> Verdict | No
     """
     if report is None:
         return our_error(
-            ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so nobody knows what the link was like."
+            ErrorCode.SIMULATOR_FAILED, "The simulator left no report, so the state of the link is unknown."
         )
     if report.receive_overflows:
         reason = f"The simulator did not read {report.receive_overflows} frames in time, and the kernel dropped them."
@@ -196,7 +196,7 @@ def files(offered: Iterable[File], downloaded: Iterable[File]) -> Verdict | None
         many = f"{len(missing)} of {len(wanted)} files" if len(wanted) > 1 else "The file"
         return failed(ErrorCode.FILE_MISSING, f"{many} did not arrive at the client: {_names(missing)}.")
     if extra := sorted(found.keys() - wanted.keys()):
-        return failed(ErrorCode.FILE_EXTRA, f"The client has files that nobody asked for: {_names(extra)}.")
+        return failed(ErrorCode.FILE_EXTRA, f"The client has files that were not requested: {_names(extra)}.")
     if sizes := sorted(name for name in wanted if wanted[name].size != found[name].size):
         one = sizes[0]
         reason = f"{_names(sizes)}: {found[one].size} bytes arrived instead of {wanted[one].size}."

@@ -166,7 +166,7 @@ def test_files() -> None:
         run_outcome.files([A], []), Outcome.FAILED, ErrorCode.FILE_MISSING, "The file did not arrive at the client: a"
     )
     assert is_fault(run_outcome.files([A, B], [B]), Outcome.FAILED, ErrorCode.FILE_MISSING, "1 of 2 files")
-    assert is_fault(run_outcome.files([A], [A, B]), Outcome.FAILED, ErrorCode.FILE_EXTRA, "nobody asked for: b")
+    assert is_fault(run_outcome.files([A], [A, B]), Outcome.FAILED, ErrorCode.FILE_EXTRA, "were not requested: b")
     cut = run_outcome.files([A, B], [A, replace(B, size=7)])
     assert is_fault(cut, Outcome.FAILED, ErrorCode.FILE_SIZE, "b: 7 bytes arrived instead of 20")
     other = run_outcome.files([A, B], [A, replace(B, sha256="z")])
