@@ -6,7 +6,7 @@ KILLS = 50
 # The endpoints that every run of the tests looks at.
 IN_CI = test_contract and (quic-go or aioquic or picoquic)
 
-SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* scripts/* ns3-scenarios/bin/* link-tools/bin/* endpoints/*/*)
+SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* scripts/* ns3-scenarios/bin/* link-tools/bin/* virtual-time/bin/* endpoints/*/*)
 BIOME = build/vendor/biomejs/biome
 # Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
 PARALLEL = -n logical --dist worksteal
@@ -46,13 +46,13 @@ test-real-link: setup-dev images  ## real links, between two Docker daemons on t
 bench-variants: images  ## check that every variant takes effect after a loss (half an hour)
 	$(PYTHON) bench/variants.py
 
-lint: setup-dev  ## style, format, types and spelling; shell scripts, C++, scripts and style sheets of the website
+lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++, scripts and style sheets of the website
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/codespell
 	.venv/bin/shellcheck $(SHELL_SCRIPTS)
-	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h)
+	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch])
 	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
 
 coverage: setup-dev  ## which lines of interop/ and plots/ the tests without engine and browser reach; build/coverage

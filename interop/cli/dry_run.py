@@ -15,7 +15,7 @@ from statistics import fmean
 
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
-from interop.images.status import ImageState, Stocked, stock_of, stock_of_simulator
+from interop.images.status import ImageState, Stocked, stock_of, stock_of_own
 from interop.model.errors import MachineError
 from interop.model.results import ResultSet
 from interop.model.run import Run
@@ -159,7 +159,7 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
     except MachineError as error:
         return f"Images: unknown. {str(error).splitlines()[0]}"
     ends = dict.fromkeys(end for run in runs for end in (run.server, run.client))
-    stocked: list[Stocked] = [stock_of_simulator(store, request.root)]
+    stocked: list[Stocked] = [stock_of_own(store, request.root)]
     stocked += [each for end in ends for each in stock_of(store, request.root, end)]
     states = {ImageState.OUTDATED: "outdated, will be rebuilt"}
     rows = [

@@ -19,7 +19,7 @@ from interop.execution.campaign_config import CampaignConfig
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.run_config import RunConfig, environment_parameters
 from interop.images.pull_or_build import Images, Policy
-from interop.images.status import Got, ImageState, Stocked, builders, get_all, stock_of, stock_of_simulator
+from interop.images.status import Got, ImageState, builders, get_all, stock_of, stock_of_own
 from interop.model.errors import InputError
 from interop.model.implementation import Implementation
 from interop.model.outcomes import Outcome
@@ -65,23 +65,23 @@ def perform(
 ) -> Report:
     """Carry out the action of ``request``; raises :class:`UserError` if nothing of it can be done."""
     known = loader.load_implementations(request.root / "implementations.json")
-    chosen, simulator = plan.select_images(request.names, known)
+    chosen, own = plan.select_images(request.names, known)
     packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
     match request.action:
         case "list":
-            return _list(request, packages, simulator)
+            return _list(request, packages, own)
         case "sources":
             return _sources(request, packages)
         case "build":
-            return _build(request, packages, simulator, say)
+            return _build(request, packages, own, say)
         case "pull":
-            return _pull(request, packages, simulator, say)
+            return _pull(request, packages, own, say)
     return _check(request, chosen, known, say, progress)
 
 
-def _list(request: ImageRequest, packages: Sequence[Implementation], simulator: bool) -> Report:
+def _list(request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
     store = DaemonImages(Daemon(request.url, "images"))
-    found = [stock_of_simulator(store, request.root)] if simulator else []
+    found = [stock_of_own(store, request.root, name) for name in own]
     found += [each for package in packages for each in stock_of(store, request.root, package)]
     return Report(image_tables.images(found, datetime.now(UTC)))
 
@@ -101,16 +101,13 @@ def _sources(request: ImageRequest, packages: Sequence[Implementation]) -> Repor
 
 
 def _build(
-    request: ImageRequest, packages: Sequence[Implementation], simulator: bool, say: Callable[[str], None]
+    request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str], say: Callable[[str], None]
 ) -> Report:
     daemon = Daemon(request.url, "images")
     store = DaemonImages(daemon)
     images = Images(store, request.root, Policy.BUILD, say)
-    ways: dict[str, Callable[[], ImageFacts]] = {}
-    stocked: list[Stocked] = []
-    if simulator:
-        ways["simulator"] = images.ensure_simulator
-        stocked.append(stock_of_simulator(store, request.root))
+    ways: dict[str, Callable[[], ImageFacts]] = {name: partial(images.ensure_own, name) for name in own}
+    stocked = [stock_of_own(store, request.root, name) for name in own]
     for package in packages:
         if package.build is not None:
             ways[package.name] = partial(images.ensure, package)
@@ -124,10 +121,10 @@ def _build(
 
 
 def _pull(
-    request: ImageRequest, packages: Sequence[Implementation], simulator: bool, say: Callable[[str], None]
+    request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str], say: Callable[[str], None]
 ) -> Report:
-    if simulator and request.names:
-        raise InputError("The simulator is in no image registry; use `./run.py images build simulator`.")
+    if own and request.names:
+        raise InputError(f"{own[0]} is in no image registry; use `./run.py images build {own[0]}`.")
     images = Images(DaemonImages(Daemon(request.url, "images")), request.root, Policy.PULL, say)
     ways: dict[str, Callable[[], ImageFacts]] = {}
     for package in packages:

@@ -32,7 +32,8 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME",
-        help="Implementations, or simulator (default: all; example: quic-go simulator).",
+        help="Implementations, or simulator, link-tools, virtual-time (default: all but the last two; example: quic-go "
+        "simulator).",
     )  # fmt: skip
     parser.add_argument_group("output").add_argument(
         "-m", "--markdown", action="store_true", help="Print the table of sources as Markdown."

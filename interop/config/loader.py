@@ -9,7 +9,7 @@ from interop.config.implementations import read_implementation
 from interop.config.quantities import one_of
 from interop.config.test_cases import read_test_case
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml
-from interop.model.implementation import Implementation
+from interop.model.implementation import OWN_IMAGES, Implementation
 from interop.model.names import NAME_RULE, is_name
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
@@ -47,8 +47,8 @@ def load_implementations(path: Path) -> dict[str, Implementation]:
 def _implementation(entries: Fields, name: str) -> Implementation | None:
     if not is_name(name):
         entries.note(f"{quoted(name)} is no name of an implementation: {NAME_RULE}.", entries.line_of(name))
-    if name == "simulator":
-        entries.note('"simulator" is the name of the simulator\'s own image; choose another.', entries.line_of(name))
+    if name in OWN_IMAGES:
+        entries.note(f'"{name}" is the name of an image of quicsat itself; choose another.', entries.line_of(name))
     fields = entries.mapping(name, about=f"{quoted(name)}: ")
     return read_implementation(name, fields) if fields.is_mapping else None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from interop.model.errors import MachineError
+from interop.model.implementation import OWN_IMAGES
 
 BASE = "quicsat/base:trixie"
 """Debian 13, the base of all local builds."""
@@ -21,6 +22,9 @@ NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 """Folders in endpoints/ that are not endpoints."""
 SIMULATOR = "ns3-scenarios"
 LINK_TOOLS = "link-tools"
+VIRTUAL_TIME = "virtual-time"
+OWN_FOLDERS = dict(zip(OWN_IMAGES, (SIMULATOR, LINK_TOOLS, VIRTUAL_TIME), strict=True))
+"""Folder of each image that is not an endpoint."""
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 """Additional certificate authorities of this machine; builds behind some proxies need them."""
 NOT_OF_THE_IMAGE = frozenset({"ca", "target", "__pycache__", ".git"})

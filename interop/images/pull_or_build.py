@@ -18,8 +18,7 @@ from interop.images.build_recipes import (
     BASE,
     BASES,
     HOST_CERTIFICATES,
-    LINK_TOOLS,
-    SIMULATOR,
+    OWN_FOLDERS,
     Recipe,
     build_context,
     find_base,
@@ -126,15 +125,20 @@ class Images:
 
     def ensure_simulator(self) -> ImageFacts:
         """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
-        return self._ensure_own("simulator", SIMULATOR)
+        return self.ensure_own("simulator")
 
     def ensure_link_tools(self) -> ImageFacts:
-        """The image of the link tools; otherwise as :meth:`simulator`."""
-        return self._ensure_own("link-tools", LINK_TOOLS)
+        """The image of the link tools; otherwise as :meth:`ensure_simulator`."""
+        return self.ensure_own("link-tools")
 
-    def _ensure_own(self, name: str, folder: str) -> ImageFacts:
+    def ensure_virtual_time(self) -> ImageFacts:
+        """The image of the machine of virtual time; otherwise as :meth:`ensure_simulator`."""
+        return self.ensure_own("virtual-time")
+
+    def ensure_own(self, name: str) -> ImageFacts:
+        """An image of ``OWN_IMAGES``; otherwise as :meth:`ensure_simulator`."""
         with self._failure(name):
-            recipe = find_recipe(self._root, name, folder)
+            recipe = find_recipe(self._root, name, OWN_FOLDERS[name])
             built = self._built(recipe)
             if built:
                 return built

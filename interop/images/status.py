@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from interop.images.build_recipes import SIMULATOR, Recipe, find_recipe, recipe_of
+from interop.images.build_recipes import OWN_FOLDERS, Recipe, find_recipe, recipe_of
 from interop.images.pull_or_build import ImageStore
 from interop.model.errors import MachineError
 from interop.model.implementation import Implementation
@@ -72,9 +72,9 @@ def stock_of(store: ImageStore, root: Path, implementation: Implementation) -> t
     return tuple(found) or (Stocked(name, "public", ImageState.MISSING, reference),)
 
 
-def stock_of_simulator(store: ImageStore, root: Path) -> Stocked:
-    """The simulator, which is always a local build."""
-    return _built(store, "simulator", find_recipe(root, "simulator", SIMULATOR))
+def stock_of_own(store: ImageStore, root: Path, name: str = "simulator") -> Stocked:
+    """An image of ``OWN_IMAGES``, which is always a local build."""
+    return _built(store, name, find_recipe(root, name, OWN_FOLDERS[name]))
 
 
 def _built(store: ImageStore, name: str, recipe: Recipe) -> Stocked:

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from interop.model.names import folder_name
 
+OWN_IMAGES = ("simulator", "link-tools", "virtual-time")
+"""Names of quicsat's own images, which no implementation may have; all but the first are built when runs need them."""
+
 
 class Role(StrEnum):
     """The role of an endpoint in a run."""

@@ -13,7 +13,7 @@ from interop.config.variants import variant_named
 from interop.model.emulated_link import CorruptionMode, EmulatedLink, TimersFrom
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
-from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.implementation import OWN_IMAGES, Implementation, Protocol, Role
 from interop.model.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, pair_folder
 from interop.model.run import Run
 from interop.model.test_case import PROTOCOL_TESTS, TestCase
@@ -26,8 +26,6 @@ LoadTestCases = Callable[[Path, Mapping[str, TestCase]], tuple[TestCase, ...]]
 
 ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
 """Words of the QUIC Interop Runner that select several test cases."""
-SIMULATOR = "simulator"
-"""Name of the simulator's image; no implementation may have it."""
 MOST_REPETITIONS = 10_000
 MOST_RUNS = 1_000_000
 """Runs in a plan; at five seconds each these take two months."""
@@ -141,27 +139,29 @@ def _named(
     return base, variant_named(base, variant) if colon else base
 
 
-def select_images(names: Sequence[str], known: Mapping[str, Implementation]) -> tuple[tuple[Implementation, ...], bool]:
-    """The implementations, variants too, that ``names`` select, and whether ``simulator`` is among them.
+def select_images(
+    names: Sequence[str], known: Mapping[str, Implementation]
+) -> tuple[tuple[Implementation, ...], tuple[str, ...]]:
+    """The implementations, variants too, and those of ``OWN_IMAGES`` that ``names`` select.
 
-    No names select everything. Raises :class:`InputError` with every fault.
+    No names select all implementations and the simulator. Raises :class:`InputError` with every fault.
     """
     if not names:
-        return tuple(known.values()), True
+        return tuple(known.values()), ("simulator",)
     found: dict[str, Implementation] = {}
     problems = [] if split(names) else ["No image was named."]
     words = split(names)
     for word in words:
-        if word.casefold() != SIMULATOR:
+        if word.casefold() not in OWN_IMAGES:
             try:
-                chosen = _named(word, known, [*known, SIMULATOR], "image")[1]
+                chosen = _named(word, known, [*known, *OWN_IMAGES], "image")[1]
             except InputError as error:
                 problems += error.problems
             else:
                 found[chosen.name] = chosen
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return tuple(found.values()), SIMULATOR in map(str.casefold, words)
+    return tuple(found.values()), tuple(name for name in OWN_IMAGES if name in map(str.casefold, words))
 
 
 def select_test_cases(

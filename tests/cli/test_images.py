@@ -204,7 +204,7 @@ def test_pull(images: Images, engine: Workshop) -> None:
     [
         (("build", "far"), "far has no Dockerfile here; try `./run.py images pull far`."),
         (("pull", "bad"), "bad has no public image; try `./run.py images build bad`."),
-        (("pull", "simulator"), "The simulator is in no image registry; use `./run.py images build simulator`."),
+        (("pull", "simulator"), "simulator is in no image registry; use `./run.py images build simulator`."),
         (("build", "quicgo"), 'No image "quicgo". Did you mean quic-go? Known: quic-go, silent,'),
         (("list", "quic-go:x"), 'quic-go has no variant "x". Known: bbr.'),
         (("check", "tongue"), "Nothing to check: left out, no protocol in common: tongue with quic-go."),

@@ -506,7 +506,7 @@ def test_an_implementation() -> None:
         (
             GOOD,
             '{"simulator": {"build": "x"}}',
-            '1: "simulator" is the name of the simulator\'s own image; choose another.',
+            '1: "simulator" is the name of an image of quicsat itself; choose another.',
         ),
         ('"both"', '"both", "protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp.'),
         ('"both"', '"both", "protocols": []', '5: "mvfst": protocols is an empty list.'),

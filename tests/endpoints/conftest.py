@@ -16,7 +16,7 @@ from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.execution.run_campaign import CampaignOutcome
-from interop.images.status import ImageState, stock_of, stock_of_simulator
+from interop.images.status import ImageState, stock_of, stock_of_own
 from interop.model.errors import LockedError, MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import Outcome
@@ -104,7 +104,7 @@ def need(implementation: Implementation) -> None:
     try:
         store = DaemonImages(Daemon(URL, "test-endpoints"))
         here = [
-            stock_of_simulator(store, ROOT),
+            stock_of_own(store, ROOT),
             *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation)),
         ]
     except MachineError as error:

@@ -19,7 +19,7 @@ from interop.docker.daemon_images import DaemonImages
 from interop.execution import transfer as transfers
 from interop.execution.run_inputs import Inputs, certificates, make_inputs
 from interop.execution.transfer import RunContext, transfer
-from interop.images.status import ImageState, stock_of, stock_of_simulator
+from interop.images.status import ImageState, stock_of, stock_of_own
 from interop.links.ns3_testbed import Ns3Backend
 from interop.links.session import InputOrigin
 from interop.model.evidence import Evidence
@@ -61,7 +61,7 @@ def around() -> Iterator[RunContext]:
     need(PEER)
     daemon = Daemon(URL, "test-refusals")
     stocked = [each for one in KNOWN.values() if one.build for each in stock_of(DaemonImages(daemon), ROOT, one)]
-    simulator = stock_of_simulator(DaemonImages(daemon), ROOT)
+    simulator = stock_of_own(DaemonImages(daemon), ROOT)
     images = {
         each.name: each.image.id for each in (simulator, *stocked) if each.image and each.state is ImageState.CURRENT
     }

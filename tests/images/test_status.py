@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interop.images.build_recipes import find_recipe
-from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_simulator
+from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own
 from interop.model.errors import MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.results import ImageFacts
@@ -52,9 +52,9 @@ def test_without_a_folder_or_a_public_image(root: Path) -> None:
 
 def test_a_changed_folder_outdates_its_image(root: Path) -> None:
     store = FakeStore(here={find_recipe(root, "simulator", "ns3-scenarios").tag, "quicsat/simulator:latest"})
-    assert stock_of_simulator(store, root).state is ImageState.CURRENT
+    assert stock_of_own(store, root).state is ImageState.CURRENT
     (root / "ns3-scenarios/main.cc").write_text("changed", encoding="utf-8")
-    assert stock_of_simulator(store, root).state is ImageState.OUTDATED
+    assert stock_of_own(store, root).state is ImageState.OUTDATED
 
 
 @pytest.mark.parametrize(

@@ -261,9 +261,10 @@ def test_runs_of_variants_have_safe_folders_of_their_own() -> None:
 
 
 def test_images_by_name() -> None:
-    assert select_images([], WITH_VARIANTS) == (tuple(WITH_VARIANTS.values()), True)
-    found, simulator = select_images(["Simulator,chrome", "picoquic:bbr,CHROME"], WITH_VARIANTS)
-    assert ([each.name for each in found], simulator) == (["chrome", "picoquic:bbr"], True)
+    assert select_images([], WITH_VARIANTS) == (tuple(WITH_VARIANTS.values()), ("simulator",))
+    found, others = select_images(["Simulator,chrome", "picoquic:bbr,CHROME"], WITH_VARIANTS)
+    assert ([each.name for each in found], others) == (["chrome", "picoquic:bbr"], ("simulator",))
+    assert select_images(["Virtual-Time"], WITH_VARIANTS) == ((), ("virtual-time",))
     with pytest.raises(InputError) as caught:
         select_images(["simulatr", "picoquic:x", "chrome"], WITH_VARIANTS)
     assert [problem.split(".")[0] for problem in caught.value.problems] == [

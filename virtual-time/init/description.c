@@ -1,0 +1,122 @@
+/* The description of a run: entries "key=value", each ended by a zero byte. */
+#include "guest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_OUTPUT = 1 << 20 };
+
+static int64_t number(const char* key, const char* text) {
+    char* end;
+    const long long value = strtoll(text, &end, 0);
+    if (end == text || *end || value < 0) {
+        fail("description: %s is \"%s\"", key, text);
+    }
+    return value;
+}
+
+static void push(char** list, size_t limit, char* word, const char* key) {
+    size_t count = 0;
+    while (list[count]) {
+        ++count;
+    }
+    if (count == limit) {
+        fail("description: too many of %s", key);
+    }
+    list[count] = word;
+}
+
+static bool read_part(const char* key, char* value, struct part* part) {
+    if (!strcmp(key, "argument")) {
+        push(part->arguments, MAX_WORDS, value, key);
+    } else if (!strcmp(key, "environment")) {
+        push(part->environment, MAX_WORDS, value, key);
+    } else if (!strcmp(key, "collect")) {
+        push(part->collected, MAX_COLLECTED, value, key);
+    } else if (!strcmp(key, "address")) {
+        push(part->addresses, MAX_ADDRESSES, value, key);
+    } else if (!strcmp(key, "directory")) {
+        part->directory = value;
+    } else if (!strcmp(key, "hostname")) {
+        part->hostname = value;
+    } else if (!strcmp(key, "user")) {
+        part->user = value;
+    } else if (!strcmp(key, "capabilities")) {
+        part->capabilities = (uint64_t)number(key, value);
+    } else if (!strcmp(key, "memlock")) {
+        part->memlock = (uint64_t)number(key, value);
+    } else if (!strcmp(key, "terminal")) {
+        part->terminal = number(key, value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool read_entry(const char* key, char* value, struct description* description) {
+    const struct {
+        const char* name;
+        int64_t* target;
+    } times[] = {{"ready timeout", &description->ready_timeout},
+                 {"transfer timeout", &description->transfer_timeout},
+                 {"linger", &description->linger},
+                 {"stop grace", &description->stop_grace},
+                 {"settle", &description->settle}};
+    for (size_t index = 0; index < sizeof times / sizeof *times; ++index) {
+        if (!strcmp(key, times[index].name)) {
+            *times[index].target = number(key, value);
+            return true;
+        }
+    }
+    if (!strcmp(key, "mode") && (!strcmp(value, "transfer") || !strcmp(value, "exits"))) {
+        description->exits = !strcmp(value, "exits");
+        return true;
+    }
+    if (!strcmp(key, "ready event")) {
+        description->ready_event = value;
+        return true;
+    }
+    if (!strcmp(key, "connected event")) {
+        description->connected_event = value;
+        return true;
+    }
+    if (!strcmp(key, "output limit")) {
+        description->output_limit = (size_t)number(key, value);
+        return true;
+    }
+    for (int part = 0; part < PARTS; ++part) {
+        const size_t length = strlen(part_names[part]);
+        if (!strncmp(key, part_names[part], length) && key[length] == '.') {
+            return read_part(key + length + 1, value, &description->parts[part]);
+        }
+    }
+    return false;
+}
+
+void read_description(char* text, size_t size, struct description* description) {
+    for (char* entry = text; entry < text + size; entry += strlen(entry) + 1) {
+        char* value = strchr(entry, '=');
+        if (!value) {
+            fail("description: no value in \"%s\"", entry);
+        }
+        *value++ = 0;
+        if (!read_entry(entry, value, description)) {
+            fail("description: unknown key or value: \"%s\" is \"%s\"", entry, value);
+        }
+        entry = value; /* the loop goes on behind the value */
+    }
+    for (int part = 0; part < PARTS; ++part) {
+        const struct part* one = &description->parts[part];
+        const bool needed = part == SIMULATOR || (part < NETWORKS && !description->exits);
+        if ((needed && !one->arguments[0]) || (one->arguments[0] && (!one->directory || !one->user))) {
+            fail("description: the %s has no program, no directory or no user", part_names[part]);
+        }
+    }
+    if (!description->parts[RECEIVER].arguments[0] != !description->parts[SENDER].arguments[0] ||
+        (description->parts[SENDER].arguments[0] && !description->connected_event)) {
+        fail("description: cross traffic needs receiver, sender and connected event");
+    }
+    if (!description->ready_event || description->output_limit < LEAST_OUTPUT) {
+        fail("description: no ready event, or an output limit below %d bytes", LEAST_OUTPUT);
+    }
+}

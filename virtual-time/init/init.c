@@ -1,0 +1,425 @@
+/* Process 1 of the virtual machine: makes the testbed and one run, hands its files back, powers off.
+ *
+ * Block devices: ubda input (tar), ubdb output (tar), ubdc, ubdd, ubde images (EROFS) of client, simulator, server.
+ * All times are simulated. The order of events and the deadlines are those of interop/links/container_session.py. */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND INT64_C(1000000000)
+
+enum {
+    PIECE = 4096, /* bytes of output that are read at once */
+    STAMP = 32,   /* and what the time of a line needs, with its byte */
+};
+
+const char* const part_names[PARTS] = {"client", "simulator", "server", "receiver", "sender"};
+static const char* const images[NETWORKS] = {"/dev/ubdc", "/dev/ubdd", "/dev/ubde"};
+
+static struct description description;
+static struct container containers[PARTS] = {
+    [CLIENT] = {.part = &description.parts[CLIENT], .ended = -1, .output = -1},
+    [SIMULATOR] = {.part = &description.parts[SIMULATOR], .ended = -1, .output = -1},
+    [SERVER] = {.part = &description.parts[SERVER], .ended = -1, .output = -1},
+    [RECEIVER] = {.part = &description.parts[RECEIVER], .ended = -1, .output = -1},
+    [SENDER] = {.part = &description.parts[SENDER], .ended = -1, .output = -1},
+};
+static const char* timed_out = "";
+
+/* ---- clocks, ends, faults ------------------------------------------------------------------ */
+
+static int64_t now(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+int64_t wall_clock(void) {
+    return now(CLOCK_REALTIME);
+}
+
+static _Noreturn void power_off(void) {
+    sync();
+    reboot(RB_POWER_OFF);
+    for (;;) {
+        pause();
+    }
+}
+
+/* The file "result": lines "key=value". What never started has no lines. */
+static void add_result(const char* fault) {
+    char* text;
+    size_t size;
+    FILE* stream = open_memstream(&text, &size);
+    if (!stream) {
+        power_off();
+    }
+    if (fault[0]) {
+        fprintf(stream, "fault=%s\n", fault);
+    }
+    if (timed_out[0]) {
+        fprintf(stream, "timed_out=%s\n", timed_out);
+    }
+    if (containers[SIMULATOR].found) {
+        fprintf(stream, "carried=1\n");
+    }
+    if (count_lost()) {
+        fprintf(stream, "lost=%u\n", count_lost());
+    }
+    for (int part = 0; part < PARTS; ++part) {
+        const struct container* one = &containers[part];
+        if (!one->begin) {
+            continue;
+        }
+        if (one->killed) {
+            fprintf(stream, "%s.killed=1\n", part_names[part]);
+        }
+        fprintf(stream, "%s.begin=%" PRId64 "\n", part_names[part], one->begin);
+        if (one->end) {
+            const bool exited = WIFEXITED(one->status);
+            fprintf(stream, "%s.end=%" PRId64 "\n%s.status=%d\n", part_names[part], one->end, part_names[part],
+                    exited ? WEXITSTATUS(one->status) : 128 + WTERMSIG(one->status));
+        }
+    }
+    fclose(stream);
+    add_memory("result", text, size, true);
+    free(text);
+}
+
+void fail(const char* format, ...) {
+    static bool failed;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    dprintf(STDERR_FILENO, "guest: %s\n", text);
+    if (!failed) { /* else the output itself is at fault */
+        failed = true;
+        add_result(text);
+        close_output();
+    }
+    power_off();
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static bool has_program(int part) {
+    return description.parts[part].arguments[0];
+}
+
+static bool running(int part) {
+    return containers[part].pid && !containers[part].end;
+}
+
+static void reap(struct container* one) {
+    siginfo_t unused;
+    if (!waitid(P_PIDFD, (id_t)one->ended, &unused, WEXITED | WNOWAIT | WNOHANG) && unused.si_pid == one->pid) {
+        waitpid(one->pid, &one->status, 0);
+        one->end = wall_clock();
+        close(one->ended);
+        one->ended = -1;
+    }
+}
+
+/* Appends what a container has printed, each line after its time, as `docker logs --timestamps` shows it. */
+static void append(struct container* one, const char* data, size_t count) {
+    for (size_t index = 0; index < count; ++index) {
+        if (!one->inside_line) {
+            const int64_t time = wall_clock();
+            const time_t seconds = time / SECOND;
+            struct tm parts;
+            one->length += strftime(one->text + one->length, STAMP, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+            one->length += (size_t)sprintf(one->text + one->length, ".%09" PRId64 "Z ", time % SECOND);
+        }
+        one->text[one->length++] = data[index];
+        one->inside_line = data[index] != '\n';
+    }
+}
+
+static void look_for_awaited(struct container* one) {
+    if (one->awaited && !one->found) {
+        one->found = memmem(one->text + one->scanned, one->length - one->scanned, one->awaited, strlen(one->awaited));
+        const char* line = memrchr(one->text, '\n', one->length);
+        one->scanned = line ? (size_t)(line - one->text) : 0;
+    }
+}
+
+/* Takes what a container has printed; of too much, the beginning goes. */
+static void take_output(struct container* one) {
+    char data[PIECE];
+    if (one->length > description.output_limit - PIECE * STAMP) {
+        const size_t half = description.output_limit / 2;
+        memmove(one->text, one->text + one->length - half, half);
+        one->length = half;
+        one->scanned = 0;
+    }
+    const ssize_t count = read(one->output, data, sizeof data);
+    if (count <= 0) { /* a terminal without programs: EIO */
+        close(one->output);
+        one->output = -1;
+        return;
+    }
+    append(one, data, (size_t)count);
+    look_for_awaited(one);
+}
+
+/* Waits for something to happen, until `deadline` on the monotonic clock; false when that has come. */
+static bool step(int64_t deadline) {
+    struct pollfd wanted[2 * PARTS];
+    for (int part = 0; part < PARTS; ++part) {
+        const struct container* one = &containers[part];
+        wanted[part] = (struct pollfd){.fd = one->pid ? one->output : -1, .events = POLLIN};
+        wanted[PARTS + part] = (struct pollfd){.fd = running(part) ? one->ended : -1, .events = POLLIN};
+    }
+    const int64_t rest = deadline - now(CLOCK_MONOTONIC);
+    if (rest <= 0) {
+        return false;
+    }
+    const struct timespec patience = {rest / SECOND, rest % SECOND};
+    const int count = ppoll(wanted, 2 * PARTS, &patience, NULL);
+    for (int part = 0; count > 0 && part < PARTS; ++part) {
+        if (wanted[part].revents) {
+            take_output(&containers[part]);
+        }
+        if (wanted[PARTS + part].revents) {
+            reap(&containers[part]);
+        }
+    }
+    return true;
+}
+
+static void wait_for_end(int part, int64_t patience) {
+    const int64_t deadline = now(CLOCK_MONOTONIC) + patience;
+    while (running(part) && step(deadline)) {
+    }
+}
+
+static void stop(int part, int64_t grace) {
+    if (running(part)) {
+        containers[part].killed = true;
+        kill(containers[part].pid, SIGTERM);
+        wait_for_end(part, grace);
+    }
+    if (running(part)) {
+        kill(containers[part].pid, SIGKILL);
+        wait_for_end(part, 10 * SECOND);
+    }
+    while (containers[part].pid && containers[part].output >= 0 && step(now(CLOCK_MONOTONIC) + 1000)) {
+    }
+}
+
+/* ---- one run ------------------------------------------------------------------------------- */
+
+static bool cross_traffic_runs(void) {
+    return (!containers[RECEIVER].pid || running(RECEIVER)) && (!containers[SENDER].pid || running(SENDER));
+}
+
+static void begin(int part) {
+    start(&containers[part], description.output_limit);
+}
+
+/* Server and simulator first, cross traffic once packets are carried, then the client; false if the run is over before
+   its client has started. */
+static bool start_all(void) {
+    const bool competes = has_program(SENDER);
+    if (competes) {
+        begin(RECEIVER);
+    }
+    begin(SIMULATOR);
+    begin(SERVER);
+    const int64_t deadline = now(CLOCK_MONOTONIC) + description.ready_timeout;
+    while (running(SERVER) && running(SIMULATOR) && cross_traffic_runs()) {
+        const bool carries = containers[SIMULATOR].found;
+        if (carries && competes && !containers[SENDER].pid) {
+            begin(SENDER);
+        }
+        if (carries && (!competes || containers[SENDER].found)) {
+            begin(CLIENT);
+            return true;
+        }
+        if (!step(deadline)) {
+            break;
+        }
+    }
+    timed_out = "ready";
+    return false;
+}
+
+static void await_end(void) {
+    const int64_t deadline = now(CLOCK_MONOTONIC) + description.transfer_timeout;
+    while (running(CLIENT) && running(SERVER) && running(SIMULATOR) && cross_traffic_runs()) {
+        if (!step(deadline)) {
+            timed_out = "transfer";
+            return;
+        }
+    }
+}
+
+static void stop_all(void) {
+    if (!timed_out[0] && !running(SERVER)) {
+        wait_for_end(CLIENT, description.linger); /* a server may end as soon as it has served */
+    }
+    if (running(CLIENT)) {
+        stop(CLIENT, 0);
+    } else if (running(SERVER)) {
+        wait_for_end(SERVER, description.linger);
+    }
+    stop(CLIENT, 0);
+    stop(SERVER, description.stop_grace);
+    stop(SIMULATOR, containers[SIMULATOR].found ? 5 * SECOND : 0);
+    stop(SENDER, 0);
+    stop(RECEIVER, 0);
+}
+
+/* How the endpoints end by themselves. */
+static void await_exits(void) {
+    begin(SIMULATOR);
+    for (int part = 0; part < NETWORKS; ++part) {
+        if (part != SIMULATOR && has_program(part)) {
+            begin(part);
+        }
+    }
+    const int64_t deadline = now(CLOCK_MONOTONIC) + description.transfer_timeout;
+    while ((running(CLIENT) || running(SERVER)) && running(SIMULATOR) && step(deadline)) {
+    }
+    for (int part = 0; part < NETWORKS; ++part) {
+        stop(part, 0);
+    }
+}
+
+static void collect(void) {
+    char name[256];
+    for (int part = 0; part < PARTS; ++part) {
+        const struct container* one = &containers[part];
+        if (!one->pid) {
+            continue;
+        }
+        add_memory(strcat(strcpy(name, part_names[part]), ".output"), one->text, one->length, false);
+        for (char* const* path = one->part->collected; *path; ++path) {
+            if (snprintf(name, sizeof name, "%s%s", part_names[part], *path) < (int)sizeof name) {
+                add_tree(one->root, *path, name);
+            }
+        }
+    }
+}
+
+/* ---- the testbed --------------------------------------------------------------------------- */
+
+static void must(int result, const char* what) {
+    if (result) {
+        fail("%s: %s", what, strerror(errno));
+    }
+}
+
+/* Leaves the root that the kernel unpacked, which cannot be pivoted away from, for one in memory. */
+static void make_own_root(void) {
+    mkdir("/new", 0755);
+    must(mount("tmpfs", "/new", "tmpfs", 0, "mode=755"), "root");
+    must(chdir("/new"), "root");
+    must(mount(".", "/", NULL, MS_MOVE, NULL), "root");
+    must(chroot("."), "root");
+    static const char* const folders[] = {"/dev", "/proc", "/images", "/layers", "/parts"};
+    for (size_t index = 0; index < sizeof folders / sizeof *folders; ++index) {
+        must(mkdir(folders[index], 0755), folders[index]);
+    }
+    must(mount("devtmpfs", "/dev", "devtmpfs", 0, NULL), "/dev");
+    must(mkdir("/dev/pts", 0755), "/dev/pts");
+    must(mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666"), "/dev/pts");
+    must(mount("proc", "/proc", "proc", 0, NULL), "/proc");
+    if (!access("/dev/ptmx", F_OK)) {
+        unlink("/dev/ptmx");
+    }
+    must(symlink("pts/ptmx", "/dev/ptmx"), "/dev/ptmx");
+}
+
+/* Roots and networks; an endpoint without an image stays out of the run. */
+static void make_testbed(void) {
+    for (int part = 0; part < NETWORKS; ++part) {
+        struct container* one = &containers[part];
+        one->root = access(images[part], F_OK) ? NULL : mount_root(images[part], part_names[part]);
+        one->network = make_network();
+    }
+    const int client = containers[CLIENT].network, middle = containers[SIMULATOR].network,
+              server = containers[SERVER].network;
+    join(client, "eth0", 1, middle, "eth0", 2);
+    join(server, "eth0", 4, middle, "eth1", 3);
+}
+
+static void add_addresses(void) {
+    for (int part = 0; part < NETWORKS; ++part) {
+        for (char* const* entry = description.parts[part].addresses; *entry; ++entry) {
+            char* address = strchr(*entry, ' ');
+            if (!address) {
+                fail("description: no address in \"%s\"", *entry);
+            }
+            *address = 0;
+            add_address(containers[part].network, *entry, address + 1);
+        }
+    }
+}
+
+static void make_cross_traffic(void) {
+    static const int networks[] = {[RECEIVER] = CLIENT, [SENDER] = SERVER};
+    for (int part = NETWORKS; part < PARTS; ++part) {
+        if (has_program(part)) {
+            containers[part].root = mount_root(images[SIMULATOR], part_names[part]);
+            containers[part].network = containers[networks[part]].network;
+        }
+    }
+}
+
+int main(void) {
+    setvbuf(stdout, NULL, _IONBF, 0);
+    make_own_root();
+    must(!set_memory_priority("-1000"), "oom_score_adj"); /* programs end first */
+    open_output("/dev/ubdb");
+    make_testbed();
+    size_t size = 0;
+    const char* roots[NETWORKS];
+    for (int part = 0; part < NETWORKS; ++part) {
+        roots[part] = containers[part].root;
+    }
+    char* text = unpack_input("/dev/ubda", roots, &size);
+    read_description(text, size, &description);
+    for (int part = 0; part < PARTS; ++part) {
+        if (part < NETWORKS && has_program(part) && !containers[part].root) {
+            fail("description: the %s has no image", part_names[part]);
+        }
+    }
+    add_addresses();
+    make_cross_traffic();
+    containers[SIMULATOR].awaited = description.ready_event;
+    containers[SENDER].awaited = description.connected_event;
+    const int64_t settled = now(CLOCK_MONOTONIC) + description.settle;
+    while (step(settled)) {
+    }
+    if (description.exits) {
+        await_exits();
+    } else {
+        if (start_all()) {
+            await_end();
+        }
+        stop_all();
+    }
+    collect();
+    add_result("");
+    close_output();
+    power_off();
+}
