@@ -10,7 +10,7 @@ which they begin in the client's trace (TCP: in the trace that shows the event),
     if series is not None:
         rate = window_rate(series.arrived.time, series.arrived.new)
 
-The file, ``series.parquet``, has one row per event, ``kind`` says of which table; docs of the columns are those of the
+The file, ``series.parquet``, has one row per event, ``kind`` names its table; the columns are those of the
 tables here. Times in it are whole microseconds.
 """
 

@@ -1,4 +1,4 @@
-"""Which bytes of which stream a trace shows; pure."""
+"""The bytes of each stream that a trace shows; pure."""
 
 from __future__ import annotations
 
