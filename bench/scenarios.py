@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.result_rows import Figure, figure, lag
 from bench.testbed_traffic import ETHERNET_HEADER, PPP, UDP_IPV4, Bench, Flow, Seen, rate_in_trace
-from interop.links.ns3_testbed import CLIENT, SERVER
+from interop.links.addresses import CLIENT, SERVER
 from interop.links.simulator_arguments import CROSS_PORT
 from interop.model.emulated_link import (
     Blackhole,

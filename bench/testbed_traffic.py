@@ -20,7 +20,8 @@ import numpy as np
 from interop.docker.archive import ArchiveLimits, unpack
 from interop.docker.client import Daemon
 from interop.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
-from interop.links.ns3_testbed import CLIENT, GATEWAYS, SERVER, Ns3Backend, Ns3Testbed
+from interop.links.addresses import CLIENT, GATEWAYS, SERVER
+from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.emulated_link import EmulatedLink, Interval, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.implementation import Implementation, Protocol, Role

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.names import did_you_mean
 from interop.model.text import quoted
 from interop.report.plot_request import Gallery, PlotRequest
-from plots.base import NothingToDrawError, Plot
+from plots.base import Drawing, NothingToDrawError, Plot, sentences
 from plots.render import save
 
 OF = ("results", "campaigns", "runs")
@@ -26,6 +28,12 @@ def plots() -> dict[str, Plot]:
     modules = [importlib.import_module(f"plots.{nonempty.name}") for nonempty in pkgutil.iter_modules([str(package)])]
     found = [module.PLOT for module in modules if hasattr(module, "PLOT")]
     return {plot.name: plot for plot in sorted(found, key=lambda plot: (OF.index(plot.of), plot.name))}
+
+
+def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
+    """A drawing that says so if it shows runs in virtual time."""
+    times = {each.results.manifest.time for each in request.campaigns if each.results.manifest.clock is Clock.VIRTUAL}
+    return replace(drawing, caption=sentences(drawing.caption, *(f"In {time}." for time in sorted(times))))
 
 
 def draw(request: PlotRequest) -> Gallery:
@@ -49,7 +57,7 @@ def draw(request: PlotRequest) -> Gallery:
             skipped.append(f"{plot.name}: drawn only if you name it with --plot or select pairs with --pair.")
             continue
         try:
-            for drawing in plot.table(request):
+            for drawing in (with_clock(each, request) for each in plot.table(request)):
                 files += save(plot, drawing, request.target, request.formats)
                 captions.append((files[-1].stem, drawing.title, drawing.caption))
         except NothingToDrawError as nothing:

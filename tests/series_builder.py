@@ -9,7 +9,7 @@ import numpy as np
 
 from interop.model.arrays import Floats, Integers
 from interop.model.implementation import Protocol
-from interop.traces.series import Clock, Packets, Requests, Samples, Series, StreamData
+from interop.traces.series import ClockOffset, Packets, Requests, Samples, Series, StreamData
 
 HEAD = 40
 """Bytes of a datagram that are no stream data."""
@@ -51,7 +51,7 @@ def series(transfer: Transfer | None = None) -> Series:
     acknowledged = came[~gone]
     return Series(
         protocol=made.protocol,
-        clock=Clock(0.0, 0.0005),
+        clock=ClockOffset(0.0, 0.0005),
         sent=StreamData(times, 0 * numbers, offsets, lengths, numbers, np.where(numbers < count, lengths, 0),
                         0 * numbers),
         arrived=StreamData(acknowledged, 0 * numbers[~gone], offsets[~gone], lengths[~gone], numbers[~gone],

@@ -128,7 +128,7 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
         cause, sentence = explain_tcp(traces.trace_pair, series, size)
     else:
         killed = evidence.client is not None and evidence.client.killed
-        duration = evidence.phases.get("transfer", 0.0)
+        duration = evidence.transfer_time
         context = FailureContext(traces.trace_pair, series, size, run.test_case.link.forward_rate, killed, duration)
         cause, sentence = explain(context)
     return replace(verdict, reason=f"{verdict.reason} {sentence}".rstrip(), cause=cause)
@@ -169,9 +169,9 @@ def _structure(found: TraceStates, evidence: Evidence, *, succeeded: bool) -> Ve
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
             return run_outcome.our_error(TRACE_CODES[state.condition], reason)
-        spent = sum(evidence.phases.values())
-        if evidence.phases and state.duration > spent + SPAN_MARGIN:
-            reason = f"The {side}'s trace covers {seconds(state.duration)} of a run of {seconds(spent)}."
+        span = evidence.span
+        if span is not None and state.duration > span + SPAN_MARGIN:
+            reason = f"The {side}'s trace covers {seconds(state.duration)} of a run of {seconds(span)}."
             return run_outcome.our_error(ErrorCode.TRACE_CORRUPT, reason)
     return None
 

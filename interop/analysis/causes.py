@@ -133,7 +133,7 @@ def _handshake(context: FailureContext) -> Explanation | None:
     side, form = SIDES[bool(client.from_server[last])], FORM_NAMES[Form(int(client.form[last]))]
     when = seconds(float(client.time[last]) - context.start)
     return Cause.HANDSHAKE_INCOMPLETE, (
-        f"The handshake did not complete: {missing} is missing, and the {side} sent last, after {when}: {form} "
+        f"The handshake was never complete: {missing} is missing, and the {side} sent last, after {when}: {form} "
         f"{int(client.number[last])}{_lost(context)}."
     )
 
@@ -157,7 +157,7 @@ def _request(context: FailureContext) -> Explanation | None:
     if not len(context.series.sent):
         came = requests.arrived[np.isfinite(requests.arrived)]
         reached = f"reached the server after {seconds(float(came[0]))}" if len(came) else "never reached the server"
-        return Cause.NO_RESPONSE, f"The request {reached}, and the server sent no part of the response."
+        return Cause.NO_RESPONSE, f"The request {reached}, and the server sent not a byte of the response."
     return None
 
 
@@ -331,4 +331,4 @@ def _names(lost: Integers) -> str:
         return ""
     shown = ", ".join(map(str, lost[:MANY].tolist()))
     more = f" and {len(lost) - MANY} more" if len(lost) > MANY else ""
-    return f"; lost packets: {shown}{more}"
+    return f"; lost were packets {shown}{more}"

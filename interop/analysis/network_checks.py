@@ -109,7 +109,7 @@ def amplification_limit(server: Trace, *, upstream: bool = False) -> Verdict | N
             sent += size
             if sent > (TOLERATED if upstream else LIMIT) * received:
                 reason = (
-                    f"The server sent {sent} bytes for {received} received, before it knew the client's address "
+                    f"The server had sent {sent} bytes for {received} received, before it knew the client's address "
                     f"(frame {server.frame[first]})."
                 )
                 return failed(ErrorCode.AMPLIFICATION, reason)

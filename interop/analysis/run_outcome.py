@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from signal import Signals
 
 from interop.model.arrays import Integers
+from interop.model.clock import Clock
 from interop.model.emulated_link import Lateness, SimulatorReport
 from interop.model.evidence import CROWDED, Deadline, Evidence, Exit
 from interop.model.implementation import Role
@@ -67,6 +68,8 @@ def harness(evidence: Evidence) -> Verdict | None:
 def starved(evidence: Evidence) -> Verdict | None:
     """Whether neighbours may have taken the CPU from the run."""
     host = evidence.host
+    if evidence.clock is Clock.VIRTUAL:
+        return None  # the clock stands still while a program waits for a CPU
     if host is None or not host.neighbours or (host.cpu_busy or 0.0) <= CROWDED:
         return None
     if host.cpu_crowded is None:  # a result of a version that recorded the maximum alone

@@ -31,7 +31,7 @@ FORMS_OF_REQUESTS = (Form.ZERO_RTT, Form.ONE_RTT)
 
 def sealed(what: str) -> Verdict:
     """A test that cannot be judged, since a key log does not open what it is about."""
-    return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, f"The key logs do not decrypt {what}.")
+    return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, f"The key logs do not open {what}.")
 
 
 def _rows(flags: Flags) -> Integers:

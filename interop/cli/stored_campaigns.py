@@ -67,6 +67,7 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
             CampaignResults(_label(place, campaigns), record.result_set, place if place.is_dir() else None)
         )
     _check_tests(options.test, [campaign.results for campaign in campaigns])
+    _check_clocks(campaigns)
     return tuple(campaigns)
 
 
@@ -77,6 +78,14 @@ def _label(place: Path, others: Sequence[CampaignResults]) -> str:
     taken = {campaign.label for campaign in others}
     numbered = (f"{name}-{number}" for number in range(2, len(others) + 3))
     return name if name not in taken else next(label for label in numbered if label not in taken)
+
+
+def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
+    """Raise :class:`InputError` if statistics of these campaigns would mix clocks."""
+    labels = {each.results.manifest.time: each.label for each in reversed(campaigns)}
+    if len(labels) > 1:
+        listed = ", ".join(f"{label} ran in {time}" for time, label in labels.items())
+        raise InputError(f"Results of different clocks are never put together: {listed}.")
 
 
 def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:

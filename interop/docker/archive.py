@@ -87,8 +87,8 @@ def _too_large(limits: ArchiveLimits) -> HarnessFault:
     return HarnessFault(limits.fault, f"the archive is larger than {byte_size(limits.total)}")
 
 
-def pack(files: Mapping[str, bytes | Path], directories: Iterable[str] = ()) -> IO[bytes]:
-    """An uncompressed archive of ``path -> content``, ready to be read from its beginning.
+def pack(files: Mapping[str, bytes | Path | IO[bytes]], directories: Iterable[str] = ()) -> IO[bytes]:
+    """An uncompressed archive of ``path -> content``, ready to be read from its beginning; open files stay open.
 
     Plain tar only: a compressed one would be unpacked by a program of the container's image.
     """
@@ -104,10 +104,14 @@ def pack(files: Mapping[str, bytes | Path], directories: Iterable[str] = ()) -> 
             if isinstance(content, bytes):
                 entry.size = len(content)
                 tar.addfile(entry, io.BytesIO(content))
-            else:
+            elif isinstance(content, Path):
                 entry.size = content.stat().st_size
                 with content.open("rb") as source:
                     tar.addfile(entry, source)
+            else:
+                entry.size = content.seek(0, io.SEEK_END)
+                content.seek(0)
+                tar.addfile(entry, content)
     archive.seek(0)
     return archive
 
@@ -118,7 +122,7 @@ def list_files(chunks: Iterable[bytes], limits: ArchiveLimits) -> tuple[File, ..
     Raises :class:`HarnessFault` (``limits.fault``) if it is larger than ``limits``, (daemon-fault) if it is broken.
     """
     files: dict[str, File] = {}
-    for member, content in _members(chunks, limits):
+    for member, content in members(chunks, limits):
         name = "/".join(Path(member.name).parts[1:])
         if content is not None:
             digest, size = hashlib.sha256(), 0
@@ -140,7 +144,7 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: ArchiveLimits) -> tupl
     notes: list[str] = []
     written: dict[str, Path] = {}
     names, copied = _Names(target, limits), 0
-    for member, content in _members(chunks, limits):
+    for member, content in members(chunks, limits):
         if member.isdir():
             continue
         parts = Path(member.name).parts
@@ -165,10 +169,8 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: ArchiveLimits) -> tupl
     return tuple(notes)
 
 
-def _members(
-    chunks: Iterable[bytes], limits: ArchiveLimits
-) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes] | None]]:
-    """Each member with its content in pieces, which is None for all but regular files."""
+def members(chunks: Iterable[bytes], limits: ArchiveLimits) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes] | None]]:
+    """Each member with its content in pieces, which is None for all but regular files; raises as :func:`list_files`."""
     stream = io.BufferedReader(_Stream(chunks, limits), CHUNK)
     if not stream.peek(1):
         return

@@ -49,7 +49,7 @@ WEIGHT = 32768
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """Everything that a container is created from; nothing of the host is mounted into it."""
+    """Everything that a container is created from; no directory of the host is mounted into it."""
 
     name: str
     image: str
@@ -72,6 +72,8 @@ class ContainerSpec:
     log_bytes: int = 2 * MIB
     memlock: int | None = None
     """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """Where named volumes of the daemon are mounted: path by name; a path that ends with ``:ro`` is read-only."""
     weight: int | None = None
     """CPU shares under contention; a session or service of the machine has 1024."""
 
@@ -151,6 +153,14 @@ class Container:
             for chunk in chunks:
                 yield chunk
                 self._daemon.throttle()
+
+    @contextmanager
+    def export(self) -> Iterator[Iterator[bytes]]:
+        """The archive of its whole root file system, in chunks; closed when the block is left."""
+        with self._daemon.translate_errors("export", self.spec.name):
+            chunks = self._daemon.slow.export(self.id, chunk_size=CHUNK)
+        with closing(chunks):
+            yield self._chunks(chunks)
 
     def running(self) -> bool:
         """Whether it runs, according to ``inspect``."""
@@ -280,6 +290,7 @@ def _create(daemon: Daemon, spec: ContainerSpec) -> str:
         security_opt=["no-new-privileges"],
         sysctls=dict(spec.sysctls),
         pid_mode="host" if spec.host_pids else None,
+        binds=[f"{name}:{path}" for name, path in spec.volumes.items()] or None,
         mem_limit=spec.memory,
         memswap_limit=spec.memory,
         pids_limit=spec.pids,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 
 from interop.docker import provenance
@@ -12,6 +13,19 @@ from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 from interop.model.results import ImageFacts
 from interop.model.units import MIB
+
+
+@dataclass(frozen=True)
+class ImageProgram:
+    """The program of an image, as its configuration describes it."""
+
+    command: tuple[str, ...]
+    """Entry point and its arguments."""
+    environment: Mapping[str, str]
+    directory: str
+    """Working directory."""
+    user: str
+    """As ``name``, ``name:group`` or numbers; empty for root."""
 
 
 class DaemonImages:
@@ -38,6 +52,19 @@ class DaemonImages:
             size=image["Size"],
             version=labels.get(provenance.VERSION, ""),
             provenance=provenance.of_labels(labels),
+        )
+
+    def program(self, reference: str) -> ImageProgram:
+        """What a container of the image runs; the image must be there."""
+        with self._daemon.translate_errors("inspect image", reference):
+            image: dict[str, Any] = self._daemon.quick.inspect_image(reference)
+        config = image["Config"]
+        environment = (entry.partition("=") for entry in config.get("Env") or ())
+        return ImageProgram(
+            command=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
+            environment={name: value for name, _, value in environment},
+            directory=config.get("WorkingDir") or "/",
+            user=config.get("User") or "",
         )
 
     def pull(self, reference: str, patience: float) -> ImageFacts | None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from interop.execution.cpu_monitor import CpuMonitor
+from interop.model.clock import Clock
 from interop.model.results import RunResult
 from interop.model.run import Run
 from interop.model.test_case import Link
@@ -45,11 +46,15 @@ AGAIN = 20.0
 """Seconds within which disturbed runs count as one event."""
 
 
-def fitting_testbeds(runs: Sequence[Run]) -> int:
-    """Number of testbeds to use: one if a link of ``runs`` is too fast for two parallel runs, else ``AUTO_TESTBEDS``.
+def fitting_testbeds(runs: Sequence[Run], clock: Clock, cpus: int) -> int:
+    """Number of testbeds to use on a machine with ``cpus`` CPUs.
 
-    There are more testbeds than parallel transfers, which admission limits, since collecting files takes time as well.
+    In real time one if a link of ``runs`` is too fast for two parallel runs, else ``AUTO_TESTBEDS``: there are more
+    testbeds than parallel transfers, which admission limits, since collecting files takes time as well. In virtual time
+    one for each CPU.
     """
+    if clock is Clock.VIRTUAL:
+        return cpus
     fastest = max((run.test_case.link.forward_rate for run in runs), default=SERVED_RATE)
     return AUTO_TESTBEDS if 2 * fastest <= SERVED_RATE else 1
 
@@ -99,8 +104,14 @@ class AdmissionTicket:
 class Admission:
     """Admits runs to parallel testbeds; safe to use from several threads."""
 
-    def __init__(self, cpus: int, monitor: CpuMonitor, stop: threading.Event, *, measured: bool) -> None:
-        """``cpus``: number of CPUs of the machine; without ``measured``, CPUs and link rates do not limit runs."""
+    def __init__(
+        self, cpus: int, monitor: CpuMonitor, stop: threading.Event, *, measured: bool, independent: bool = False
+    ) -> None:
+        """``cpus``: number of CPUs of the machine; without ``measured``, CPUs and link rates do not limit runs.
+
+        ``independent``: parallel runs do not change each other's results, so that nothing limits them.
+        """
+        self._independent = independent
         self._cpus = cpus
         self._monitor = monitor
         self._stop = stop
@@ -153,6 +164,8 @@ class Admission:
 
     def throttle(self) -> None:
         """Pause for a moment if a run is in its slow start; called before each chunk of a file that is fetched."""
+        if self._independent:
+            return
         with self._lock:
             calm = self._calm()
         if not calm:
@@ -180,7 +193,7 @@ class Admission:
             self._stop.wait(PATIENCE)
 
     def _fits(self, ticket: AdmissionTicket) -> bool:
-        if not self._tickets:
+        if not self._tickets or self._independent:
             return True
         if (
             any(each.starting or ticket.admitted < each.admitted + SETTLED for each in self._tickets)

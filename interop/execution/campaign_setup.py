@@ -19,14 +19,15 @@ from interop.execution.admission import fitting_testbeds
 from interop.execution.analysis_pool import analysis_pool
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.emulated_links import emulated_backend
 from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.lock import exclusive
 from interop.execution.reaper import start_reaper
 from interop.execution.worker import Analyse
 from interop.execution.worker_pool import WorkerPool
 from interop.execution.worker_service import RemoteConfig
-from interop.links.ns3_testbed import Ns3Backend
 from interop.links.real import HostLocks, RealBackend
+from interop.model.clock import Clock
 from interop.model.errors import InputError, MachineError
 from interop.model.real_link import Host, RealLink, Scheduler
 from interop.model.results import ImageFacts
@@ -153,15 +154,16 @@ def _local_worker(
     testbeds: int | None = None,
 ) -> LocalWorker:
     """A worker at the daemon of ``resources``; without a ``monitor`` the load of its CPUs is unknown."""
-    testbeds = testbeds or config.testbeds or fitting_testbeds(runs)
-    simulator = facts.get("simulator")
-    emulated = Ns3Backend(resources.daemon, simulator.id) if simulator else None
+    cpus = int(resources.daemon.info["NCPU"])
+    testbeds = testbeds or config.testbeds or fitting_testbeds(runs, config.run.clock, cpus)
+    images = {name: image.id for name, image in facts.items()}
+    emulated = emulated_backend(resources.daemon, images, config.run) if "simulator" in images else None
     worker_config = WorkerConfig(
         daemon=resources.daemon,
         backend=emulated or next(iter(links.values())),
         links=links,
         link_daemons=tuple(resources.hosts.values()) if links else (),
-        images={name: image.id for name, image in facts.items()},
+        images=images,
         stop=resources.stop,
         monitor=monitor or CpuMonitor(),
         run=config.run,
@@ -185,7 +187,7 @@ def _cluster_workers(
         campaign=resources.daemon.campaign,
         images=facts,
         run=config.run,
-        testbeds=fitting_testbeds(runs),
+        real_time_testbeds=fitting_testbeds(runs, Clock.REAL, 0),
     )
     with discover_workers(scheduler, remote_config, resources.daemon, resources.stop, say) as workers:
         yield workers

@@ -22,6 +22,7 @@ from interop.execution.run_config import RunConfig
 from interop.execution.transfer import KEPT, RunContext, transfer
 from interop.execution.worker import DISTURBED, Analyse, Outage, result_of
 from interop.links.backend import LinkBackend
+from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, Interrupted, UserError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -78,7 +79,13 @@ class LocalWorker:
         self.config = config
         self.analyse = analyse
         self.say = say
-        self.admission = Admission(int(config.daemon.info["NCPU"]), config.monitor, config.stop, measured=measured)
+        self.admission = Admission(
+            int(config.daemon.info["NCPU"]),
+            config.monitor,
+            config.stop,
+            measured=measured,
+            independent=config.run.clock is Clock.VIRTUAL,
+        )
         config.daemon.throttle = self.admission.throttle
         self._slots = tuple(LocalSlot(self) for _ in range(testbeds))
 

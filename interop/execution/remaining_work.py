@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interop.execution.worker import disturbed
+from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, RunResult
@@ -74,6 +75,7 @@ def pinned_images(
     """The images with which the campaign began, by name; raises :class:`MachineError` if any of them is gone."""
     kinds = {run.test_case.real: None for run in runs}
     own = ["link-tools" if real else "simulator" for real in kinds]
+    own += ["virtual-time"] if manifest.clock is Clock.VIRTUAL else []
     ends = [end.name for run in runs for end in (run.server, run.client) if end.name in manifest.images]
     names = dict.fromkeys([*own, *ends])
     pinned = {name: manifest.images[name] for name in names if name in manifest.images}

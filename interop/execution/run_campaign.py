@@ -22,6 +22,7 @@ from interop.execution.run_config import RunConfig
 from interop.execution.tool_version import tool_version
 from interop.execution.worker import result_of
 from interop.images import pull_or_build
+from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -111,6 +112,8 @@ def _as_begun(config: CampaignConfig, manifest: Manifest) -> CampaignConfig:
         qlog=stored.get("qlog", config.run.qlog),
         keep_files=stored.get("keep_files", config.run.keep_files),
         parameters=config.run.parameters if manifest.parameters is None else manifest.parameters,
+        clock=manifest.clock,
+        cpu_cost=manifest.cpu_cost or 0.0,
     )
     return replace(config, run=run, check_compliance=stored.get("check_compliance", config.check_compliance))
 
@@ -225,6 +228,8 @@ def _images(
         say(f"{problem}\nRuns that need this image are not made; all others are.")
     if any(run.test_case.real for run in plan):
         facts["link-tools"] = source.ensure_link_tools()
+    if config.run.clock is Clock.VIRTUAL:
+        facts["virtual-time"] = source.ensure_virtual_time()
     distribute_images(facts, resources, config, say)
     return facts
 
@@ -269,6 +274,8 @@ def _manifest(
         schedule=Schedule(config.testbeds, config.limits.breaker, config.limits.budget),
         parameters=dict(config.run.parameters),
         versions=versions,
+        clock=config.run.clock,
+        cpu_cost=config.run.cpu_cost if config.run.clock is Clock.VIRTUAL else None,
     )
 
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from interop.model.clock import Clock
+
 PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
 """Environment variables of this program that endpoints get (docs/reference/endpoint-contract.md)."""
 
@@ -20,6 +22,10 @@ class RunConfig:
     """Keep the offered and the downloaded files of runs that do not succeed."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Values of ``PARAMETERS`` by name; a missing or empty one is not set."""
+    clock: Clock = Clock.REAL
+    """The clock of endpoints, emulated links and deadlines."""
+    cpu_cost: float = 0.0
+    """Simulated seconds that each system call and each reading of the clock takes; without effect in real time."""
 
 
 def environment_parameters() -> dict[str, str]:

@@ -18,6 +18,7 @@ from interop.execution.run_inputs import Inputs, make_inputs
 from interop.links.artefact_limits import download_limits, log_limits
 from interop.links.backend import Testbed
 from interop.links.session import Endpoint, Session, SessionRecord, SessionRequest
+from interop.model.clock import Clock
 from interop.model.emulated_link import SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Evidence
@@ -55,8 +56,8 @@ def transfer(run: Run, context: RunContext, directory: Path) -> Evidence:
     """
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record = SessionRecord()
-    images = {part: context.images[name] for part, name in _parts(run).items()}
-    evidence = Evidence(started=started, seed=run.seed, images=images)
+    images = {part: context.images[name] for part, name in _parts(run, context.config.clock).items()}
+    evidence = Evidence(started=started, seed=run.seed, images=images, clock=context.config.clock)
     directory.mkdir(parents=True, exist_ok=True)
     try:
         with ExitStack() as stack:
@@ -81,9 +82,11 @@ def transfer(run: Run, context: RunContext, directory: Path) -> Evidence:
     )
 
 
-def _parts(run: Run) -> dict[str, str]:
-    tools = "link-tools" if isinstance(run.test_case.link, RealLink) else "simulator"
-    return {"client": run.client.name, "server": run.server.name, tools: tools}
+def _parts(run: Run, clock: Clock) -> dict[str, str]:
+    """Names of images by what they are in ``run``."""
+    link = ["link-tools"] if isinstance(run.test_case.link, RealLink) else ["simulator"]
+    link += ["virtual-time"] if clock is Clock.VIRTUAL else []
+    return {"client": run.client.name, "server": run.server.name, **{name: name for name in link}}
 
 
 def _run_session(

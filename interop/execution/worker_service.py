@@ -27,13 +27,14 @@ from interop.docker.containers import remove_containers
 from interop.docker.daemon_images import DaemonImages
 from interop.docker.image_transfer import other_images
 from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.emulated_links import emulated_backend
 from interop.execution.host_facts import yielding
 from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.lock import exclusive
 from interop.execution.reaper import start_reaper
 from interop.execution.run_config import RunConfig
 from interop.execution.worker import Analyse, Outage
-from interop.links.ns3_testbed import Ns3Backend
+from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode
@@ -70,8 +71,8 @@ class RemoteConfig:
     images: Mapping[str, ImageFacts]
     """By implementation name, and of ``simulator``."""
     run: RunConfig
-    testbeds: int
-    """Maximum number of testbeds for the links of the campaign."""
+    real_time_testbeds: int
+    """Maximum number of testbeds for the links of the campaign, if it runs in real time."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,13 @@ class WorkerService:
                     name for name, image in config.images.items() if DaemonImages(daemon).find(image.id) is None
                 )
                 self._session = _Session(config, daemon, folder, stack.pop_all(), monitor)
-            return Registration(socket.gethostname(), self._testbeds(config), missing)
+            return Registration(socket.gethostname(), self._testbeds(config, int(daemon.info["NCPU"])), missing)
 
-    def _testbeds(self, config: RemoteConfig) -> int:
-        return min(self._max_testbeds, config.testbeds) if self._measured else self._max_testbeds
+    def _testbeds(self, config: RemoteConfig, cpus: int) -> int:
+        if not self._measured:
+            return self._max_testbeds
+        fitting = cpus if config.run.clock is Clock.VIRTUAL else config.real_time_testbeds
+        return min(self._max_testbeds, fitting)
 
     def upload(self, name: str, chunk: bytes) -> None:
         """Take the next chunk of a missing image; an empty chunk ends it."""
@@ -206,11 +210,13 @@ class WorkerService:
     def begin(self) -> None:
         """Get ready for attempts; all images have been uploaded."""
         session = self._present()
-        config, testbeds = session.config, self._testbeds(session.config)
+        config = session.config
+        testbeds = self._testbeds(config, int(session.daemon.info["NCPU"]))
+        images = {name: image.id for name, image in config.images.items()}
         worker_config = WorkerConfig(
             daemon=session.daemon,
-            backend=Ns3Backend(session.daemon, config.images["simulator"].id),
-            images={name: image.id for name, image in config.images.items()},
+            backend=emulated_backend(session.daemon, images, config.run),
+            images=images,
             stop=session.stop,
             monitor=session.monitor,
             run=config.run,

@@ -7,7 +7,6 @@ use the same addresses at the same time. Everything is created through the Docke
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from interop.docker.archive import ArchiveLimits, unpack
+from interop.docker.archive import ArchiveLimits
 from interop.docker.client import Daemon
 from interop.docker.containers import (
     CONTRACT_CAPABILITIES,
@@ -27,13 +26,14 @@ from interop.docker.containers import (
     ContainerSpec,
     create_container,
 )
+from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, SERVER, hosts
 from interop.links.artefact_limits import trace_limits
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import CrossFlow, cross_flow, event_name
 from interop.links.memlock import REFUSED, memlock, works
 from interop.links.session import SessionRecord, SessionRequest
-from interop.links.simulator_arguments import scenario
-from interop.links.simulator_report import read_report
+from interop.links.simulator_arguments import SERVER_SILENT, simulator_environment
+from interop.links.simulator_report import unpack_report
 from interop.model.emulated_link import CrossTraffic, Interval, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Exit
@@ -42,35 +42,11 @@ from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
 from interop.model.units import MIB
 
-ADDRESSES = {
-    "client": "eth0=193.167.0.100/24,fd00:cafe:cafe:0::100/64",
-    "simulator": "eth0=193.167.0.2/24,fd00:cafe:cafe:0::2/64;eth1=193.167.100.2/24,fd00:cafe:cafe:100::2/64",
-    "server": "eth0=193.167.100.100/24,fd00:cafe:cafe:100::100/64",
-}
-"""Addresses that the images of the QUIC Interop Runner hard-code."""
-CLIENT, SERVER = ("193.167.0.100", "fd00:cafe:cafe::100"), ("193.167.100.100", "fd00:cafe:cafe:100::100")
-GATEWAYS = {
-    "client": ("193.167.0.2", "fd00:cafe:cafe::2"),
-    "simulator": ("193.167.0.2", "fd00:cafe:cafe::2"),
-    "server": ("193.167.100.2", "fd00:cafe:cafe:100::2"),
-}
-SERVER_PATIENCE = 10
-"""Seconds that the simulator waits for the server's first answer, as in the QUIC Interop Runner."""
-SERVER_SILENT = 3
-"""The simulator's exit status if the server never answered."""
 NO_FORWARDING = {
     "net.ipv4.ip_forward": "0",
     "net.ipv6.conf.all.disable_ipv6": "0",
     "net.ipv6.conf.default.disable_ipv6": "0",
 }
-
-
-def hosts(gateways: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """Names of the endpoint contract: each role plain and with 4, 6 and 46."""
-    entries: list[tuple[str, str]] = []
-    for name, (ipv4, ipv6) in (("client", CLIENT), ("server", SERVER), ("sim", gateways)):
-        entries += [(name, ipv4), (f"{name}4", ipv4), (f"{name}6", ipv6), (f"{name}46", ipv4), (f"{name}46", ipv6)]
-    return tuple(entries)
 
 
 # ---- the link of one run --------------------------------------------------------------------
@@ -159,15 +135,8 @@ class SimulatedLink:
         return report
 
     def _report(self, directory: Path, client: Interval | None) -> SimulatorReport:
-        target = directory / "sim"
-        target.mkdir(parents=True, exist_ok=True)
         with self._container.fetch("/logs") as archive:
-            unpack(archive, target, self._limits)
-        try:
-            return read_report(json.loads((target / "link.json").read_text()), client)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = f"the simulator left no report ({error}); its last output: {self._last_words()}"
-            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
+            return unpack_report(archive, directory, self._limits, client, self._last_words)
 
 
 # ---- the testbed ----------------------------------------------------------------------------
@@ -269,11 +238,7 @@ class Ns3Testbed:
         spec = ContainerSpec(
             name=_name(self._daemon, "sim"),
             image=self._image,
-            environment={
-                "SCENARIO": scenario(run.test_case.emulated, run.seed, run.protocol),
-                "WAITFORSERVER": "server:443" if wait_for_server else "",
-                "WAITTIMEOUT": str(SERVER_PATIENCE),
-            },
+            environment=simulator_environment(run, wait_for_server=wait_for_server),
             network=f"container:{self._holders['simulator'].id}",
             capabilities=("NET_ADMIN", "NET_RAW", *(("SYS_NICE",) if self._abilities.realtime_priority else ())),
             dropped_capabilities=("ALL",),

@@ -1,4 +1,4 @@
-"""Arguments of the ns-3 program for an emulated link."""
+"""Arguments of the ns-3 program for an emulated link, and environment of the simulator's container."""
 
 from __future__ import annotations
 
@@ -16,13 +16,27 @@ from interop.model.emulated_link import (
     UniformLoss,
 )
 from interop.model.implementation import Protocol
+from interop.model.run import Run
 from interop.model.units import MS, PERCENT
 
 CROSS_PORT = 5001
 """TCP port of cross traffic at the client, as in the QUIC Interop Runner."""
 ASYMMETRIC = "asymmetric-p2p"
 DROP_RATE = "drop-rate"
+SERVER_PATIENCE = 10
+"""Seconds that the simulator waits for the server's first answer, as in the QUIC Interop Runner."""
+SERVER_SILENT = 3
+"""The simulator's exit status if the server never answered."""
 TIMERS = {TimersFrom.FIRST_PACKET: "first-packet", TimersFrom.START: "start"}
+
+
+def simulator_environment(run: Run, *, wait_for_server: bool = True) -> dict[str, str]:
+    """Environment variables of the simulator's container for ``run``."""
+    return {
+        "SCENARIO": scenario(run.test_case.emulated, run.seed, run.protocol),
+        "WAITFORSERVER": "server:443" if wait_for_server else "",
+        "WAITTIMEOUT": str(SERVER_PATIENCE),
+    }
 
 
 def scenario(link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ) -> str:

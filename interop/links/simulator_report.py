@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from interop.docker.archive import ArchiveLimits, unpack
 from interop.model.emulated_link import (
     CrossTrafficReport,
     DirectionLateness,
@@ -14,6 +18,8 @@ from interop.model.emulated_link import (
     Rebinding,
     SimulatorReport,
 )
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
 
 LARGEST = 1e18
 """Upper limit of every number of a report."""
@@ -30,6 +36,28 @@ class Stall(NamedTuple):
     """Late frames of each direction."""
     maximum: float
     """Largest lateness, seconds."""
+
+
+def unpack_report(
+    archive: Iterable[bytes],
+    directory: Path,
+    limits: ArchiveLimits,
+    client: Interval | None,
+    last_words: Callable[[], str],
+) -> SimulatorReport:
+    """Write the simulator's traces and report below ``directory/sim`` and read the report.
+
+    ``client``: as in :func:`read_report`; ``last_words``: the end of the simulator's output. Raises
+    :class:`HarnessFault` (simulator-failed) if there is no report.
+    """
+    target = directory / "sim"
+    target.mkdir(parents=True, exist_ok=True)
+    unpack(archive, target, limits)
+    try:
+        return read_report(json.loads((target / "link.json").read_text()), client)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"the simulator left no report ({error}); its last output: {last_words()}"
+        raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
 
 
 def read_report(document: dict[str, Any], client: Interval | None = None) -> SimulatorReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from interop.model.clock import Clock
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.real_link import RealLinkReport
 from interop.model.run import File
@@ -20,7 +21,7 @@ class Exit:
     killed: bool = False
     """The runner ended it; its status says nothing about the endpoint."""
     life: Interval | None = None
-    """From its start to its end by the clock of its daemon's host; None if unknown."""
+    """From its start to its end by the clock of the run: of its daemon's host, or simulated; None if unknown."""
 
 
 CROWDED = 0.9
@@ -84,6 +85,22 @@ class Evidence:
     """CPUs that both endpoints and the link used together, at most, over two seconds; None if unknown."""
     notes: tuple[str, ...] = ()
     """Remarks for the reader, for example that a log was cut."""
+    clock: Clock = Clock.REAL
+    """The clock of exits, traces and deadlines; ``started`` and ``phases`` are always real time."""
+
+    @property
+    def span(self) -> float | None:
+        """Longest time that traces of the run can cover, seconds by its clock; None if unknown."""
+        if self.clock is Clock.VIRTUAL:
+            return self.server.life.end - self.server.life.begin if self.server and self.server.life else None
+        return sum(self.phases.values()) if self.phases else None
+
+    @property
+    def transfer_time(self) -> float:
+        """Seconds from the start of the client to the end of the transfer by the clock of the run; 0 if unknown."""
+        if self.clock is Clock.VIRTUAL:
+            return self.client.life.end - self.client.life.begin if self.client and self.client.life else 0.0
+        return self.phases.get("transfer", 0.0)
 
     @property
     def overhead(self) -> float:

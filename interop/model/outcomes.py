@@ -84,6 +84,7 @@ class ErrorCode(StrEnum):
     LINK_DOWN = "link-down"
     SIMULATOR_FAILED = "simulator-failed"
     SIMULATOR_LAG = "simulator-lag"
+    VIRTUAL_MACHINE_FAILED = "virtual-machine-failed"
     HOST_STARVED = "host-starved"
     IMAGE_MISSING = "image-missing"
     TRACE_LIMIT = "trace-limit"
@@ -105,6 +106,7 @@ OURS = frozenset(
         ErrorCode.LINK_DOWN,
         ErrorCode.SIMULATOR_FAILED,
         ErrorCode.SIMULATOR_LAG,
+        ErrorCode.VIRTUAL_MACHINE_FAILED,
         ErrorCode.HOST_STARVED,
         ErrorCode.IMAGE_MISSING,
         ErrorCode.TRACE_LIMIT,

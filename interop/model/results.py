@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from interop.model.clock import Clock, clock_in_words
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.outcomes import Verdict
@@ -145,6 +146,18 @@ class Manifest:
     campaigns of versions that did not store them."""
     versions: Versions | None = None
     """None in campaigns of versions of quicsat that did not store them."""
+    clock: Clock = Clock.REAL
+    """The clock of all runs."""
+    cpu_cost: float | None = None
+    """Simulated seconds that each system call and each reading of the clock takes; None in real time."""
+
+    @property
+    def time(self) -> str:
+        """The clock in words: ``real time``, or ``virtual time (3 µs per system call)``.
+
+        Results of campaigns in which it differs are never put together.
+        """
+        return clock_in_words(self.clock, self.cpu_cost)
 
 
 @dataclass(frozen=True)

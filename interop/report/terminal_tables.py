@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from prettytable import PrettyTable, TableStyle
 from termcolor import colored
 
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.implementation import Implementation, Protocol
 from interop.model.link_format import format_link
 from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ResultSet
+from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.test_case import TestCase
 from interop.model.text import printable
@@ -108,7 +109,7 @@ def matrix(
     drawn = [draw(head, body, colour=colour, markdown=markdown, below=1) for head, *body in blocks]
     heading = f"### {_field(title, colour, markdown)}" if markdown else printable(title)
     protocols, repeated = {cell.protocol for cell in cells.values()}, any(cell.repeated for cell in cells.values())
-    legend = _legend(case, protocols, width, repeated=repeated, markdown=markdown)
+    legend = _legend(case, manifest, protocols, width, repeated=repeated, markdown=markdown)
     return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
 
 
@@ -180,7 +181,13 @@ def _mean(cells: Sequence[Cell | None]) -> Text:
 
 
 def _legend(
-    case: TestCase, protocols: Collection[Protocol], width: int | None, *, repeated: bool, markdown: bool
+    case: TestCase,
+    manifest: Manifest,
+    protocols: Collection[Protocol],
+    width: int | None,
+    *,
+    repeated: bool,
+    markdown: bool,
 ) -> str:
     n, rate = case.repetitions, mbit_per_s(case.link.forward_rate)
     text = (
@@ -191,6 +198,8 @@ def _legend(
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
         "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
     )
+    if manifest.clock is Clock.VIRTUAL:
+        text += f"\nIn {manifest.time}."
     if repeated:
         text += f"\n{REPEATED}"
     for protocol in PROTOCOLS_IN_WORDS:

@@ -17,7 +17,7 @@ from interop.plan.stored_plan import plan_of
 from interop.results.document import StoredResults
 from interop.results.store import Journal, load, make_campaign_directory, write_result_json
 
-ALIKE = ("seed", "servers", "clients", "implementations", "options", "tool_version")
+ALIKE = ("seed", "servers", "clients", "implementations", "options", "tool_version", "clock", "cpu_cost")
 """Fields of a manifest in which the parts of a plan must not differ."""
 
 

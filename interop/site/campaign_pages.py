@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from interop.model.clock import Clock
 from interop.model.evidence import HostFacts
 from interop.model.outcomes import Outcome
 from interop.model.test_case import TestCase
@@ -180,6 +181,7 @@ def fingerprint(campaign: SiteCampaign) -> str:
     facts = (
         *(manifest.tool_version, *manifest.servers, *manifest.clients, *map(repr, manifest.test_cases)),
         *(f"{name} {image.id}" for name, image in sorted(manifest.images.items())),
+        *([manifest.time] if manifest.clock is Clock.VIRTUAL else []),
     )
     return hashlib.sha256("\n".join(facts).encode("utf-8", "replace")).hexdigest()[:16]
 

@@ -32,6 +32,11 @@ class SiteCampaign:
     results: ResultSet
     warnings: tuple[str, ...] = ()
 
+    @property
+    def time(self) -> str:
+        """Its clock in words."""
+        return self.results.manifest.time
+
     @cached_property
     def cells(self) -> dict[Key, Cell]:
         """Each pair and test case that has a result."""

@@ -193,7 +193,7 @@ def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:
     return Repetition(
         result=result,
         logs=links,
-        duration=result.evidence.phases.get("transfer", 0.0),
+        duration=result.evidence.transfer_time,
         reason=result.verdict.reason or result.evidence.fault,
         proof=proof.log.last if proof else (),
         proof_page=proof.address if proof else "",

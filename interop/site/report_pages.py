@@ -135,11 +135,14 @@ def write_all(site: Site) -> None:
 
 
 def _twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
-    """Which campaigns are compared: (earlier, later), the newest first."""
-    newest = campaigns[:MOST_COMPARED]
-    twos = [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
-    older = campaigns[MOST_COMPARED - 1 :]
-    return [*twos, *((earlier, later) for later, earlier in pairwise(older))]
+    """Which campaigns are compared: (earlier, later), the newest first; only those of one clock."""
+    twos: list[tuple[SiteCampaign, SiteCampaign]] = []
+    for time in dict.fromkeys(each.time for each in campaigns):
+        alike = [each for each in campaigns if each.time == time]
+        newest, older = alike[:MOST_COMPARED], alike[MOST_COMPARED - 1 :]
+        twos += [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
+        twos += [(earlier, later) for later, earlier in pairwise(older)]
+    return twos
 
 
 def _compared(before: SiteCampaign, after: SiteCampaign) -> Compared:
@@ -171,7 +174,8 @@ class TrendRow:
 
 
 def _trends(site: Site) -> None:
-    looked_at = site.campaigns[:MOST_CAMPAIGNS]
+    newest = site.campaigns[0]
+    looked_at = [each for each in site.campaigns if each.time == newest.time][:MOST_CAMPAIGNS]
     results = history.ordered([each.results for each in looked_at])
     by_id = {each.results.manifest.id: each for each in looked_at}
     ordered = [by_id[each.manifest.id] for each in results]

@@ -9,7 +9,7 @@ import numpy as np
 
 from interop.model.arrays import Digests, Flags, Floats, Integers
 from interop.traces.columns import Datagrams
-from interop.traces.series import Clock
+from interop.traces.series import ClockOffset
 
 UNSEEN_WINDOW = 5.0
 """Seconds before the end of a trace in which a packet may still be in flight if none ever arrived."""
@@ -80,7 +80,7 @@ def _distinct(digests: Digests) -> tuple[Integers, Digests]:
         return order, ordered + place.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
-def clock(forward: PacketMatches, back: PacketMatches) -> Clock:
+def clock(forward: PacketMatches, back: PacketMatches) -> ClockOffset:
     """By how much the server's clock is ahead of the client's, and how sure that is: an estimate for two clocks.
 
     No packet is faster than its link: delays of the forward packets say that the offset is at least so much, those of
@@ -89,9 +89,9 @@ def clock(forward: PacketMatches, back: PacketMatches) -> Clock:
     """
     ahead, behind = _fastest(forward), _fastest(back)
     if ahead is None or behind is None:
-        return Clock(0.0, float("inf"))
+        return ClockOffset(0.0, float("inf"))
     least, most = -ahead, behind
-    return Clock((least + most) / 2, abs(most - least) / 2)
+    return ClockOffset((least + most) / 2, abs(most - least) / 2)
 
 
 def _fastest(matches: PacketMatches) -> float | None:
@@ -113,6 +113,6 @@ class TracePair(Generic[AnyTrace]):
     """One process wrote both traces by one clock, as the simulator does; otherwise each host has its own."""
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> ClockOffset:
         """How the two clocks were brought together: known if there is only one, otherwise estimated."""
-        return Clock(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)
+        return ClockOffset(0.0, 0.0) if self.one_clock else clock(self.forward, self.back)

@@ -9,7 +9,7 @@ from interop.model.implementation import Protocol
 from interop.traces.columns import Datagrams, Form, Trace
 from interop.traces.connections import counterparts
 from interop.traces.packet_matching import PacketMatches, TracePair
-from interop.traces.series import UNKNOWN, Clock, Packets, Requests, Samples, Series, StreamData
+from interop.traces.series import UNKNOWN, ClockOffset, Packets, Requests, Samples, Series, StreamData
 from interop.traces.streams import Stream, new_bytes, response_frames
 
 PACKET_THRESHOLD = 3
@@ -50,7 +50,7 @@ def _named(connection: Integers, names: Integers) -> Integers:
     return named
 
 
-def zeros(at_client: Datagrams, at_server: Datagrams, known: Clock) -> tuple[float, float]:
+def zeros(at_client: Datagrams, at_server: Datagrams, known: ClockOffset) -> tuple[float, float]:
     """When the client sent its first packet: in the times of the client's and of the server's table."""
     first = at_client.time[~at_client.from_server]
     start = float(first.min()) if len(first) else 0.0

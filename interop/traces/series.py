@@ -1,7 +1,7 @@
 """What happened in a run, event by event, at both ends of the link: the data behind every figure, one file per run.
 
-Times are seconds since the client's first packet; the clocks of both ends are brought together (``Clock``). QUIC and
-TCP look the same: over TCP a segment is a packet, its packet number is its position among the segments of its
+Times are seconds since the client's first packet; the clocks of both ends are brought together (``ClockOffset``). QUIC
+and TCP look the same: over TCP a segment is a packet, its packet number is its position among the segments of its
 direction, each connection has one stream, 0, and an offset counts from the first byte that a side sent, TLS records
 included. Streams and packets are numbered per connection; ``connection`` says in which, counted from 0 in the order in
 which they begin in the client's trace (TCP: in the trace that shows the event), ``UNKNOWN`` where it cannot be told.
@@ -10,7 +10,7 @@ which they begin in the client's trace (TCP: in the trace that shows the event),
     if series is not None:
         rate = window_rate(series.arrived.time, series.arrived.new)
 
-The file, ``series.parquet``, has one row per event, ``kind`` names its table; the columns are those of the
+The file, ``series.parquet``, has one row per event, ``kind`` says of which table; docs of the columns are those of the
 tables here. Times in it are whole microseconds.
 """
 
@@ -82,7 +82,7 @@ class Packets(ColumnTable):
 
     @property
     def delay(self) -> Floats:
-        """One-way delay, seconds; NaN if it did not arrive. As good as the ``Clock``."""
+        """One-way delay, seconds; NaN if it did not arrive. As good as the ``ClockOffset``."""
         return self.arrived - self.sent
 
 
@@ -111,7 +111,7 @@ class Requests(ColumnTable):
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockOffset:
     """How the clocks of the two traces were brought together."""
 
     offset: float
@@ -127,7 +127,7 @@ class Series:
     """All events of a run."""
 
     protocol: Protocol
-    clock: Clock
+    clock: ClockOffset
     sent: StreamData
     """Response data at the server's end of the link, before queue and loss."""
     arrived: StreamData
@@ -237,7 +237,7 @@ def load(directory: Path) -> Series | None:
         metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
         if metadata.get("version") != str(VERSION):
             raise SeriesError(f"{path} is of version {metadata.get('version')}, not {VERSION}: analyse the run again.")
-        clock = Clock(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
+        clock = ClockOffset(float(metadata["clock_offset"]), float(metadata["clock_uncertainty"]))
         pieces = _pieces(table)
         tables: dict[str, Any] = {
             name: _table(kind, pieces.get(name, table.slice(0, 0))) for name, kind in TABLES.items()

@@ -1,4 +1,4 @@
-"""The bytes of each stream that a trace shows; pure."""
+"""Which bytes of which stream a trace shows; pure."""
 
 from __future__ import annotations
 

@@ -171,13 +171,13 @@ def test_a_server_that_stopped_and_one_that_only_repeats() -> None:
     )
     again = [server(1.0 + n, frames=[(0, 2000, 1000)]) for n in range(4)]
     sentence = told(scene(*START, *response(6, lost=[2]), *again), Cause.CONGESTION_CONTROL)
-    assert sentence.endswith("lost packets: 6.")
+    assert sentence.endswith("lost were packets 6.")
 
 
 def test_slow() -> None:
     assert "5.859 KiB of 9.766 KiB" in told(scene(*START, *response(6)), Cause.TOO_SLOW)
     slow = scene(*START, *response(6, every=0.5, lost=[1, 3]))
-    assert "lost packets: 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
+    assert "lost were packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
 
 
 # ---- several connections --------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_the_normal_end_of_a_first_connection_is_not_the_cause_of_a_failure() ->
     hellos = [client(n, form=Form.INITIAL) for n in range(3)]
     made = scene(*GET, *on(1, 1.0, *hellos), size=2000, by_us=False, others=TWO)
     sentence = told(made, Cause.HANDSHAKE_INCOMPLETE)
-    assert sentence.startswith("Connection 2 of 2: The handshake did not complete: the server's ServerHello")
+    assert sentence.startswith("Connection 2 of 2: The handshake was never complete: the server's ServerHello")
     assert "the client sent last, after 3.0 s" in sentence
 
 

@@ -96,7 +96,7 @@ def amplified(*rows: Row, upstream: bool = False) -> Verdict | None:
 def test_amplification_limit(upstream: bool) -> None:
     assert amplified(got(1200), sent(3600, CHAIN), PROOF, sent(9000), upstream=upstream) is None
     more = amplified(got(1200), sent(3600, CHAIN), sent(1201), PROOF, upstream=upstream)
-    assert fails(more, ErrorCode.AMPLIFICATION, "server sent 4801 bytes for 1200 received")
+    assert fails(more, ErrorCode.AMPLIFICATION, "had sent 4801 bytes for 1200 received")
     assert fails(more, ErrorCode.AMPLIFICATION, "address (frame 3)")
     few = amplified(got(1200), sent(3600, CHAIN[:1]), PROOF, upstream=upstream)
     assert fails(few, ErrorCode.CHAIN_TOO_SHORT, "had 4000 bytes, not 7500")

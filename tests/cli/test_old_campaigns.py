@@ -49,6 +49,9 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert load(STORED / "result.json").result_set == found
     written = json.loads(document(found))
     assert written["manifest"].pop("versions") is None
+    assert (written["manifest"].pop("clock"), written["manifest"].pop("cpu_cost")) == ("real", None)
+    for result in (*written["results"], *written["earlier"]):
+        assert result["evidence"].pop("clock") == "real"
     assert written == json.loads((STORED / "result.json").read_bytes())
 
 

@@ -20,6 +20,7 @@ from interop.execution.campaign_config import CampaignConfig
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.tool_version import tool_version
 from interop.images.pull_or_build import Policy
+from interop.model.clock import Clock
 from interop.model.errors import InputError, MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome
@@ -177,6 +178,7 @@ def test_links_of_which_no_two_fit_stand_alone(rate: float, testbeds: int) -> No
     link = replace(CASE.link, forward_rate=rate)
     one = implementation("good")
     slow, fast = (Run(one, one, case, 1, 1) for case in (CASE, replace(CASE, link=link)))
-    assert fitting_testbeds([fast]) == testbeds
-    assert fitting_testbeds([fast, slow]) == testbeds
-    assert fitting_testbeds([]) == 1
+    assert fitting_testbeds([fast], Clock.REAL, 2) == testbeds
+    assert fitting_testbeds([fast, slow], Clock.REAL, 2) == testbeds
+    assert fitting_testbeds([], Clock.REAL, 2) == 1
+    assert fitting_testbeds([fast, slow], Clock.VIRTUAL, 5) == 5

@@ -16,6 +16,7 @@ from interop.execution import worker_service
 from interop.execution.lock import exclusive
 from interop.execution.run_config import RunConfig
 from interop.execution.worker_service import CHUNK, RemoteConfig, WorkerService
+from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, LockedError, MachineError
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ImageFacts
@@ -95,7 +96,14 @@ def test_one_campaign_at_a_time(service: WorkerService) -> None:
 def test_as_many_testbeds_as_the_links_allow_where_the_worker_is_to_find_out() -> None:
     for max_testbeds, measured, testbeds in ((6, True, 3), (2, True, 2), (6, False, 6)):
         service = WorkerService("fake://engine", judge, max_testbeds, measured=measured)
-        assert service._testbeds(CONFIG) == testbeds
+        assert service._testbeds(CONFIG, 4) == testbeds
+
+
+def test_a_testbed_for_each_cpu_in_virtual_time() -> None:
+    config = replace(CONFIG, run=RunConfig(clock=Clock.VIRTUAL))
+    for max_testbeds, measured, testbeds in ((9, True, 4), (2, True, 2), (6, False, 6)):
+        service = WorkerService("fake://engine", judge, max_testbeds, measured=measured)
+        assert service._testbeds(config, 4) == testbeds
 
 
 def test_images_count_by_their_digest(service: WorkerService, engine: Loader) -> None:

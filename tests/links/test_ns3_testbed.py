@@ -14,8 +14,9 @@ import requests.exceptions
 
 from interop.docker.containers import ContainerEvent
 from interop.links import ns3_testbed
+from interop.links.addresses import ADDRESSES, GATEWAYS, hosts
 from interop.links.memlock import MEMLOCK
-from interop.links.ns3_testbed import ADDRESSES, GATEWAYS, Ns3Backend, hosts
+from interop.links.ns3_testbed import Ns3Backend
 from interop.links.simulator_arguments import scenario
 from interop.links.simulator_report import read_report
 from interop.model.emulated_link import (

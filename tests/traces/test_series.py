@@ -12,7 +12,7 @@ import pytest
 from interop.model.implementation import Protocol
 from interop.traces import series as module
 from interop.traces.series import (
-    Clock,
+    ClockOffset,
     Packets,
     Requests,
     Samples,
@@ -49,7 +49,16 @@ def test_what_is_saved_is_loaded(tmp_path: Path, transfer: Transfer) -> None:
 def test_series_without_events(tmp_path: Path) -> None:
     data, packets, samples = StreamData.of(), Packets.of(), Samples.of()
     empty = Series(
-        Protocol.HQ, Clock(0.0, float("inf")), data, data, packets, packets, samples, samples, samples, Requests.of()
+        Protocol.HQ,
+        ClockOffset(0.0, float("inf")),
+        data,
+        data,
+        packets,
+        packets,
+        samples,
+        samples,
+        samples,
+        Requests.of(),
     )
     save(empty, tmp_path)
     loaded = load(tmp_path)

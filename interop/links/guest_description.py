@@ -1,0 +1,133 @@
+"""Description of a run for the virtual machine: what its three containers are, and all deadlines in simulated time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from interop.docker.containers import CONTRACT_CAPABILITIES
+from interop.docker.daemon_images import ImageProgram
+from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, hosts
+from interop.links.cross_traffic import ROUTE
+from interop.links.memlock import MEMLOCK
+from interop.links.session import READY_TIMEOUT, STOP_GRACE, SessionRequest
+from interop.links.simulator_arguments import CROSS_PORT, simulator_environment
+from interop.model.emulated_link import CrossTraffic
+from interop.model.implementation import Role
+from interop.model.units import MIB
+
+SECOND = 1_000_000_000
+"""Nanoseconds."""
+SETTLE = 5.0
+"""Seconds between the set-up of the networks and the first program: IPv6 announcements are over then."""
+LOG_BYTES = 2 * MIB
+"""Of the output of each program, as ``ContainerSpec.log_bytes``."""
+RUNNING, CONNECTED = '"event":"running"', '"event":"connected"'
+"""What the simulator and the sender of cross traffic print when they have begun."""
+SIMULATOR = "simulator"
+PARTS = (Role.CLIENT, SIMULATOR, Role.SERVER)
+"""Containers with a network of their own."""
+CAPABILITIES = {
+    "CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8,
+    "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_CHROOT": 18, "SYS_NICE": 23, "MKNOD": 27,
+    "AUDIT_WRITE": 29, "SETFCAP": 31,
+}  # fmt: skip
+"""Numbers of capabilities (linux/capability.h)."""
+DOCKER_DEFAULT = frozenset(CAPABILITIES) - {"NET_ADMIN", "SYS_NICE"}
+"""Capabilities of a container that asks for no others."""
+ENDPOINT = (DOCKER_DEFAULT | {*CONTRACT_CAPABILITIES.added}) - {*CONTRACT_CAPABILITIES.dropped}
+
+
+@dataclass(frozen=True)
+class GuestProgram:
+    """A program in the machine."""
+
+    program: ImageProgram
+    environment: Mapping[str, str]
+    """Beside that of the image."""
+    capabilities: frozenset[str]
+    terminal: bool = False
+    collected: tuple[str, ...] = ()
+    """Directories that are handed back."""
+
+
+def describe(
+    request: SessionRequest, programs: Mapping[str, ImageProgram], *, wait_for_ends: float | None = None
+) -> Iterator[tuple[str, str]]:
+    """Keys and values of the description; ``programs`` by role, and of ``simulator``.
+
+    ``wait_for_ends``: seconds after which endpoints are killed that were started at once, with a simulator that waits
+    for no server; None for a transfer.
+    """
+    run = request.run
+    transfer = wait_for_ends is None
+    yield "mode", "transfer" if transfer else "exits"
+    yield "ready event", RUNNING
+    yield from _times(
+        {
+            "ready timeout": READY_TIMEOUT,
+            "transfer timeout": run.test_case.timeout if wait_for_ends is None else wait_for_ends,
+            "linger": request.linger,
+            "stop grace": STOP_GRACE,
+            "settle": SETTLE,
+        }
+    )
+    yield "output limit", str(LOG_BYTES)
+    for part in PARTS:
+        for interface in ADDRESSES[part].split(";"):
+            name, _, addresses = interface.partition("=")
+            yield from ((f"{part}.address", f"{name} {address}") for address in addresses.split(","))
+    environment = simulator_environment(run, wait_for_server=transfer)
+    rights = frozenset({"NET_ADMIN", "NET_RAW", "SYS_NICE"})
+    yield from _part(SIMULATOR, GuestProgram(programs[SIMULATOR], environment, rights, collected=("/logs",)))
+    for role, endpoint in request.endpoints.items():
+        collected = ("/logs", "/downloads") if role is Role.CLIENT else ("/logs",)
+        program = GuestProgram(programs[role], endpoint.environment, ENDPOINT, terminal=True, collected=collected)
+        yield from _part(role, program)
+    traffic = run.test_case.emulated.cross_traffic
+    if traffic is not None:
+        yield from _cross_traffic(programs[SIMULATOR], traffic)
+
+
+def host_names(part: str) -> bytes:
+    """The file /etc/hosts of a part."""
+    entries = [("localhost", "127.0.0.1"), ("localhost", "::1"), *hosts(GATEWAYS[part])]
+    return "".join(f"{address}\t{name}\n" for name, address in entries).encode()
+
+
+def _times(times: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    return ((name, str(round(value * SECOND))) for name, value in times.items())
+
+
+def _part(name: str, guest: GuestProgram, command: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    own = "sim" if name == SIMULATOR else name
+    terminal = {"TERM": "xterm"} if guest.terminal else {}
+    environment = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOSTNAME": own,
+        **terminal,
+        **guest.program.environment,
+        **guest.environment,
+    }
+    yield from ((f"{name}.argument", word) for word in (command or guest.program.command))
+    yield from ((f"{name}.environment", f"{key}={value}") for key, value in environment.items())
+    yield f"{name}.directory", guest.program.directory
+    yield f"{name}.hostname", own
+    yield f"{name}.user", guest.program.user
+    yield f"{name}.capabilities", str(sum(1 << CAPABILITIES[each] for each in guest.capabilities))
+    yield f"{name}.memlock", str(MEMLOCK)
+    yield f"{name}.terminal", str(int(guest.terminal))
+    yield from ((f"{name}.collect", path) for path in guest.collected)
+
+
+def _cross_traffic(simulator: ImageProgram, traffic: CrossTraffic) -> Iterator[tuple[str, str]]:
+    """Receiver and sender of the competing flow, in the networks of client and server."""
+    send = (f"--host={CLIENT[0]}", f"--congestion-control={traffic.congestion_control}")
+    ends = {
+        "receiver": (GATEWAYS["client"][0], "receive"),
+        "sender": (GATEWAYS["server"][0], "send", *send),
+    }
+    for name, (gateway, *words) in ends.items():
+        command = ("sh", "-c", ROUTE, gateway, "tcp-stream", *words, f"--port={CROSS_PORT}")
+        yield from _part(name, GuestProgram(simulator, {}, frozenset({"NET_ADMIN"})), command)
+    yield "connected event", CONNECTED

@@ -1,0 +1,291 @@
+"""Emulated links in virtual time: endpoints and simulator run in a user-mode Linux machine whose clock is simulated.
+
+Its clock stands still while a program computes, so no other load of the host changes a result. The machine is a process
+in a container without network and without capabilities. See docs/guide/virtual-time.md and virtual-time/README.md.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from interop.docker.archive import ArchiveLimits, pack
+from interop.docker.client import Daemon
+from interop.docker.containers import Container, ContainerEvent, ContainerSpec, create_container
+from interop.docker.daemon_images import DaemonImages, ImageProgram
+from interop.links.artefact_limits import run_limits, trace_limits
+from interop.links.container_session import next_event
+from interop.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, host_names
+from interop.links.guest_files import GuestOutput, pack_input, read_output
+from interop.links.guest_roots import MOUNT, VOLUME, GuestRoots, last_line
+from interop.links.session import CANNOT_EXECUTE, DIRECTORIES, InputOrigin, SessionRecord, SessionRequest
+from interop.links.simulator_arguments import SERVER_SILENT
+from interop.links.simulator_report import unpack_report
+from interop.model.emulated_link import Interval, SimulatorReport
+from interop.model.errors import HarnessFault
+from interop.model.evidence import Deadline, Exit
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode
+from interop.model.run import Run
+from interop.model.units import MIB
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+"""When the clock of each machine begins; certificates are made for this moment."""
+DIRECTORY = "run/virtual-time"
+"""Where the machine's container holds its disks."""
+MEMORY, MEMORY_PER_BYTE = 1024 * MIB, 12
+"""Bytes of a machine's memory, beside a multiple of the size of the files: it also holds traces and logs."""
+OVERHEAD = 512 * MIB
+"""Bytes of its container beyond that."""
+PROCESSES = 4096
+HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
+"""Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
+OUT_OF_MEMORY = b"Out of memory"
+"""What the machine's kernel prints when it ends a program to get memory."""
+_numbers = itertools.count(1)
+
+
+class VirtualSession:
+    """One run in a machine of its own; see :class:`interop.links.session.Session`."""
+
+    def __init__(self, request: SessionRequest, record: SessionRecord, container: Container) -> None:
+        self._request = request
+        self._record = record
+        self._container = container
+        self._output: GuestOutput | None = None
+
+    def run(self) -> None:
+        """Boot the machine and wait until it has powered off; the record gets what it reports."""
+        request, record = self._request, self._record
+        try:
+            with record.phase("transfer"):
+                request.on_client_start()
+                run_machine(self._container, request)
+        finally:
+            request.on_client_end()
+        with record.phase("collect"):
+            self._output = _read(self._container, request)
+        _check(self._output, self._container)
+        result = self._output.result
+        if "lost" in result:
+            record.notes.append(f"{result['lost']} files were left out: no room, or a name that is too long")
+        record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
+        for role in Role:
+            end = _exit(role, result)
+            if end is not None:
+                record.exits[role] = end
+                if _cannot_execute(end, self._output.text(role)):
+                    record.notes.append(f"{role}: cannot be started: {_words(self._output.text(role))}")
+
+    @contextmanager
+    def fetch(self, role: Role, path: str) -> Iterator[Iterator[bytes]]:
+        """See :meth:`interop.links.session.Session.fetch`."""
+        assert self._output is not None
+        yield self._output.chunks(role, path)
+
+    def output(self, role: Role) -> bytes:
+        """See :meth:`interop.links.session.Session.output`."""
+        assert self._output is not None
+        return self._output.text(role)
+
+    def collect(self, directory: Path, client: Interval | None, /) -> SimulatorReport | None:
+        """See :meth:`interop.links.session.Session.collect`."""
+        output = self._output
+        assert output is not None
+        if "carried" not in output.result:
+            return None
+
+        def last_words() -> str:
+            return _words(output.text(SIMULATOR)) or "without a word"
+
+        limits = trace_limits(self._request.run.test_case)
+        return unpack_report(output.chunks(SIMULATOR, "/logs"), directory, limits, client, last_words)
+
+    def close(self) -> None:
+        """Delete the copies of what the machine left."""
+        if self._output is not None:
+            self._output.close()
+
+
+class VirtualTestbed:
+    """Makes a machine for each run; several may exist at the same time."""
+
+    def __init__(
+        self, daemon: Daemon, images: Mapping[str, str], roots: GuestRoots, programs: Mapping[str, ImageProgram],
+        cpu_cost: float,
+    ) -> None:  # fmt: skip
+        """``images``: ids of ``simulator`` and ``virtual-time``; ``programs``: by image id, added to when needed."""
+        self._daemon = daemon
+        self._images = images
+        self._roots = roots
+        self._programs = dict(programs)
+        self._cpu_cost = cpu_cost
+
+    def input_origin(self, run: Run) -> InputOrigin:
+        """Inputs follow from the seed of the run."""
+        return InputOrigin(run.seed, START)
+
+    @contextmanager
+    def session(self, request: SessionRequest, record: SessionRecord) -> Iterator[VirtualSession]:
+        """See :meth:`interop.links.backend.Testbed.session`."""
+        with self._machine(request) as container:
+            session = VirtualSession(request, record, container)
+            try:
+                yield session
+            finally:
+                session.close()
+
+    def exits(self, request: SessionRequest, patience: float) -> Mapping[Role, Exit | str]:
+        """See :meth:`interop.links.backend.Testbed.exits`."""
+        with self._machine(request, wait_for_ends=patience) as container:
+            run_machine(container, request)
+            output = _read(container, request)
+            try:
+                _check(output, container)
+                ends: dict[Role, Exit | str] = {}
+                for role in request.endpoints:
+                    end = _exit(role, output.result) or Exit(None)
+                    text = output.text(role)
+                    ends[role] = _words(text) if _cannot_execute(end, text) else end
+                return ends
+            finally:
+                output.close()
+
+    @contextmanager
+    def _machine(self, request: SessionRequest, *, wait_for_ends: float | None = None) -> Iterator[Container]:
+        """The container of a machine with its disks, not yet started."""
+        images = {SIMULATOR: self._images[SIMULATOR]}
+        images |= {role: endpoint.image for role, endpoint in request.endpoints.items()}
+        roots = {part: self._roots.ensure(image) for part, image in images.items()}
+        programs = {part: self._program(image) for part, image in images.items()}
+        files: dict[str, bytes | Path] = {f"{part}/etc/hosts": host_names(part) for part in PARTS}
+        for role, endpoint in request.endpoints.items():
+            files |= {f"{role}/{path}": content for path, content in endpoint.files.items()}
+        directories = [f"{role}/{name}" for role in request.endpoints for name in DIRECTORIES]
+        memory = MEMORY + MEMORY_PER_BYTE * request.run.test_case.total_size
+        with ExitStack() as stack:
+            disk = stack.enter_context(
+                pack_input(describe(request, programs, wait_for_ends=wait_for_ends), files, directories)
+            )
+            spec = ContainerSpec(
+                name=f"quicsat-{self._daemon.campaign}-{next(_numbers)}-machine",
+                image=self._images["virtual-time"],
+                command=self._command(request.run, roots, memory),
+                dropped_capabilities=("ALL",),
+                memory=memory + OVERHEAD,
+                pids=PROCESSES,
+                volumes={VOLUME: f"{MOUNT}:ro"},
+                log_bytes=LOG_BYTES,
+            )
+            container = stack.enter_context(create_container(self._daemon, spec))
+            container.put(pack({f"{DIRECTORY}/input": disk}))
+            yield container
+
+    def _command(self, run: Run, roots: Mapping[str, str], memory: int) -> tuple[str, ...]:
+        size = run_limits(run.test_case).total
+        cost = round(self._cpu_cost * SECOND)
+        return (
+            "run",
+            f"--memory={memory // MIB}",
+            f"--output={-(-size // MIB) * MIB}",
+            "--",
+            f"time-travel-start={round(START.timestamp()) * SECOND}",
+            f"seed={run.seed}",
+            f"um_syscall_cost={cost}",
+            f"um_clock_cost={cost}",
+            *(f"ubd{number}rc={roots[part]}" for number, part in enumerate(PARTS, start=2) if part in roots),
+        )
+
+    def _program(self, image: str) -> ImageProgram:
+        if image not in self._programs:
+            self._programs[image] = DaemonImages(self._daemon).program(image)
+        return self._programs[image]
+
+
+class VirtualBackend:
+    """Creates testbeds at one daemon; see :class:`interop.links.backend.LinkBackend`."""
+
+    def __init__(self, daemon: Daemon, images: Mapping[str, str], cpu_cost: float) -> None:
+        """``images``: ids of ``simulator`` and ``virtual-time``; ``cpu_cost``: seconds per system call."""
+        self._daemon = daemon
+        self._images = images
+        self._cpu_cost = cpu_cost
+        self._roots = GuestRoots(daemon, images["virtual-time"])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @contextmanager
+    def open(self) -> Iterator[VirtualTestbed]:
+        """A testbed; it holds nothing of the daemon between two runs."""
+        yield VirtualTestbed(self._daemon, self._images, self._roots, {}, self._cpu_cost)
+
+
+def run_machine(container: Container, request: SessionRequest) -> None:
+    """Start a machine and wait until it has powered off.
+
+    Raises :class:`HarnessFault` (virtual-machine-failed) if that takes too long, ``Interrupted`` if it is asked to.
+    """
+    container.start()
+    events: SimpleQueue[ContainerEvent] = SimpleQueue()
+    container.watch(events)
+    patience = HOST_PATIENCE + HOST_FACTOR * request.run.test_case.timeout
+    deadline = time.monotonic() + patience
+    while container.running():
+        if time.monotonic() >= deadline:
+            reason = f"the virtual machine still ran after {patience:.0f} s: {last_line(container)}"
+            raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, reason)
+        next_event(events, deadline, request.stop)
+
+
+def _read(container: Container, request: SessionRequest) -> GuestOutput:
+    limits = run_limits(request.run.test_case)
+    own = ArchiveLimits(total=limits.total, files=limits.files, fault=ErrorCode.TRACE_LIMIT)
+    try:
+        with container.fetch(f"/{DIRECTORY}/output") as disk:
+            return read_output(disk, own)
+    except HarnessFault as fault:
+        if fault.code != ErrorCode.VIRTUAL_MACHINE_FAILED:
+            raise
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"{fault.reason}: {last_line(container)}") from fault
+
+
+def _check(output: GuestOutput, container: Container) -> None:
+    """Raise :class:`HarnessFault` if the machine itself, its simulator or its cross traffic has failed."""
+    result = output.result
+    if "fault" in result:
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"the virtual machine failed: {result['fault']}")
+    if OUT_OF_MEMORY in container.output():
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ran out of memory")
+    for part in (SIMULATOR, "receiver", "sender"):
+        status = result.get(f"{part}.status")
+        silent = part == SIMULATOR and status == str(SERVER_SILENT)
+        if status is not None and f"{part}.killed" not in result and not silent:
+            words = _words(output.text(part)) or "without a word"
+            name = "simulator" if part == SIMULATOR else f"{part} of the cross traffic"
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the {name} ended ({status}): {words}")
+
+
+def _exit(part: str, result: Mapping[str, str]) -> Exit | None:
+    """How a program ended; None if it was never started."""
+    if f"{part}.end" not in result:
+        return None
+    life = Interval(int(result[f"{part}.begin"]) / SECOND, int(result[f"{part}.end"]) / SECOND)
+    return Exit(int(result[f"{part}.status"]), killed=f"{part}.killed" in result, life=life)
+
+
+def _cannot_execute(end: Exit, text: bytes) -> bool:
+    return end.status == CANNOT_EXECUTE and b" guest: " in text
+
+
+def _words(text: bytes) -> str:
+    """The last line of what a program wrote, without its time."""
+    lines: Iterable[str] = text.decode(errors="replace").strip().splitlines()
+    return next((line.partition(" ")[2].strip()[-300:] for line in reversed([*lines])), "")
