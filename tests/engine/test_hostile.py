@@ -19,12 +19,13 @@ import pytest
 
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
+from interop.execution.retries import ATTEMPTS
 from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
-from interop.model.outcomes import Outcome, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.units import MIB
-from tests.engine.bench import Bench
+from tests.engine.bench import SHORT, Bench
 
 
 def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
@@ -37,13 +38,15 @@ def test_an_honest_pair_is_the_measure_of_all_others(bench: Bench) -> None:
 
 SEND = "/setup.sh; echo x >/dev/udp/193.167.100.100/443; "
 DEAF = "trap '' TERM INT HUP; while :; do sleep 1; done"
+EATER = "exec tail /dev/zero"
+"""A command that ends in no other way than by the limit of memory."""
 CLIENTS = {
     "exit 1": "client-failed",
     "exit 127": "unsupported",
     "bash -c 'kill -SEGV $$'; exit $?": "crashed",
     DEAF: "timeout",
     "/setup.sh; echo x >/dev/udp/193.167.100.100/443; exit 0": "file-missing",
-    "exec tail /dev/zero": "out-of-memory",
+    EATER: "out-of-memory",
 }
 """Commands of a client, and the code of its outcome."""
 SERVERS = {
@@ -51,7 +54,7 @@ SERVERS = {
     "exit 127": "unsupported",
     "bash -c 'kill -SEGV $$'; exit $?": "crashed",
     DEAF: "server-not-ready",
-    "exec tail /dev/zero": "out-of-memory",
+    EATER: "out-of-memory",
 }
 """Commands of a server, and the code of its outcome."""
 HARMS = (
@@ -75,11 +78,26 @@ def harm_and_run(bench: Bench, harm: str) -> Found:
     return bench.run()
 
 
+def eat(bench: Bench, client: str = "", server: str = "") -> Found:
+    """A run of the eater; repeated if the engine does not tell that it was out of memory.
+
+    containerd's shim asks the group of a container why it was killed, and tells nothing if the group has gone
+    meanwhile, as happens on a busy machine.
+    """
+    for _ in range(ATTEMPTS):
+        found = bench.run(client, server)
+        if found[0].code is not ErrorCode.CRASHED:
+            break
+    return found
+
+
 def jobs() -> dict[Hashable, Callable[[Bench], Found]]:
     """Runs that do not depend on each other, by what identifies them."""
     found: dict[Hashable, Callable[[Bench], Found]] = {}
     found |= {(Role.CLIENT, each): partial(Bench.run, client=each) for each in CLIENTS}
     found |= {(Role.SERVER, each): partial(Bench.run, server=each) for each in SERVERS}
+    found |= {(Role.CLIENT, DEAF): partial(Bench.run, client=DEAF, patience=SHORT)}
+    found |= {(Role.CLIENT, EATER): partial(eat, client=EATER), (Role.SERVER, EATER): partial(eat, server=EATER)}
     found |= {("harm", each): partial(harm_and_run, harm=each) for each in HARMS}
     return found
 
@@ -124,13 +142,13 @@ def test_servers(outcomes: Outcomes, server: str, code: str) -> None:
 
 
 def test_a_flood_of_words_is_cut(bench: Bench) -> None:
-    verdict, _, _ = bench.run("exec yes $(printf 'x%.0s' {1..200})")
+    verdict, _, _ = bench.run("exec yes $(printf 'x%.0s' {1..200})", patience=SHORT)
     assert verdict.code == "timeout"
     assert (bench.directory / "output.txt").stat().st_size < 8 * MIB
 
 
 def test_a_fork_bomb_meets_the_limit_of_processes(bench: Bench) -> None:
-    verdict, _, _ = bench.run("f() { f | f & }; f 2>/dev/null; while :; do :; done")
+    verdict, _, _ = bench.run("f() { f | f & }; f 2>/dev/null; while :; do :; done", patience=SHORT)
     assert verdict.outcome in (Outcome.FAILED, Outcome.TIMEOUT)
 
 
@@ -166,7 +184,6 @@ def test_what_fills_the_disk_is_gone_with_its_container(bench: Bench) -> None:
     before = shutil.disk_usage(root).free
     bench.run(
         f"for n in 1 2; do head -c {size // 2} /dev/urandom >/$n; done; echo FILLED $(cat /1 /2 | wc -c); exit 1",
-        patience=30.0,
     )
     assert f"FILLED {size}" in bench.output
     assert shutil.disk_usage(root).free > before - size // 2
@@ -191,13 +208,13 @@ def test_the_host_cannot_be_reached(bench: Bench) -> None:
         port = listener.getsockname()[1]
         hosts = ["127.0.0.1", "172.17.0.1", "193.167.0.1", *addresses_of_the_host()]
         probes = [f"timeout 1 bash -c '</dev/tcp/{host}/{port}' && echo REACHED {host}" for host in hosts]
-        probes += ["ip route show default | grep . && echo REACHED default route"]
-        probes += ["ip -6 route show default | grep . && echo REACHED default route"]
-        probes += ["ls /sys/class/net | sort | xargs"]
+        routes = ["ip route show default | grep . && echo REACHED default route"]
+        routes += ["ip -6 route show default | grep . && echo REACHED default route"]
         for prepare in ("", "/setup.sh; ", "ip route add default via 193.167.0.2; "):
-            bench.run(prepare + "; ".join(p for p in probes if not (prepare and "default" in p)) + "; exit 1")
+            tried = " ".join(f"({probe}) &" for probe in (probes if prepare else probes + routes))
+            bench.run(f"{prepare}{tried} wait; echo ALL TRIED; exit 1")
             assert "REACHED" not in bench.output
-            assert "client | " in bench.output
+            assert "ALL TRIED" in bench.output
         listener.settimeout(0.1)
         with pytest.raises(TimeoutError):
             listener.accept()
