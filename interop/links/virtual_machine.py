@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -116,15 +117,24 @@ class VirtualTestbed:
     """Makes a machine for each run; several may exist at the same time."""
 
     def __init__(
-        self, daemon: Daemon, images: Mapping[str, str], roots: GuestRoots, programs: Mapping[str, ImageProgram],
+        self,
+        daemon: Daemon,
+        images: Mapping[str, str],
+        roots: GuestRoots,
+        programs: Mapping[str, ImageProgram],
         cpu_cost: float,
-    ) -> None:  # fmt: skip
-        """``images``: ids of ``simulator`` and ``virtual-time``; ``programs``: by image id, added to when needed."""
+        number: int,
+    ) -> None:
+        """``images``: ids of ``simulator`` and ``virtual-time``; ``programs``: by image id, added to when needed.
+
+        ``number``: counted from 1; parallel testbeds have different ones, and use different CPUs.
+        """
         self._daemon = daemon
         self._images = images
         self._roots = roots
         self._programs = dict(programs)
         self._cpu_cost = cpu_cost
+        self._number = number
 
     def input_origin(self, run: Run) -> InputOrigin:
         """Inputs follow from the seed of the run."""
@@ -193,6 +203,7 @@ class VirtualTestbed:
             "run",
             f"--memory={memory // MIB}",
             f"--output={-(-size // MIB) * MIB}",
+            f"--cpu={self._number}",
             "--",
             f"time-travel-start={round(START.timestamp()) * SECOND}",
             f"seed={run.seed}",
@@ -216,6 +227,9 @@ class VirtualBackend:
         self._images = images
         self._cpu_cost = cpu_cost
         self._roots = GuestRoots(daemon, images["virtual-time"])
+        self._lock = threading.Lock()
+        self._open: set[int] = set()
+        """Numbers of the testbeds that are open."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -225,7 +239,14 @@ class VirtualBackend:
     @contextmanager
     def open(self) -> Iterator[VirtualTestbed]:
         """A testbed; it holds nothing of the daemon between two runs."""
-        yield VirtualTestbed(self._daemon, self._images, self._roots, {}, self._cpu_cost)
+        with self._lock:
+            number = next(each for each in itertools.count(1) if each not in self._open)
+            self._open.add(number)
+        try:
+            yield VirtualTestbed(self._daemon, self._images, self._roots, {}, self._cpu_cost, number)
+        finally:
+            with self._lock:
+                self._open.discard(number)
 
 
 def run_machine(container: Container, request: SessionRequest) -> None:
