@@ -173,7 +173,7 @@ class VirtualTestbed:
         images |= {role: endpoint.image for role, endpoint in request.endpoints.items()}
         roots = {part: self._roots.ensure(image) for part, image in images.items()}
         programs = {part: self._program(image) for part, image in images.items()}
-        files: dict[str, bytes | Path] = {f"{part}/etc/hosts": host_names(part) for part in PARTS}
+        files: dict[str, bytes | Path] = {f"{part}/etc/hosts": host_names(part) for part in images}
         for role, endpoint in request.endpoints.items():
             files |= {f"{role}/{path}": content for path, content in endpoint.files.items()}
         directories = [f"{role}/{name}" for role in request.endpoints for name in DIRECTORIES]
