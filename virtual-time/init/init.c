@@ -140,13 +140,16 @@ static void reap(struct container* one) {
 
 /* Appends what a container has printed, each line after its time, as `docker logs --timestamps` shows it. */
 static void append(struct container* one, const char* data, size_t count) {
+    const int64_t time = wall_clock();
+    const time_t seconds = time / SECOND;
+    struct tm parts;
+    char stamp[STAMP];
+    size_t size = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
+    size += (size_t)snprintf(stamp + size, sizeof stamp - size, ".%09" PRId64 "Z ", time % SECOND);
     for (size_t index = 0; index < count; ++index) {
         if (!one->inside_line) {
-            const int64_t time = wall_clock();
-            const time_t seconds = time / SECOND;
-            struct tm parts;
-            one->length += strftime(one->text + one->length, STAMP, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
-            one->length += (size_t)sprintf(one->text + one->length, ".%09" PRId64 "Z ", time % SECOND);
+            memcpy(one->text + one->length, stamp, size);
+            one->length += size;
         }
         one->text[one->length++] = data[index];
         one->inside_line = data[index] != '\n';

@@ -1,0 +1,95 @@
+"""Inputs that no guest can use, and a panic of its kernel: each ends soon, and says why."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+from interop.model.units import MIB
+from tests.virtual_time.machine import Machines, description, disk
+
+PATIENCE = 60
+
+
+def archive(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    """An archive of headers and contents, in the format that the guest reads."""
+    with io.BytesIO() as target, tarfile.open(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for header, content in entries:
+            tar.addfile(header, io.BytesIO(content))
+        tar.close()
+        return target.getvalue()
+
+
+def file(name: str, content: bytes = b"", **more: object) -> tuple[tarfile.TarInfo, bytes]:
+    """An entry of an archive."""
+    header = tarfile.TarInfo(name)
+    header.size = len(content)
+    for key, value in more.items():
+        setattr(header, key, value)
+    return header, content
+
+
+RUN = file("run", description("exit 0"))
+
+
+def damaged(place: int, text: bytes) -> bytes:
+    """An archive with other bytes in its first header."""
+    good = archive(RUN)
+    return good[:place] + text + good[place + len(text) :]
+
+
+INPUTS = {
+    "nothing": (b"", "the input has no description"),
+    "no archive": (b"x" * 512, "the input is no archive"),
+    "a wrong checksum": (damaged(100, b"7"), "the input is no archive"),
+    "an early end": (archive(file("run", bytes(MIB)))[:8192], "the input ends early"),
+    "a long description": (archive(file("run", bytes(2 * MIB))), "the description is too long"),
+    "an entry without value": (archive(file("run", b"mode\0")), 'description: no value in "mode"'),
+    "an unknown key": (archive(file("run", b"colour=red\0")), 'description: unknown key or value: "colour" is "red"'),
+    "a number that is none": (archive(file("run", b"settle=soon\0")), 'description: settle is "soon"'),
+    "no program": (archive(file("run", b"ready event=x\0")), "description: the client has no program"),
+    "a file of nobody": (archive(file("intruder/x"), RUN), "input: intruder/x belongs to no container"),
+    "a file without owner": (archive(file("x"), RUN), "input: x belongs to no container"),
+    "a link": (
+        archive(file("client/x", type=tarfile.SYMTYPE, linkname="/etc"), RUN),
+        "input: client/x is neither file nor directory",
+    ),
+    "a device": (
+        archive(file("client/x", type=tarfile.BLKTYPE, devmajor=98, devminor=16), RUN),
+        "input: client/x is neither file nor directory",
+    ),
+    "a directory in the place of a file": (archive(file("client/etc", b"x"), RUN), "input: etc: Is a directory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_that_cannot_be_used(machines: Machines, name: str) -> None:
+    content, words = INPUTS[name]
+    ended = machines.boot(archive=disk(content) or bytes(4096), patience=PATIENCE)
+    assert ended.status == 0
+    assert f"guest: {words}" in ended.console
+    assert ended.result["fault"].startswith(words)
+
+
+def test_no_name_of_the_input_leads_out_of_its_container(machines: Machines) -> None:
+    names = ("client/../../escaped", "client//absolute", "client/proc/../../../up/there")
+    script = "ls /escaped /absolute /up/there"
+    content = archive(*(file(name, b"x") for name in names), file("run", description(script)))
+    ended = machines.boot(archive=disk(content), patience=PATIENCE)
+    assert ended.result["client.status"] == "0"
+    assert ended.said.split() == ["/absolute", "/escaped", "/up/there"]
+
+
+def test_a_small_output(machines: Machines) -> None:
+    ended = machines.boot("exit 0", output=8192, patience=PATIENCE)
+    assert ended.status == 0
+    assert "guest: the output has no more than 8192 bytes" in ended.console
+
+
+def test_a_panic_ends_the_kernel(machines: Machines) -> None:
+    """As process 1 of its container the kernel does not get the signal that it sends itself."""
+    ended = machines.boot("exit 0", parameters=["rdinit=/nothing"], patience=PATIENCE)
+    assert ended.status == 134
+    assert "Kernel panic" in ended.console
