@@ -33,6 +33,8 @@ from interop.execution import campaign_setup
 from interop.execution.run_config import RunConfig
 from interop.execution.transfer import RunContext
 from interop.links.backend import Testbed
+from interop.links.guest_roots import MOUNT, VOLUME
+from interop.links.virtual_machine import DIRECTORY
 from interop.model.emulated_link import EmulatedLink, LinkCounters
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -52,6 +54,7 @@ PATIENCE = 60.0
 CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, PATIENCE)
 SIMULATOR = "simulator"
 LINK_TOOLS = "link-tools"
+VIRTUAL_TIME = "virtual-time"
 _numbers = itertools.count(1)
 
 
@@ -325,7 +328,177 @@ def traces(files: Sequence[bytes]) -> tuple[bytes, bytes]:
     return left, right
 
 
+# ---- the machine of virtual time ------------------------------------------------------------
+
+
+def virtual_time(life: Life) -> int:
+    """All commands of the image of virtual time; what it keeps of a root file system is the archive itself."""
+    assert life.host_config["binds"] == [f"{VOLUME}:{MOUNT}{':ro' if life.command[0] == 'run' else ''}"]
+    match life.command:
+        case ("roots",):
+            for name in life.engine.roots:
+                life.say(name)
+            return 0
+        case ("root", name, archive):
+            life.engine.roots[name] = life.files[archive.strip("/")]
+            life.say(json.dumps({"event": "root", "bytes": len(life.engine.roots[name])}))
+            return 0
+    return Machine(life).run()
+
+
+def described(disk: bytes) -> tuple[dict[str, list[str]], dict[str, bytes], set[str]]:
+    """Values of the description by key, files, and directories of a machine's input disk."""
+    with tarfile.open(fileobj=io.BytesIO(disk)) as tar:
+        members = [(member, tar.extractfile(member)) for member in tar]
+        files = {member.name: content.read() for member, content in members if content is not None}
+    values: dict[str, list[str]] = {}
+    for line in files.pop("run").decode().split("\0")[:-1]:
+        key, _, value = line.partition("=")
+        values.setdefault(key, []).append(value)
+    return values, files, {member.name for member, _ in members if member.isdir()}
+
+
+def output_disk(result: Mapping[str, object], files: Mapping[str, bytes]) -> bytes:
+    """A machine's output disk: an archive of ``files``, the report last, and zeros behind it."""
+    disk = io.BytesIO()
+    report = "".join(f"{key}={value}\n" for key, value in result.items()).encode()
+    with tarfile.open(fileobj=disk, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, content in {**files, "result": report}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return disk.getvalue() + bytes(65536)
+
+
+def leaves(disk: bytes | None, *console: str) -> Program:
+    """A machine that prints ``console``, leaves ``disk`` and powers off, whatever its run is."""
+
+    def run(life: Life) -> int:
+        if life.command[0] != "run":
+            return virtual_time(life)
+        for line in console:
+            life.say(line)
+        if disk is not None:
+            life.files[f"{DIRECTORY}/output"] = disk
+        return 0
+
+    return run
+
+
+@dataclass(eq=False)
+class GuestPart(Life):
+    """A program in a machine, with those beside it."""
+
+    beside: dict[str, GuestPart] = field(default_factory=dict)
+    begin: int = 0
+    killed: bool = False
+
+    def opposite(self, role: str) -> Life | None:
+        return self.beside.get(role)
+
+
+class Machine:
+    """The guest of one run: its programs are threads; deadlines are real, and the times that it reports simulated."""
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._engine = life.engine
+        self._values, self._files, _ = described(life.files[f"{DIRECTORY}/input"])
+        [start] = [word for word in life.command if word.startswith("time-travel-start=")]
+        self._clock = itertools.count(int(start.partition("=")[2]) + 1_000_000_000, 1_000_000_000)
+        """Each look at it is a second later."""
+        self._parts: dict[str, GuestPart] = {}
+        self._result: dict[str, object] = {}
+        self._images = {
+            part: word.partition("=")[2].removeprefix(f"{MOUNT}/").removesuffix(".erofs")
+            for number, part in enumerate(("client", SIMULATOR, "server"), start=2)
+            for word in life.command
+            if word.startswith(f"ubd{number}rc=")
+        }
+        assert set(self._images.values()) <= set(self._engine.roots)
+
+    def run(self) -> int:
+        """Exit status of its container."""
+        exits = self._values["mode"] == ["exits"]
+        for name in ("server", "client", SIMULATOR):  # a simulator looks for its server once
+            if name in self._images and (exits or name != "client"):
+                self._begin(name)
+        if exits:
+            self._until(lambda: all(part.ended.is_set() for part in self._ends()), "transfer timeout")
+        else:
+            self._transfer()
+        for name in ("client", "server", SIMULATOR):
+            self._stop(name)
+        if self._life.ended.is_set():
+            return 137
+        self._life.files[f"{DIRECTORY}/output"] = self._output()
+        return 0
+
+    def _transfer(self) -> None:
+        simulator, server = self._parts[SIMULATOR], self._parts["server"]
+        self._until(lambda: simulator.lines or simulator.ended.is_set() or server.ended.is_set(), "ready timeout")
+        if not simulator.lines or server.ended.is_set():
+            self._result["timed_out"] = "ready"
+            return
+        self._result["carried"] = 1
+        self._begin("client")
+        if not self._until(lambda: any(part.ended.is_set() for part in self._parts.values()), "transfer timeout"):
+            self._result["timed_out"] = "transfer"
+
+    def _ends(self) -> list[GuestPart]:
+        return [part for name, part in self._parts.items() if name != SIMULATOR]
+
+    def _begin(self, name: str) -> None:
+        image = self._images[name]
+        words = (entry.partition("=") for entry in self._values[f"{name}.environment"])
+        environment = {key: value for key, _, value in words}
+        part = GuestPart(self._engine, name, image, (), environment, {}, None, {}, beside=self._parts)
+        part.files = {
+            path.removeprefix(f"{name}/"): data for path, data in self._files.items() if path.startswith(f"{name}/")
+        }
+        part.begin = next(self._clock)
+        self._parts[name] = part
+        if image in self._engine.unstartable:
+            part.say("guest: /run_endpoint.sh: No such file or directory")
+            part.end(126)
+            return
+        threading.Thread(target=part.run, args=(self._engine.programs[image],), daemon=True).start()
+
+    def _until(self, true: Callable[[], object], deadline: str) -> bool:
+        """Whether it becomes true in time; the end of the container ends the wait as well."""
+        over = time.monotonic() + int(self._values[deadline][0]) / 1e9
+        while not true():
+            if time.monotonic() > over or self._life.ended.wait(0.002):
+                return False
+        return True
+
+    def _stop(self, name: str) -> None:
+        part = self._parts.get(name)
+        if part is None or part.ended.is_set():
+            return
+        part.killed = True
+        part.terminated.set()
+        if name not in (SIMULATOR, "server") or not part.ended.wait(0.5):
+            part.end(137)
+
+    def _output(self) -> bytes:
+        files = {}
+        for name, part in self._parts.items():
+            self._result |= {f"{name}.killed": 1} if part.killed else {}
+            self._result |= {f"{name}.begin": part.begin, f"{name}.end": next(self._clock)}
+            self._result[f"{name}.status"] = part.exit_code
+            stamp = "2026-01-01T00:00:06.000000000Z"
+            files[f"{name}.output"] = "".join(f"{stamp} {line}\r\n" for line in part.lines).encode()
+            collected = tuple(f"{path.strip('/')}/" for path in self._values[f"{name}.collect"])
+            files |= {f"{name}/{path}": data for path, data in part.files.items() if path.startswith(collected)}
+        return output_disk(self._result, files)
+
+
 # ---- the engine -----------------------------------------------------------------------------
+
+
+PROGRAM = {"Entrypoint": ["/run_endpoint.sh"], "Env": ["PATH=/bin", "GREETING=a=b"], "WorkingDir": "/opt", "User": "7"}
+"""The program in the configuration of each image."""
 
 
 class FakeEngine:
@@ -334,7 +507,9 @@ class FakeEngine:
     api_version = "1.41"
 
     def __init__(self, **programs: Program) -> None:
-        self.programs: dict[str, Program] = {SIMULATOR: simulate, LINK_TOOLS: link_tools, **programs}
+        self.programs: dict[str, Program] = {
+            SIMULATOR: simulate, LINK_TOOLS: link_tools, VIRTUAL_TIME: virtual_time, **programs,
+        }  # fmt: skip
         self.lives: dict[str, Life] = {}
         self.all_lives: list[Life] = []
         """Those too that have been removed."""
@@ -356,6 +531,8 @@ class FakeEngine:
         """Offloads that are on at a host's own interface."""
         self.memlock_refused = False
         """Containers of the link tools with a larger RLIMIT_MEMLOCK fail."""
+        self.roots: dict[str, bytes] = {}
+        """Content of the volume with root file systems for machines of virtual time."""
         self.mutex = threading.RLock()
 
     # ---- for tests and programs
@@ -427,7 +604,7 @@ class FakeEngine:
         self._answer("image")
         name = self._image(reference)
         labels = self.labels.get(name, {"org.opencontainers.image.version": "1.0"})
-        return {"Id": name, "Created": "2026-01-01T00:00:00Z", "Size": 1, "Config": {"Labels": labels}}
+        return {"Id": name, "Created": "2026-01-01T00:00:00Z", "Size": 1, "Config": {"Labels": labels, **PROGRAM}}
 
     def pull(self, reference: str, **_options: Any) -> Iterator[dict[str, str]]:
         yield {"error": f"pull access denied for {reference}"}
@@ -478,11 +655,15 @@ class FakeEngine:
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             for name, content in life.files.items():
-                if name.startswith(f"{folder}/"):
+                if name == folder or name.startswith(f"{folder}/"):
                     entry = tarfile.TarInfo(name)
                     entry.size = len(content)
                     tar.addfile(entry, io.BytesIO(content))
         return self._read(life, archive.getvalue(), chunk_size), {}
+
+    def export(self, identity: str, chunk_size: int) -> Iterator[bytes]:
+        life = self._answer("export", identity)
+        return self._read(life, f"root of {life.image}".encode(), chunk_size)
 
     def _read(self, life: Life, data: bytes, chunk_size: int) -> Iterator[bytes]:
         life.readers += 1
