@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,13 +54,12 @@ class GuestOutput:
     def chunks(self, part: str, path: str) -> Iterator[bytes]:
         """Archive of a directory at the root of ``part``, as the Docker daemon would give it; empty if it is not there.
 
-        Safe to use from several threads, for different directories.
+        Safe to use from several threads.
         """
-        archive = self._archives.get(part + path)
-        if archive is not None:
-            archive.seek(0)
-            while chunk := archive.read(CHUNK):
-                yield chunk
+        archive, offset = self._archives.get(part + path), 0
+        while archive is not None and (chunk := os.pread(archive.fileno(), CHUNK, offset)):
+            yield chunk
+            offset += len(chunk)
 
     def close(self) -> None:
         """Delete the archives."""
@@ -88,8 +88,9 @@ def read_output(disk: Iterable[bytes], limits: ArchiveLimits) -> GuestOutput:
             tars[key] = tarfile.open(fileobj=archives[key], mode="w")  # noqa: SIM115 - closed below
         member.name, member.pax_headers = path, {}
         tars[key].addfile(member, None if content is None else io.BufferedReader(_Reader(content)))
-    for tar in tars.values():
+    for key, tar in tars.items():
         tar.close()
+        archives[key].flush()
     if RESULT not in texts:
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ended without a report")
     lines = texts[RESULT].decode(errors="replace").splitlines()
