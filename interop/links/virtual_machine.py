@@ -75,7 +75,8 @@ class VirtualSession:
         result = self._output.result
         if "lost" in result:
             record.notes.append(f"{result['lost']} files were left out: no room, or a name that is too long")
-        record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
+        with _readable_report():
+            record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
         for role in Role:
             end = _exit(role, result)
             if end is not None:
@@ -295,11 +296,22 @@ def _check(output: GuestOutput, container: Container) -> None:
 
 
 def _exit(part: str, result: Mapping[str, str]) -> Exit | None:
-    """How a program ended; None if it was never started."""
+    """How a program ended; None if it was never started. Raises :class:`HarnessFault` if the report is wrong."""
     if f"{part}.end" not in result:
         return None
-    life = Interval(int(result[f"{part}.begin"]) / SECOND, int(result[f"{part}.end"]) / SECOND)
-    return Exit(int(result[f"{part}.status"]), killed=f"{part}.killed" in result, life=life)
+    with _readable_report():
+        life = Interval(int(result[f"{part}.begin"]) / SECOND, int(result[f"{part}.end"]) / SECOND)
+        return Exit(int(result[f"{part}.status"]), killed=f"{part}.killed" in result, life=life)
+
+
+@contextmanager
+def _readable_report() -> Iterator[None]:
+    """Raises :class:`HarnessFault` (virtual-machine-failed) for a value of the report that it cannot have."""
+    try:
+        yield
+    except (KeyError, ValueError, OverflowError) as error:
+        reason = f"the virtual machine left a report that cannot be read: {error}"
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, reason) from error
 
 
 def _cannot_execute(end: Exit, text: bytes) -> bool:

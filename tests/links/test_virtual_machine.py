@@ -1,0 +1,487 @@
+"""Runs in virtual time: the machine's container, what its report becomes, and whose fault it is if there is none."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from interop.docker.archive import list_files
+from interop.links import virtual_machine
+from interop.links.artefact_limits import log_limits, run_limits
+from interop.links.session import READY_TIMEOUT, Endpoint, SessionRecord, SessionRequest
+from interop.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
+from interop.model.emulated_link import CrossTraffic, Interval
+from interop.model.errors import HarnessFault, Interrupted
+from interop.model.evidence import Deadline, Exit
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode
+from interop.model.run import Run
+from interop.model.units import MIB
+from tests.fakes import (
+    CASE,
+    PATIENCE,
+    SIMULATOR,
+    VIRTUAL_TIME,
+    FakeEngine,
+    Life,
+    Program,
+    connect,
+    described,
+    end_with,
+    endpoint,
+    hang,
+    leaves,
+    only_as,
+    output_disk,
+    run_of,
+    simulate,
+    virtual_time,
+)
+from tests.links.test_ns3_testbed import SYMMETRIC
+
+IMAGES = {SIMULATOR: SIMULATOR, VIRTUAL_TIME: VIRTUAL_TIME}
+BEGIN = round(START.timestamp()) * 10**9
+WWW: Mapping[str, bytes | Path] = {"www/a": b"a" * 2500, "www/b": b"b" * 700}
+ENDS = {
+    "carried": 1,
+    **{
+        f"client.{key}": value for key, value in {"begin": BEGIN + 10**9, "end": BEGIN + 3 * 10**9, "status": 0}.items()
+    },
+    **{f"server.{key}": value for key, value in {"begin": BEGIN, "end": BEGIN + 4 * 10**9, "status": 143}.items()},
+    **{f"simulator.{key}": value for key, value in {"begin": BEGIN, "end": BEGIN + 5 * 10**9, "status": 143}.items()},
+    "server.killed": 1,
+    "simulator.killed": 1,
+}
+"""The report of a run that went well."""
+
+
+def open_testbed(engine: FakeEngine, cpu_cost: float = 0.0) -> VirtualTestbed:
+    """A testbed, which holds nothing between two runs."""
+    with VirtualBackend(connect(engine), IMAGES, cpu_cost).open() as testbed:
+        return testbed
+
+
+def request_of(
+    run: Run | None = None, *, stop: bool = False, told: list[str] | None = None, test: str = "transfer"
+) -> SessionRequest:
+    told = [] if told is None else told
+    run = run or run_of()
+    urls = " ".join(f"https://server4:443/{path.rpartition('/')[2]}" for path in WWW)
+    endpoints = {
+        Role.SERVER: Endpoint(run.server.name, {"ROLE": "server", "TESTCASE": test}, WWW),
+        Role.CLIENT: Endpoint(run.client.name, {"ROLE": "client", "TESTCASE": test, "REQUESTS": urls}),
+    }
+    event = threading.Event()
+    if stop:
+        event.set()
+    return SessionRequest(run, endpoints, event, lambda: told.append("start"), lambda: told.append("end"))
+
+
+@contextmanager
+def session_of(
+    engine: FakeEngine, request: SessionRequest | None = None, record: SessionRecord | None = None
+) -> Iterator[VirtualSession]:
+    """A session that has run; checks that its containers are removed."""
+    with open_testbed(engine).session(request or request_of(), record or SessionRecord()) as session:
+        session.run()
+        yield session
+    assert engine.lives == {}
+
+
+def engine_of(program: Program = endpoint, **machines: Program) -> FakeEngine:
+    """An engine with the image ``good``, and ``bad`` that runs ``program``."""
+    return FakeEngine(good=endpoint, bad=program, **{name.replace("_", "-"): each for name, each in machines.items()})
+
+
+def fault_of(engine: FakeEngine, request: SessionRequest | None = None) -> HarnessFault:
+    with pytest.raises(HarnessFault) as caught, session_of(engine, request):
+        pass
+    assert engine.lives == {}
+    return caught.value
+
+
+def machine(engine: FakeEngine) -> Life:
+    [life] = [life for life in engine.all_lives if life.command[:1] == ("run",)]
+    return life
+
+
+# ---- a run that goes well -------------------------------------------------------------------
+
+
+def test_a_run_leaves_files_report_and_ends(tmp_path: Path) -> None:
+    record, told = SessionRecord(), list[str]()
+    with session_of(engine_of(), request_of(told=told), record) as session:
+        with session.fetch(Role.CLIENT, "/downloads") as archive:
+            assert {file.name: file.size for file in list_files(archive, log_limits(CASE))} == {"a": 2500, "b": 700}
+        with session.fetch(Role.SERVER, "/logs") as archive:
+            assert [file.name for file in list_files(archive, log_limits(CASE))] == ["server.log"]
+        with session.fetch(Role.SERVER, "/downloads") as archive:
+            assert [*archive] == []
+        assert session.output(Role.SERVER) == b"2026-01-01T00:00:06.000000000Z listening\r\n"
+        report = session.collect(tmp_path, record.exits[Role.CLIENT].life)
+    assert report is not None
+    assert report.forward.delivered == 7749
+    assert {path.name for path in (tmp_path / "sim").iterdir()} == {
+        "trace_node_left.pcap", "trace_node_right.pcap", "link.json",
+    }  # fmt: skip
+    assert told == ["start", "end"]
+    assert record.timed_out is None
+    assert record.notes == []
+    assert {"transfer", "collect"} <= set(record.phases)
+    client, server = record.exits[Role.CLIENT], record.exits[Role.SERVER]
+    assert (client.status, client.killed) == (0, False)
+    assert (server.status, server.killed) == (143, True)
+    assert client.life is not None
+    assert server.life is not None
+    assert server.life.begin < client.life.begin < client.life.end < START.timestamp() + 60
+
+
+def test_ends_are_told_in_simulated_time() -> None:
+    record = SessionRecord()
+    with session_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}))), record=record):
+        pass
+    start = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    assert record.exits == {
+        Role.CLIENT: Exit(0, life=Interval(start + 1, start + 3)),
+        Role.SERVER: Exit(143, killed=True, life=Interval(start, start + 4)),
+    }
+
+
+def test_the_container_of_a_machine_can_reach_nothing() -> None:
+    engine = engine_of()
+    with session_of(engine):
+        pass
+    host = machine(engine).host_config
+    assert host["network_mode"] == "none"
+    assert host["cap_drop"] == ["ALL"]
+    assert host["cap_add"] == []
+    assert host["security_opt"] == ["no-new-privileges"]
+    assert host["binds"] == ["quicsat-roots:/roots:ro"]
+    assert host["pid_mode"] is None
+    assert host["pids_limit"] == virtual_machine.PROCESSES
+    assert host["port_bindings"] is None
+    assert machine(engine).environment == {}
+
+
+def test_the_container_has_more_memory_than_the_machine() -> None:
+    engine = engine_of()
+    with session_of(engine, request_of(run_of(case=replace(CASE, file_sizes=(100 * MIB,))))):
+        pass
+    [words] = [word for word in machine(engine).command if word.startswith("--memory=")]
+    guest = int(words.partition("=")[2])
+    assert guest == 1024 + 12 * 100
+    host = machine(engine).host_config
+    assert host["mem_limit"] == host["memswap_limit"] == (guest + 512) * MIB
+
+
+def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
+    engine = engine_of()
+    run = replace(run_of(client="bad"), seed=77)
+    backend = VirtualBackend(connect(engine), IMAGES, 2.5e-6)
+    with backend.open(), backend.open() as second, second.session(request_of(run), SessionRecord()) as session:
+        session.run()
+    command = machine(engine).command
+    assert command[:5] == (
+        "run", "--memory=1024", f"--output={-(-run_limits(CASE).total // MIB) * MIB}", "--cpu=2", "--",
+    )  # fmt: skip
+    assert command[5:] == (
+        "time-travel-start=1767225600000000000", "seed=77", "um_syscall_cost=2500", "um_clock_cost=2500",
+        "ubd2rc=/roots/bad.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
+    )  # fmt: skip
+    assert engine.roots == {name: f"root of {name}".encode() for name in ("bad", "good", SIMULATOR)}
+
+
+def test_the_input_disk_holds_files_names_and_directories() -> None:
+    engine = engine_of()
+    with session_of(engine):
+        pass
+    values, files, directories = described(machine(engine).files[f"{DIRECTORY}/input"])
+    assert {path for path in files if not path.endswith("/etc/hosts")} == {f"server/{path}" for path in WWW}
+    assert {path for path in files if path.endswith("/etc/hosts")} == {
+        f"{part}/etc/hosts" for part in ("client", SIMULATOR, "server")
+    }
+    assert directories == {
+        f"{role}/{name}" for role in ("client", "server") for name in ("www", "downloads", "certs", "logs")
+    }
+    assert values["server.argument"] == ["/run_endpoint.sh"]
+    assert "GREETING=a=b" in values["client.environment"]
+
+
+def test_inputs_follow_from_the_seed() -> None:
+    origin = open_testbed(engine_of()).input_origin(replace(run_of(), seed=5))
+    assert (origin.seed, origin.moment) == (5, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_testbeds_that_are_open_have_different_cpus() -> None:
+    backend = VirtualBackend(connect(engine_of()), IMAGES, 0.0)
+    with backend.open() as first, backend.open() as second:
+        assert (first._number, second._number) == (1, 2)
+    with backend.open() as again:
+        assert again._number == 1
+    assert backend.notes == ()
+
+
+def test_several_machines_side_by_side() -> None:
+    """Each client ends only when three run: nothing makes one run wait for another."""
+    all_there = threading.Barrier(3)
+
+    def meet(life: Life) -> int:
+        all_there.wait(PATIENCE)
+        return endpoint(life)
+
+    engine = engine_of(only_as(Role.CLIENT, meet))
+    backend = VirtualBackend(connect(engine), IMAGES, 0.0)
+    records = [SessionRecord() for _ in range(3)]
+
+    def one(record: SessionRecord) -> None:
+        with backend.open() as testbed, testbed.session(request_of(run_of(client="bad")), record) as session:
+            session.run()
+
+    threads = [threading.Thread(target=one, args=(record,)) for record in records]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert [record.exits[Role.CLIENT].status for record in records] == [0] * 3
+    assert [life.command[1] for life in engine.all_lives if life.command[:1] == ("root",)].count("bad") == 1
+
+
+# ---- endpoints that fail --------------------------------------------------------------------
+
+
+def test_a_client_that_never_ends(tmp_path: Path) -> None:
+    record = SessionRecord()
+    request = request_of(run_of(client="bad", case=replace(CASE, timeout=0.2)))
+    with session_of(engine_of(only_as(Role.CLIENT, hang)), request, record) as session:
+        assert session.collect(tmp_path, None) is not None
+    assert record.timed_out is Deadline.TRANSFER
+    assert (record.exits[Role.CLIENT].status, record.exits[Role.CLIENT].killed) == (137, True)
+
+
+def test_a_server_that_ends_at_once(tmp_path: Path) -> None:
+    record = SessionRecord()
+    with session_of(engine_of(only_as(Role.SERVER, end_with(2))), request_of(run_of(server="bad")), record) as session:
+        assert session.collect(tmp_path, None) is None
+    assert record.timed_out is Deadline.READY
+    assert record.exits[Role.SERVER].status == 2
+    assert Role.CLIENT not in record.exits
+
+
+def test_a_server_that_is_silent_is_not_ready(tmp_path: Path) -> None:
+    """The simulator gives up with status 3, which is no fault of its own."""
+    engine, record = engine_of(only_as(Role.SERVER, lambda life: int(life.ended.wait(PATIENCE)))), SessionRecord()
+    engine.server_patience = 0.05
+    with session_of(engine, request_of(run_of(server="bad")), record) as session:
+        assert session.collect(tmp_path, None) is None
+    assert record.timed_out is Deadline.READY
+    assert not (tmp_path / "sim").exists()
+
+
+@pytest.mark.parametrize("role", Role)
+def test_an_endpoint_that_cannot_be_executed(role: Role) -> None:
+    engine, record = engine_of(), SessionRecord()
+    engine.unstartable = {"bad"}
+    run = run_of(server="bad") if role is Role.SERVER else run_of(client="bad")
+    with session_of(engine, request_of(run), record):
+        pass
+    assert record.exits[role].status == 126
+    assert record.notes == [f"{role}: cannot be started: guest: /run_endpoint.sh: No such file or directory"]
+
+
+def test_an_endpoint_that_ends_with_126_by_itself_was_started() -> None:
+    record = SessionRecord()
+    with session_of(engine_of(only_as(Role.CLIENT, end_with(126))), request_of(run_of(client="bad")), record):
+        pass
+    assert record.exits[Role.CLIENT].status == 126
+    assert record.notes == []
+
+
+def test_files_that_were_lost_are_noted() -> None:
+    record = SessionRecord()
+    with session_of(engine_of(virtual_time=leaves(output_disk(ENDS | {"lost": 7}, {}))), record=record):
+        pass
+    assert record.notes == ["7 files were left out: no room, or a name that is too long"]
+
+
+# ---- machines that fail ---------------------------------------------------------------------
+
+
+def test_a_fault_of_the_guest() -> None:
+    disk = output_disk({"fault": "mounting the image of the client: Invalid argument"}, {})
+    fault = fault_of(engine_of(virtual_time=leaves(disk)))
+    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    assert fault.reason == "the virtual machine failed: mounting the image of the client: Invalid argument"
+
+
+def test_no_memory() -> None:
+    console = "Out of memory: Killed process 42 (client) total-vm:1kB"
+    fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}), "quiet", console)))
+    assert (fault.code, fault.reason) == (
+        ErrorCode.VIRTUAL_MACHINE_FAILED,
+        "the virtual machine ran out of memory",
+    )
+
+
+@pytest.mark.parametrize("disk", [None, bytes(65536)])
+def test_no_report(disk: bytes | None) -> None:
+    fault = fault_of(engine_of(virtual_time=leaves(disk, "Kernel panic - not syncing: ")))
+    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    assert fault.reason == "the virtual machine ended without a report: Kernel panic - not syncing:"
+
+
+def test_no_report_and_no_word() -> None:
+    assert fault_of(engine_of(virtual_time=leaves(None))).reason.endswith("without a report: without a word")
+
+
+def test_a_machine_that_leaves_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_machine, "run_limits", lambda case: replace(run_limits(case), total=2 * MIB))
+    fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS, {"client/logs/a": bytes(3 * MIB)}))))
+    assert fault.code == ErrorCode.TRACE_LIMIT
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"timed_out": "never"}, {"client.status": "fine"}, {"server.end": ""}, {"client.begin": "9" * 400}],
+)
+def test_a_report_that_cannot_be_read(wrong: dict[str, object]) -> None:
+    fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS | wrong, {}))))
+    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    assert "report that cannot be read" in fault.reason
+
+
+def test_a_report_that_lacks_a_value() -> None:
+    lacking = {key: value for key, value in ENDS.items() if key != "client.status"}
+    assert "report that cannot be read" in fault_of(engine_of(virtual_time=leaves(output_disk(lacking, {})))).reason
+
+
+def never_ends(life: Life) -> int:
+    if life.command[0] != "run":
+        return virtual_time(life)
+    life.say("guest: still here")
+    return hang(life)
+
+
+def test_a_machine_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_machine, "HOST_PATIENCE", 0.3)
+    monkeypatch.setattr(virtual_machine, "HOST_FACTOR", 0.0)
+    fault = fault_of(engine_of(virtual_time=never_ends))
+    assert fault.code == ErrorCode.VIRTUAL_MACHINE_FAILED
+    assert fault.reason == "the virtual machine still ran after 0 s: guest: still here"
+
+
+def test_the_deadline_of_the_host_allows_for_slow_hosts() -> None:
+    assert virtual_machine.HOST_PATIENCE + virtual_machine.HOST_FACTOR * CASE.timeout > READY_TIMEOUT + 5 * CASE.timeout
+
+
+def test_interruption_ends_a_machine_at_once() -> None:
+    engine, told = engine_of(virtual_time=never_ends), list[str]()
+    request = request_of(told=told)
+    timer = threading.Timer(0.1, request.stop.set)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(Interrupted), session_of(engine, request):
+        pass
+    assert time.monotonic() - begin < PATIENCE / 2
+    assert engine.lives == {}
+    assert told == ["start", "end"]
+
+
+def test_a_simulator_that_ends_early() -> None:
+    def die(life: Life) -> int:
+        life.say("assert failed")
+        return 134
+
+    fault = fault_of(engine_of(simulator=die))
+    assert fault.code == ErrorCode.SIMULATOR_FAILED
+    assert fault.reason == "the simulator ended (134): assert failed"
+
+
+def test_a_simulator_that_leaves_no_report(tmp_path: Path) -> None:
+    def forget(life: Life) -> int:
+        status = simulate(life)
+        del life.files["logs/link.json"]
+        return status
+
+    with (
+        session_of(engine_of(simulator=forget)) as session,
+        pytest.raises(HarnessFault, match="left no report") as caught,
+    ):
+        session.collect(tmp_path, None)
+    assert caught.value.code == ErrorCode.SIMULATOR_FAILED
+    assert '"running"' in caught.value.reason
+
+
+@pytest.mark.parametrize("part", ["receiver", "sender"])
+def test_cross_traffic_that_ends_early(part: str) -> None:
+    ends = ENDS | {f"{part}.begin": BEGIN, f"{part}.end": BEGIN + 1, f"{part}.status": 1}
+    files = {f"{part}.output": b"2026-01-01T00:00:06Z tcp-stream: refused\r\n"}
+    link = replace(SYMMETRIC, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic())
+    engine = engine_of(virtual_time=leaves(output_disk(ends, files)))
+    fault = fault_of(engine, request_of(run_of(case=replace(CASE, link=link))))
+    assert fault.code == ErrorCode.SIMULATOR_FAILED
+    assert fault.reason == f"the {part} of the cross traffic ended (1): tcp-stream: refused"
+
+
+def test_parts_that_were_stopped_did_not_fail() -> None:
+    ends = ENDS | {"sender.begin": BEGIN, "sender.end": BEGIN + 1, "sender.status": 137, "sender.killed": 1}
+    with session_of(engine_of(virtual_time=leaves(output_disk(ends, {})))):
+        pass
+
+
+# ---- how endpoints end ----------------------------------------------------------------------
+
+
+def exits(engine: FakeEngine, *roles: Role, patience: float = PATIENCE) -> Mapping[Role, Exit | str]:
+    request = request_of(run_of("bad", "bad"), test="unknown")
+    chosen = {role: request.endpoints[role] for role in roles or Role}
+    found = open_testbed(engine).exits(replace(request, endpoints=chosen), patience)
+    assert engine.lives == {}
+    return found
+
+
+def statuses(ends: Mapping[Role, Exit | str]) -> dict[Role, int | str | None]:
+    return {role: end if isinstance(end, str) else end.status for role, end in ends.items()}
+
+
+@pytest.mark.parametrize(("program", "status"), [(endpoint, 127), (end_with(0), 0)])
+def test_exits(program: Program, status: int) -> None:
+    assert statuses(exits(engine_of(program))) == dict.fromkeys(Role, status)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_exits_of_one_role(role: Role) -> None:
+    engine = engine_of(endpoint)
+    assert statuses(exits(engine, role)) == {role: 127}
+    assert set(engine.roots) == {"bad", SIMULATOR}
+    assert len([word for word in machine(engine).command if word.startswith("ubd")]) == 2
+
+
+def test_exits_of_who_does_not_end() -> None:
+    ends = exits(engine_of(hang), patience=0.2)
+    assert [isinstance(end, Exit) and end.killed for end in ends.values()] == [True, True]
+
+
+def test_exits_of_what_cannot_be_executed() -> None:
+    engine = engine_of()
+    engine.unstartable = {"bad"}
+    assert statuses(exits(engine)) == dict.fromkeys(Role, "guest: /run_endpoint.sh: No such file or directory")
+
+
+def test_exits_of_a_machine_that_failed() -> None:
+    with pytest.raises(HarnessFault, match="without a report"):
+        exits(engine_of(virtual_time=leaves(None)))
+
+
+def test_exits_are_interrupted() -> None:
+    request = request_of(stop=True)
+    engine = engine_of(virtual_time=never_ends)
+    with pytest.raises(Interrupted):
+        open_testbed(engine).exits(request, PATIENCE)
+    assert engine.lives == {}
