@@ -41,6 +41,8 @@ PROBES = [
     ("plan-is-pure", "interop.plan.selection", "interop.docker.client"),
     ("plan-is-pure", "interop.config.loader", "interop.results.store"),
     ("links-are-alike", "interop.links.ns3_testbed", "interop.links.real"),
+    ("links-are-alike", "interop.links.virtual_machine", "interop.links.ns3_testbed"),
+    ("links-are-alike", "interop.links.real", "interop.links.virtual_machine"),
     ("figures-and-core", "interop.report.table", "plots.heatmap"),
     ("figures-and-core", "interop.site.pages", "matplotlib"),
     ("figures-draw", "plots.heatmap", "interop.execution.dispatcher"),
