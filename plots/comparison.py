@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from interop.model.units import PERCENT
+from interop.model.units import PERCENT, percent
 from interop.report.plot_request import PlotRequest
 from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
+from interop.statistics.same_seeds import SMALLEST
 from plots import theme
 from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
 
@@ -58,12 +59,9 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     facts = {"kind": "ranks", "metric": metric, "broken": [f"{_name(pair)}: {pair.change.value}" for pair in only_one]}
     histogram = Panel({"ratio": columns["ratio"]}, {"kind": "histogram", "metric": metric})
     lost = len(changes.pairs) - len(both)
-    significance = "no change can be significant: too few repetitions for any test"
-    if changes.tests:
-        tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-        significance = f"{len(significant)} changes are significant at {comparison.LEVEL:g}, corrected for {tests}"
+    rule = _rule(changes, len(significant))
     caption = sentences(
-        f"n = {len(both)} pairs with numbers in both, in the order of their change; {significance}",
+        f"n = {len(both)} pairs with numbers in both, in the order of their change; {rule}",
         f"Left out: {lost} pairs without numbers in one of them; {len(only_one)} of these failed newly or were fixed"
         if lost else "",
         f"In {changes.blind} pairs no change could be significant: too few repetitions" if changes.blind else "",
@@ -71,6 +69,17 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     row = (histogram, Panel(columns, facts))
     ranks = Drawing("", title, caption, (row,), (8.6, 4.6), share_y=True, widths=(1, 3.4))
     return [ranks, *_tiles(changes, title, metric)]
+
+
+def _rule(changes: Comparison, count: int) -> str:
+    """How many changes are reported, and by which rule."""
+    if not changes.tested:
+        return f"{count} changes by at least {percent(SMALLEST)} with the same seeds in virtual time"
+    if not changes.tests:
+        return "no change can be significant: too few repetitions for any test"
+    tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
+    by_seed = f"; {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
+    return f"{count} changes are significant at {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
 
 
 def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
@@ -89,7 +98,8 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
             f"n = {len(numbers)} pairs with numbers in both: change of the geometric mean {metric} in per cent; "
-            f"colours end at ±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are significant. "
+            f"colours end at ±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are "
+            f"{'significant' if changes.tested else 'reported'}. "
             "× new failure, ✓ fixed, – fails in both, empty: not in both",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}

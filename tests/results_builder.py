@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink, UniformLoss
 from interop.model.evidence import Evidence, Exit
 from interop.model.implementation import Implementation, Role
@@ -123,3 +124,8 @@ def result_set(
         planned_runs=len(servers) * len(clients) * sum(test_case.repetitions for test_case in test_cases),
     )
     return ResultSet(manifest, compliance, tuple(results), finished)
+
+
+def virtual(results: ResultSet, *, clock: Clock = Clock.VIRTUAL, cpu_cost: float | None = 3e-6) -> ResultSet:
+    """The same campaign with this clock."""
+    return replace(results, manifest=replace(results.manifest, clock=clock, cpu_cost=cpu_cost))

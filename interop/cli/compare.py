@@ -14,7 +14,8 @@ from interop.statistics.samples import find
 
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns, or how pairs "
-    "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly worse."
+    "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly worse. In "
+    "virtual time, runs with the same seed repeat, and a change of goodput by 1 % is reported from one repetition."
 )
 EXAMPLES = (
     "compare results/before results/after",
@@ -25,7 +26,7 @@ EXAMPLES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     group = stored_campaigns.add_directories(parser)
-    group.add_argument("--all", action="store_true", help="Also list pairs without a significant change.")
+    group.add_argument("--all", action="store_true", help="Also list pairs without such a change.")
     group = parser.add_argument_group("output")
     shared.add_text_format(group)
     group.add_argument(

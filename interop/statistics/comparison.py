@@ -5,6 +5,9 @@ succeeded are as fast (permutation of the logarithms). Of each implementation pe
 whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together: two campaigns
 of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
 See docs/reference/statistics.md for how that was checked.
+
+Where runs repeat exactly, in virtual time, pairs with seeds in common are compared seed by seed instead
+(``same_seeds``).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from interop.model.test_case import TestCase
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
-from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find, samples
+from interop.statistics.same_seeds import SeedChanges, repeatable, seed_changes
+from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find, mean_ratio, positive, samples
 from interop.statistics.significance import (
     MOST_EXACT,
     difference,
@@ -45,13 +49,13 @@ class Change(StrEnum):
     """What became of a pair, worst first."""
 
     BROKEN = "new failure"
-    """All repetitions succeeded, now none does."""
+    """All repetitions succeeded, now none does. Where runs repeat exactly: one seed succeeded, and no longer does."""
     LESS_RELIABLE = "fails more often"
     SLOWER = "slower"
     FASTER = "faster"
     MORE_RELIABLE = "fails less often"
     FIXED = "fixed"
-    """None succeeded, now all do."""
+    """None succeeded, now all do. Where runs repeat exactly: one seed succeeds that did not, and none is broken."""
     PERHAPS_BROKEN = "new failure, not significant"
     """As a new failure, but chance may have done it; no alarm."""
     PERHAPS_FIXED = "fixed, not significant"
@@ -74,21 +78,15 @@ class PairChange:
     first: Sample
     second: Sample
     change: Change
-    p: float
-    """Of the test that decided, or the smaller one; corrected for the number of tests."""
+    p: float | None
+    """Of the test that decided, or the smaller one; corrected for the number of tests. None if there is none."""
+    seeds: SeedChanges | None = None
+    """If the pair was compared seed by seed, without a test: its runs repeat exactly."""
 
     @property
     def ratio(self) -> float | None:
-        """By how much the geometric mean has grown: -0.3 is a drop by 30 %; None where there are no two means.
-
-        Of arithmetic means if a number is not positive.
-        """
-        if not self.first.values or not self.second.values:
-            return None
-        if _positive(self.first, self.second):
-            return math.exp(_mean_log(self.second) - _mean_log(self.first)) - 1
-        before, after = self.first.mean, self.second.mean
-        return after / before - 1 if before and after is not None else None
+        """By how much the mean has grown, see ``mean_ratio``."""
+        return mean_ratio(self.first.values, self.second.values) if self.seeds is None else self.seeds.ratio
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,17 @@ class Comparison:
 
     Their partner and test case are ``ALL``.
     """
+
+    @property
+    def compared_by_seed(self) -> int:
+        """Pairs that were compared seed by seed."""
+        return sum(pair.seeds is not None for pair in self.pairs)
+
+    @property
+    def tested(self) -> bool:
+        """Whether p-values say something: not if all pairs in both were compared seed by seed."""
+        in_both = [pair for pair in self.pairs if pair.change is not Change.ABSENT]
+        return not in_both or any(pair.seeds is None for pair in in_both)
 
     @property
     def counts(self) -> Counter[Change]:
@@ -138,7 +147,7 @@ class _Cell:
 
     def location(self, paired: bool) -> float:
         """p-value of the logarithms, or of the values if one is not positive."""
-        scale = math.log if _positive(self.first, self.second) else float
+        scale = math.log if positive(self.first.values, self.second.values) else float
         one, other = self.first, self.second
         if paired:
             seeds, others = one.by_seed, other.by_seed
@@ -151,15 +160,32 @@ class _Cell:
         return self.first.succeeded, self.first.conclusive, self.second.succeeded, self.second.conclusive
 
 
-def compare(first: Iterable[Sample], second: Iterable[Sample]) -> Comparison:
+def compare(first: Iterable[Sample], second: Iterable[Sample], *, repeat: bool = False) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
-    Where both have the same seeds, equal seeds are compared with each other if so few tests are made that this can be
+    With ``repeat``, runs with one seed repeat exactly. Pairs with seeds in common are then compared seed by seed, over
+    these seeds, and all others are tested.
+
+    Where both have the same seeds, tests compare equal seeds with each other if so few tests are made that this can be
     significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
     """
     ours, theirs = _by_pair(first), _by_pair(second)
     keys = dict.fromkeys([*ours, *theirs])
     cells = [_Cell(ours.get(key, _absent(key)), theirs.get(key, _absent(key))) for key in keys]
+    exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
+    tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None])
+    pairs = [*tested.pairs, *(_judge_seeds(seeds) for seeds in exact if seeds is not None)]
+    return replace(tested, pairs=tuple(sorted(pairs, key=_rank)))
+
+
+def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
+    """Worst first; the most significant first, or the largest changes of pairs without a test."""
+    size = abs(pair.ratio or 0.0) if pair.seeds is not None else 0.0
+    return list(Change).index(pair.change), pair.p or 0.0, -size, pair.first.server, pair.first.client
+
+
+def _test(cells: Sequence[_Cell]) -> Comparison:
+    """The pairs in no order, and the implementations that changed, with tests."""
     found = groups([(cell.first, cell.second) for cell in cells])
     smallest = [
         *(cell.smallest_location for cell in cells),
@@ -176,10 +202,8 @@ def compare(first: Iterable[Sample], second: Iterable[Sample]) -> Comparison:
     corrected = iter(holm([p for p, made in zip(p_values, able, strict=True) if made]))
     adjusted = [next(corrected) if made else 1.0 for made in able]
     pairs = [_judge(cell, adjusted[n], adjusted[count + n]) for n, cell in enumerate(cells)]
-    order = list(Change)
-    pairs.sort(key=lambda pair: (order.index(pair.change), pair.p, pair.first.server, pair.first.client))
     together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * count :], strict=True) if p <= LEVEL]
-    together.sort(key=lambda each: (order.index(each.change), each.p))
+    together.sort(key=lambda each: _rank(each)[:2])
     blind = sum(bool(cell.first.values and cell.second.values) and not able[n] for n, cell in enumerate(cells))
     return Comparison(tuple(pairs), tests, blind, tuple(each for each in together if each.change is not Change.NONE))
 
@@ -189,14 +213,6 @@ def _location(cell: _Cell, tests: int) -> float:
     seeds = cell.first.by_seed.keys()
     same = len(seeds) > 0 and seeds == cell.second.by_seed.keys()
     return cell.location(paired=same and len(seeds) <= MOST_EXACT and 2 * tests / 2 ** len(seeds) <= LEVEL)
-
-
-def _positive(first: Sample, second: Sample) -> bool:
-    return min(first.values + second.values, default=0.0) > 0
-
-
-def _mean_log(sample: Sample) -> float:
-    return math.fsum(map(math.log, sample.values)) / len(sample.values)
 
 
 def _by_pair(many: Iterable[Sample]) -> dict[tuple[str, str, str], Sample]:
@@ -220,6 +236,20 @@ def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
     if location <= LEVEL and found.ratio is not None:
         return PairChange(first, second, Change.SLOWER if found.ratio < 0 else Change.FASTER, location)
     return found
+
+
+def _judge_seeds(seeds: SeedChanges) -> PairChange:
+    """A seed that newly fails outweighs all else, as it is worse than any change of speed."""
+    change = Change.NONE
+    if seeds.broken:
+        change = Change.BROKEN
+    elif seeds.fixed:
+        change = Change.FIXED
+    elif not seeds.first.succeeded:
+        change = Change.FAILING
+    elif seeds.reported and seeds.ratio is not None:
+        change = Change.SLOWER if seeds.ratio < 0 else Change.FASTER
+    return PairChange(seeds.first, seeds.second, change, None, seeds)
 
 
 def _judge_group(group: ReliabilityGroup, p: float) -> PairChange:
@@ -256,7 +286,7 @@ def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase]) ->
     after = [
         replace(sample, test_case=case.name) for case, other in both for sample in samples(second, other.name, GOODPUT)
     ]
-    return compare(before, after)
+    return compare(before, after, repeat=repeatable(first.manifest, second.manifest))
 
 
 def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:

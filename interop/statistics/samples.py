@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from interop.model.outcomes import Outcome
@@ -30,6 +30,7 @@ class PairOutcome(StrEnum):
 
 
 CONCLUSIVE = frozenset({PairOutcome.SUCCEEDED, PairOutcome.TIMEOUT, PairOutcome.FAILED})
+_CONCLUSIVE = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT})
 MARKS = {
     PairOutcome.TIMEOUT: "T",
     PairOutcome.FAILED: "×",
@@ -75,6 +76,28 @@ class Sample:
         return found if len(found) == len(self.values) else {}
 
     @property
+    def outcome_by_seed(self) -> dict[int, Outcome]:
+        """The conclusive outcomes by their seed; empty if seeds are unknown or repeat."""
+        known = zip(self.outcomes, self.seeds, strict=True) if self.seeds else ()
+        found = [(seed, outcome) for outcome, seed in known if outcome in _CONCLUSIVE]
+        return dict(found) if len(dict(found)) == len(found) else {}
+
+    def of_seeds(self, seeds: Collection[int]) -> Sample:
+        """The repetitions with these seeds; seeds must be known."""
+        kept = [place for place, seed in enumerate(self.seeds) if seed in seeds]
+        values = [
+            (kept.index(place), value) for place, value in zip(self._places, self.values, strict=True) if place in kept
+        ]
+        return replace(
+            self,
+            values=tuple(value for _, value in values),
+            outcomes=tuple(self.outcomes[place] for place in kept),
+            repetitions=tuple(self.blocks[place] for place in kept),
+            seeds=tuple(self.seeds[place] for place in kept),
+            places=tuple(place for place, _ in values),
+        )
+
+    @property
     def _places(self) -> tuple[int, ...]:
         good = [place for place, outcome in enumerate(self.outcomes) if outcome is Outcome.SUCCEEDED]
         return self.places or tuple(good[: len(self.values)])
@@ -87,7 +110,7 @@ class Sample:
     @property
     def conclusive(self) -> int:
         """Number of conclusive repetitions: succeeded, failed or timed out."""
-        return sum(outcome in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT) for outcome in self.outcomes)
+        return sum(outcome in _CONCLUSIVE for outcome in self.outcomes)
 
     @property
     def succeeded(self) -> int:
@@ -145,6 +168,28 @@ def value_of(result: RunResult, metric: str) -> float | None:
     if result.verdict.outcome is not Outcome.SUCCEEDED or result.measurement is None:
         return None
     return result.measurement.values.get(metric)
+
+
+def positive(*values: Sequence[float]) -> bool:
+    """Whether there are values, and all are positive, so that their logarithms exist."""
+    return min((value for each in values for value in each), default=0.0) > 0
+
+
+def mean_ratio(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """By how much the geometric mean has grown: -0.3 is a drop by 30 %; None where there are no two means.
+
+    Of arithmetic means if a number is not positive.
+    """
+    if not before or not after:
+        return None
+    if positive(before, after):
+        return math.exp(_mean(map(math.log, after), len(after)) - _mean(map(math.log, before), len(before))) - 1
+    one, other = _mean(before, len(before)), _mean(after, len(after))
+    return other / one - 1 if one else None
+
+
+def _mean(values: Iterable[float], count: int) -> float:
+    return math.fsum(values) / count
 
 
 def with_zeros(sample: Sample) -> tuple[float, ...]:

@@ -26,7 +26,7 @@ from plots.base import NothingToDrawError, axis_start
 from plots.time_series_base import overlay
 from tests.campaign_builder import TERRESTRIAL
 from tests.plots.drawn import axes, panel, plot_request, texts
-from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 from tests.runs_builder import campaign
 
 RATES = {("a", "x"): 10e6, ("a", "y"): 9e6, ("b", "x"): 2e6, ("b", "y"): 1e6, ("c", "x"): 2e6, ("c", "z"): 1e6}
@@ -231,3 +231,11 @@ def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
     assert texts(axes(comparison.PLOT, shown)) == ["-50*", "0", "×"]
     assert "n = 2 pairs" in tiles.caption
     assert "1 changes that are significant" in tiles.caption
+
+
+def test_captions_of_virtual_campaigns_name_their_rule() -> None:
+    first, second = (virtual(result_set(runs(rate))) for rate in (5e6, 4.9e6))
+    ranks, tiles = comparison.PLOT.table(plot_request(first, second))
+    assert "1 changes by at least 1 % with the same seeds in virtual time" in ranks.caption
+    assert "1 changes that are reported" in tiles.caption
+    assert "significant" not in ranks.caption + tiles.caption

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from interop.model.clock import Clock
 from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet
 from interop.report import campaign_tables
 from interop.statistics.comparison import (
     ALL,
@@ -20,7 +24,7 @@ from interop.statistics.comparison import (
 )
 from interop.statistics.samples import GOODPUT, Sample, samples
 from tests.campaign_builder import NAMES, Shape, campaign
-from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
 
@@ -203,3 +207,111 @@ def test_equal_seeds_are_compared_with_each_other() -> None:
     before = made(10, 0)
     assert compare([before], [made(8, 0)]).pairs[0].change is Change.SLOWER
     assert compare([before], [made(8, 50)]).pairs[0].change is Change.NONE
+
+
+# ---- runs that repeat exactly ---------------------------------------------------------------
+
+
+def seeded(**values: float | None) -> Sample:
+    """A number per seed, ``s7=10.0``; None for a failure."""
+    numbers = tuple(value for value in values.values() if value is not None)
+    outcomes = tuple(BAD if value is None else OK for value in values.values())
+    return Sample("a", "b", "sat", numbers, outcomes, seeds=tuple(int(name[1:]) for name in values))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "change"),
+    [
+        ({"s1": 10.0}, {"s1": 9.9}, Change.SLOWER),
+        ({"s1": 10.0}, {"s1": 10.1}, Change.FASTER),
+        ({"s1": 10.0}, {"s1": 10.09}, Change.NONE),
+        ({"s1": 10.0}, {"s1": 9.91}, Change.NONE),
+        ({"s1": 10.0}, {"s1": None}, Change.BROKEN),
+        ({"s1": None}, {"s1": 10.0}, Change.FIXED),
+        ({"s1": None}, {"s1": None}, Change.FAILING),
+        ({"s1": 10.0, "s2": 5.0}, {"s1": 10.0, "s2": None}, Change.BROKEN),
+        ({"s1": 10.0, "s2": None}, {"s1": None, "s2": 10.0}, Change.BROKEN),
+        ({"s1": 10.0, "s2": None}, {"s1": 5.0, "s2": 10.0}, Change.FIXED),
+        ({"s1": 10.0, "s2": 20.0}, {"s1": 20.0, "s2": 10.0}, Change.NONE),
+        ({"s1": 10.0, "s2": 90.0}, {"s1": 10.0}, Change.NONE),
+        ({"s1": 10.0, "s2": None}, {"s1": 9.0, "s2": None}, Change.SLOWER),
+        ({"s1": 0.0}, {"s1": 0.0}, Change.NONE),
+    ],
+)
+def test_runs_that_repeat_are_compared_seed_by_seed(
+    first: dict[str, float | None], second: dict[str, float | None], change: Change
+) -> None:
+    found = compare([seeded(**first)], [seeded(**second)], repeat=True)
+    assert [pair.change for pair in found.pairs] == [change]
+    assert found.pairs[0].p is None
+    assert (found.tests, found.blind, found.compared_by_seed, found.tested) == (0, 0, 1, False)
+    assert found.worse is (change in WORSE)
+
+
+def test_the_mean_is_that_of_the_seeds_that_succeeded_in_both() -> None:
+    before, after = seeded(s1=10.0, s2=40.0, s3=7.0, s4=2.0), seeded(s4=2.2, s2=44.0, s1=9.0, s9=70.0)
+    [pair] = compare([before], [after], repeat=True).pairs
+    assert pair.ratio == pytest.approx((0.9 * 1.1 * 1.1) ** (1 / 3) - 1)
+    assert (pair.first.values, pair.second.values) == ((10.0, 40.0, 2.0), (2.2, 44.0, 9.0))
+    assert pair.seeds is not None
+    assert pair.seeds.direction == "2/3"
+    [pair] = compare([seeded(s1=1.0, s2=1.0)], [seeded(s1=2.0, s2=2.0)], repeat=True).pairs
+    assert pair.seeds is not None
+    assert pair.seeds.direction == ""
+
+
+def test_other_seeds_are_tested_even_where_runs_repeat() -> None:
+    before, after = seeded(s1=10.0, s2=10.0), seeded(s3=5.0, s4=5.0)
+    found = compare([before], [after], repeat=True)
+    assert found.pairs[0].change is Change.NONE
+    assert (found.compared_by_seed, found.blind, found.tested) == (0, 1, True)
+
+
+def test_the_largest_changes_come_first() -> None:
+    sizes = {"w": 0.97, "x": 0.5, "y": 1.02, "z": 0.8}
+    before = [replace(seeded(s1=10.0), server=name) for name in sizes]
+    after = [replace(seeded(s1=10.0 * size), server=name) for name, size in sizes.items()]
+    assert [pair.first.server for pair in compare(before, after, repeat=True).pairs] == ["x", "z", "w", "y"]
+
+
+@pytest.mark.parametrize(
+    ("cost", "other_cost", "clock", "change"),
+    [
+        (3e-6, 3e-6, Clock.VIRTUAL, Change.SLOWER),
+        (0.0, 0.0, Clock.VIRTUAL, Change.SLOWER),
+        (3e-6, 2e-6, Clock.VIRTUAL, Change.NONE),
+        (None, None, Clock.REAL, Change.NONE),
+    ],
+)
+def test_only_campaigns_in_the_same_virtual_time_repeat(
+    cost: float | None, other_cost: float | None, clock: Clock, change: Change
+) -> None:
+    def made(goodput: float, cpu_cost: float | None) -> ResultSet:
+        return virtual(result_set(runs(goodput)), clock=clock, cpu_cost=cpu_cost)
+
+    found = campaigns(made(10e6, cost), made(9.89e6, other_cost), [SAT])
+    assert [pair.change for pair in found.pairs] == [change]
+
+
+def test_the_table_of_virtual_campaigns_says_what_its_rule_is() -> None:
+    first, second = (virtual(result_set(runs(*rates))) for rates in ((5e6, 6e6, 7e6), (5.1e6, 6.2e6, 6.9e6)))
+    table = campaign_tables.comparison(campaigns(first, second, [SAT]), "a", "b")
+    names = [column.name for column in table.columns]
+    assert "corrected p" not in names
+    assert dict(zip(names, table.rows[0], strict=True))["seeds in this direction"] == "2/3"
+    assert any("at least 1 %" in note and "not" in note for note in table.notes)
+    assert not any("too few repetitions" in note for note in table.notes)
+
+
+def test_a_table_with_tested_pairs_too_has_both() -> None:
+    first = virtual(result_set(runs(5e6), servers=("picoquic", "quinn")))
+    other = [replace(each, evidence=replace(each.evidence, seed=5)) for each in runs(5e6, server="quinn")]
+    first = replace(first, results=(*first.results, *runs(5e6, server="quinn")))
+    second = replace(first, results=(*runs(4e6), *other))
+    found = campaigns(first, second, [SAT])
+    assert {pair.first.server: pair.change for pair in found.pairs} == {"picoquic": Change.SLOWER, "quinn": Change.NONE}
+    table = campaign_tables.comparison(found, "a", "b", everything=True)
+    rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+    assert [row["corrected p"] for row in rows] == [None, 1.0]
+    assert any("1 pair ran with the same seeds" in note for note in table.notes)
+    assert any("too few repetitions" in note for note in table.notes)

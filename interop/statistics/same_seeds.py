@@ -1,0 +1,81 @@
+"""What changed between runs that repeat exactly, seed by seed; pure.
+
+In virtual time, a run with a seed repeats whatever the machine does. If its outcome or its goodput changes from one
+campaign to the next, something that the run depends on has changed: there is no noise that a test would have to
+exclude.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interop.model.clock import Clock
+from interop.model.outcomes import Outcome
+from interop.model.results import Manifest
+from interop.statistics.samples import Sample, mean_ratio
+
+SMALLEST = 0.01
+"""Relative change of a mean from which on it is reported; repetitions with one seed differ by less."""
+FEWEST = 3
+"""Seeds of a pair from which on their common direction is reported."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class SeedChanges:
+    """A pair in two campaigns, over the seeds that are conclusive in both."""
+
+    first: Sample
+    second: Sample
+    """Its runs with these seeds."""
+    broken: int
+    """Seeds with which it succeeded and no longer does."""
+    fixed: int
+    """Seeds with which it succeeds and did not."""
+    ratio: float | None
+    """By how much the mean over the seeds with a number in both has grown, see ``mean_ratio``; None without any."""
+    numbers: int
+    """Those seeds."""
+    agreeing: int
+    """Those of them with which the metric changed in the direction of ``ratio``."""
+
+    @property
+    def direction(self) -> str:
+        """``4/5``: with how many seeds it changed as the mean did; empty if they are too few to tell."""
+        return f"{self.agreeing}/{self.numbers}" if self.numbers >= FEWEST else ""
+
+    @property
+    def reported(self) -> bool:
+        """Whether the mean changed enough to be reported."""
+        return self.ratio is not None and abs(self.ratio) >= SMALLEST - _ROUNDING
+
+
+def repeatable(first: Manifest, second: Manifest) -> bool:
+    """Whether a run with a seed repeats exactly in both campaigns: virtual time with the same CPU cost."""
+    return first.clock is second.clock is Clock.VIRTUAL and first.cpu_cost == second.cpu_cost
+
+
+def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:
+    """A pair in two campaigns in which runs repeat; None if no conclusive runs have a seed in common."""
+    before, after = first.outcome_by_seed, second.outcome_by_seed
+    seeds = before.keys() & after.keys()
+    if not seeds:
+        return None
+    succeeded = [(before[seed] is Outcome.SUCCEEDED, after[seed] is Outcome.SUCCEEDED) for seed in seeds]
+    one, other = first.of_seeds(seeds), second.of_seeds(seeds)
+    both = sorted(one.by_seed.keys() & other.by_seed.keys())
+    values = [(one.by_seed[seed], other.by_seed[seed]) for seed in both]
+    ratio = mean_ratio([value for value, _ in values], [value for _, value in values])
+    return SeedChanges(
+        one,
+        other,
+        broken=succeeded.count((True, False)),
+        fixed=succeeded.count((False, True)),
+        ratio=ratio,
+        numbers=len(values),
+        agreeing=0 if ratio is None else sum(_sign(new - old) == _sign(ratio) for old, new in values),
+    )
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
