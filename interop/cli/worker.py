@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
     url, most = shared.daemon_url(), options.parallel or AUTO_TESTBEDS
     Daemon(url, "worker")
-    with analysis_pool(analyse) as pool:
+    with analysis_pool(analyse, low_priority=most > 1) as pool:
         name = options.name or socket.gethostname()
         service = WorkerService(url, pool, most, measured=options.parallel is None, name=name)
         return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from asyncio import events
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,24 @@ def test_without_a_scheduler(
     monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 1.0)
     assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9", "--parallel", "2"]) == 3
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_loop")
+@pytest.mark.parametrize(("words", "low"), [((), True), (("--parallel", "2"), True), (("--parallel", "1"), False)])
+def test_only_the_analysis_beside_other_runs_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], low: bool
+) -> None:
+    asked = list[bool]()
+
+    def pool(act: Callable[..., Any], *, low_priority: bool) -> AbstractContextManager[Callable[..., Any]]:
+        asked.append(low_priority)
+        return nullcontext(act)
+
+    install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.1)
+    monkeypatch.setattr("interop.execution.analysis_pool.analysis_pool", pool)
+    assert cli.main(tmp_path, ["worker", "tcp://127.0.0.1:9", *words]) == 3
+    assert asked == [low]
 
 
 def test_what_is_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
