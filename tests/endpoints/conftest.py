@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.engine)
             item.add_marker(pytest.mark.endpoints)
-            item.add_marker(pytest.mark.timeout(1800))
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 @dataclass(frozen=True)
@@ -66,41 +66,45 @@ class Look:
 
 
 @pytest.fixture(scope="session")
-def look(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look]:
-    """Looks at an implementation, in all its roles at once; skips the test if its image is not here."""
+def look(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Role], Look]:
+    """Looks at an implementation in a role; skips the test if its image is not here.
+
+    All that the session asks for are looked at in the same two campaigns, with qlog and without.
+    """
+    tested = [item.callspec.params.get("name") for item in request.session.items if isinstance(item, pytest.Function)
+              and "look" in item.fixturenames and hasattr(item, "callspec")]  # fmt: skip
 
     @lru_cache
-    def once(name: str) -> dict[Role, Look] | str:
-        need(KNOWN[name])
-        folder = tmp_path_factory.mktemp(name)
+    def both() -> tuple[CampaignOutcome, CampaignOutcome]:
+        ready = [KNOWN[name] for name in dict.fromkeys(tested) if isinstance(name, str) and not missing(KNOWN[name])]
+        folder = tmp_path_factory.mktemp("look")
         cases = image_check.check_cases(loader.load_known_test_cases(ROOT / "testcases")["terrestrial"])
-        asked = _campaign(KNOWN[name], cases, folder / "qlog", qlog=True)
-        if busy := _fault_of_ours(asked):
-            return busy
-        unasked = _campaign(KNOWN[name], cases[:2], folder / "no-qlog", qlog=False)
-        if busy := _fault_of_ours(unasked):
-            return busy
-        return {
-            first.role: Look(
-                first,
-                second,
-                _qlogs(unasked, name, first.role),
-                _pair(asked, name, first.role) / image_check.SMALL / "1",
-            )
-            for first, second in zip(_findings(name, asked), _findings(name, unasked), strict=True)
-        }
+        asked = _campaign(ready, cases, folder / "qlog", qlog=True)
+        return asked, _campaign(ready, cases[:2], folder / "no-qlog", qlog=False)
 
+    @lru_cache
     def look_at(name: str, role: Role) -> Look:
-        found = once(name)
-        if isinstance(found, str):
-            pytest.skip(f"THE MACHINE IS TOO BUSY, so nothing is said of {name}: {found}")
-        return found[role]
+        need(KNOWN[name])
+        asked, unasked = both()
+        for campaign in (asked, unasked):
+            if busy := _fault_of_ours(campaign, name):
+                pytest.skip(f"THE MACHINE IS TOO BUSY, so nothing is said of {name}: {busy}")
+        first, second = (
+            next(found for found in _findings(name, campaign) if found.role is role) for campaign in (asked, unasked)
+        )
+        return Look(first, second, _qlogs(unasked, name, role), _pair(asked, name, role) / image_check.SMALL / "1")
 
     return look_at
 
 
 def need(implementation: Implementation) -> None:
     """Skips the test unless the engine is there, and the images of the simulator, the peer and the implementation."""
+    if reason := missing(implementation):
+        pytest.skip(reason)
+
+
+def missing(implementation: Implementation) -> str:
+    """What is not here of the engine and the images of the simulator, the peer and the implementation."""
     try:
         store = DaemonImages(Daemon(URL, "test-endpoints"))
         here = [
@@ -108,32 +112,31 @@ def need(implementation: Implementation) -> None:
             *(stock_of(store, ROOT, each)[-1] for each in (PEER, implementation)),
         ]
     except MachineError as error:
-        pytest.skip(f"NO DOCKER ENGINE: {error}")
-    if missing := [each.name for each in here if each.state is not ImageState.CURRENT]:
-        pytest.skip(f"NOT BUILT: `./run.py images build {' '.join(missing)}`")
+        return f"NO DOCKER ENGINE: {error}"
+    unbuilt = [each.name for each in here if each.state is not ImageState.CURRENT]
+    return f"NOT BUILT: `./run.py images build {' '.join(unbuilt)}`" if unbuilt else ""
 
 
 def _campaign(
-    implementation: Implementation, cases: tuple[TestCase, ...], folder: Path, *, qlog: bool
+    implementations: Sequence[Implementation], cases: tuple[TestCase, ...], folder: Path, *, qlog: bool
 ) -> CampaignOutcome:
     """A campaign of its own; waits for whoever else uses the engine."""
-    request = ImageRequest("check", (implementation.name,), URL, ROOT, ("pytest",))
+    request = ImageRequest("check", tuple(each.name for each in implementations), URL, ROOT, ("pytest",))
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
-            return try_out(request, [implementation], PEER, cases, folder, print, lambda _runs: _hear, qlog=qlog)
+            return try_out(request, implementations, PEER, cases, folder, print, lambda _runs: _hear, qlog=qlog)
         except LockedError as error:
             if time.monotonic() > deadline:
                 pytest.fail(f"the engine is busy: {error}")
             time.sleep(2)
 
 
-def _fault_of_ours(finished: CampaignOutcome) -> str:
-    """Why a run could not be made, if so; that is not the endpoint's fault."""
+def _fault_of_ours(finished: CampaignOutcome, name: str) -> str:
+    """Why a run of ``name`` with the peer could not be made, if so; that is not the endpoint's fault."""
     results = finished.record.result_set.results
-    return next(
-        (each.verdict.reason for each in results if each.verdict.outcome is Outcome.ERROR), finished.fault or ""
-    )
+    ours = [each for each in results if {each.server, each.client} == {name, PEER.name}]
+    return next((each.verdict.reason for each in ours if each.verdict.outcome is Outcome.ERROR), finished.fault or "")
 
 
 def _hear(*_told: object) -> None:

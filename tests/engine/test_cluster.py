@@ -14,14 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from interop.cli import main as cli
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
+from interop.execution import cluster
 from interop.model.outcomes import Outcome
 from interop.results.store import load
 from interop.traces.pcap import check
 from tests.dockerds import running, wait_for
 from tests.engine.conftest import ROOT
-from tests.engine.test_command import PAIR, finished, mine  # noqa: F401 - a fixture
+from tests.engine.test_command import PAIR, UNCHECKED, finished, mine  # noqa: F401 - a fixture
 
 LEFT_AFTER = 15.0
 """Seconds after which nothing may be left."""
@@ -96,7 +98,7 @@ class TestOneWorker:
         daemon: Daemon,
         number: signal.Signals,
     ) -> None:
-        process = begin(address, tmp_path / "c", "-t", mine, "--repetitions", "50")
+        process = begin(address, tmp_path / "c", "-t", mine, "--repetitions", "50", UNCHECKED)
         assert until(lambda: finished(tmp_path / "c") or process.poll() is not None, BUSY_PATIENCE)
         assert process.poll() is None, process.communicate()
         there = {*list_containers(daemon)}
@@ -111,7 +113,7 @@ class TestOneWorker:
 @pytest.mark.usefixtures("image_ids")
 def test_a_worker_that_is_killed_loses_nothing(mine: Path, tmp_path: Path) -> None:  # noqa: F811
     with scheduler(tmp_path / "scheduler.log") as place, worker(place, tmp_path / "worker.log") as first:
-        process = begin(place, tmp_path / "c", "-t", mine, "--repetitions", "2")
+        process = begin(place, tmp_path / "c", "-t", mine, "--repetitions", "2", UNCHECKED)
         assert until(lambda: finished(tmp_path / "c") or process.poll() is not None, BUSY_PATIENCE)
         os.kill(first.pid, signal.SIGKILL)
         with worker(place, tmp_path / "second.log"):
@@ -124,8 +126,7 @@ def test_a_worker_that_is_killed_loses_nothing(mine: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("image_ids")
-def test_a_worker_without_a_scheduler() -> None:
-    command = [sys.executable, "run.py", "worker", "tcp://127.0.0.1:9"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 3
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in done.stderr
+def test_a_worker_without_a_scheduler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 1.0)
+    assert cli.main(ROOT, ["worker", "tcp://127.0.0.1:9"]) == 3
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -66,6 +67,10 @@ HARMS = (
     "ip link set eth0 address 02:00:00:00:00:09; ip link set eth0 arp off; ethtool -K eth0 tx on gso on",
 )
 """What an endpoint does to its network."""
+BEYOND_REPAIR = ("ip link set eth0 name other", "ip link del eth0", "ip link add eth9 type dummy")
+"""What it does so that its testbed cannot be used any longer."""
+FLOOD = "exec yes $(printf 'x%.0s' {1..200})"
+FORK_BOMB = "f() { f | f & }; f 2>/dev/null; while :; do :; done"
 SIDE_BY_SIDE = 2
 """Testbeds for runs that do not depend on each other."""
 Found = tuple[Verdict, Evidence, float]
@@ -76,6 +81,25 @@ def harm_and_run(bench: Bench, harm: str) -> Found:
     """The run that follows one whose client does harm."""
     bench.run(f"({harm}) 2>&1; exit 1")
     return bench.run()
+
+
+def harm_beyond_repair(bench: Bench, harm: str) -> Found:
+    """The run in a new testbed after one whose client does harm, and another, in a testbed of their own."""
+    backend = Ns3Backend(bench.daemon, bench.images["simulator"])
+    folder = Path(tempfile.mkdtemp(dir=bench.folder))
+    with backend.open() as first:
+        spoilt = replace(bench, testbed=first, folder=folder)
+        spoilt.run(f"{harm}; exit 1")
+        assert spoilt.run()[0].outcome in (Outcome.ERROR, Outcome.SUCCEEDED)
+    with backend.open() as second:
+        return replace(spoilt, testbed=second).run()
+
+
+def flood(bench: Bench) -> Found:
+    """A run whose client says more than is kept."""
+    found = bench.run(FLOOD, patience=SHORT)
+    assert (bench.directory / "output.txt").stat().st_size < 8 * MIB
+    return found
 
 
 def eat(bench: Bench, client: str = "", server: str = "") -> Found:
@@ -99,6 +123,8 @@ def jobs() -> dict[Hashable, Callable[[Bench], Found]]:
     found |= {(Role.CLIENT, DEAF): partial(Bench.run, client=DEAF, patience=SHORT)}
     found |= {(Role.CLIENT, EATER): partial(eat, client=EATER), (Role.SERVER, EATER): partial(eat, server=EATER)}
     found |= {("harm", each): partial(harm_and_run, harm=each) for each in HARMS}
+    found |= {("beyond repair", each): partial(harm_beyond_repair, harm=each) for each in BEYOND_REPAIR}
+    found[FLOOD] = flood
     return found
 
 
@@ -141,14 +167,13 @@ def test_servers(outcomes: Outcomes, server: str, code: str) -> None:
     assert verdict.code == code
 
 
-def test_a_flood_of_words_is_cut(bench: Bench) -> None:
-    verdict, _, _ = bench.run("exec yes $(printf 'x%.0s' {1..200})", patience=SHORT)
+def test_a_flood_of_words_is_cut(outcomes: Outcomes) -> None:
+    verdict, _, _ = outcomes[FLOOD].result()
     assert verdict.code == "timeout"
-    assert (bench.directory / "output.txt").stat().st_size < 8 * MIB
 
 
 def test_a_fork_bomb_meets_the_limit_of_processes(bench: Bench) -> None:
-    verdict, _, _ = bench.run("f() { f | f & }; f 2>/dev/null; while :; do :; done", patience=SHORT)
+    verdict, _, _ = bench.run(FORK_BOMB, patience=SHORT)
     assert verdict.outcome in (Outcome.FAILED, Outcome.TIMEOUT)
 
 
@@ -240,18 +265,10 @@ def test_the_next_run_is_unharmed(outcomes: Outcomes, harm: str) -> None:
     assert verdict == Verdict(Outcome.SUCCEEDED), (verdict, evidence.notes)
 
 
-@pytest.mark.parametrize("harm", ["ip link set eth0 name other", "ip link del eth0", "ip link add eth9 type dummy"])
-def test_a_testbed_beyond_repair_is_our_fault_and_replaced(
-    harm: str, testbed: tuple[Daemon, Ns3Testbed], image_ids: Mapping[str, str], tmp_path: Path
-) -> None:
-    daemon = testbed[0]
-    backend = Ns3Backend(daemon, image_ids["simulator"])
-    with backend.open() as first:
-        bench = Bench(daemon, first, image_ids, tmp_path)
-        bench.run(f"{harm}; exit 1")
-        assert bench.run()[0].outcome in (Outcome.ERROR, Outcome.SUCCEEDED)
-    with backend.open() as second:
-        assert replace(bench, testbed=second).run()[0] == Verdict(Outcome.SUCCEEDED)
+@pytest.mark.parametrize("harm", BEYOND_REPAIR)
+def test_a_testbed_beyond_repair_is_our_fault_and_replaced(outcomes: Outcomes, harm: str) -> None:
+    verdict, _, _ = outcomes["beyond repair", harm].result()
+    assert verdict == Verdict(Outcome.SUCCEEDED)
 
 
 def test_a_testbed_that_ends_during_a_run_is_our_fault(
