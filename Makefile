@@ -11,7 +11,7 @@ BIOME = build/vendor/biomejs/biome
 # Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
 PARALLEL = -n logical --dist worksteal
 
-.PHONY: help setup setup-dev demo images test test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills gallery docs
+.PHONY: help setup setup-dev demo images test test-engine test-no-engine test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills gallery docs
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -29,10 +29,15 @@ demo: setup  ## measure quic-go and aioquic over two links, and picoquic with BB
 images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
-test: setup-dev images lint  ## all tests, those against the real engine too
-	$(PYTEST) $(PARALLEL) -m "not engine"
+test: setup-dev images  ## lint and all tests: those with the engine beside all others; each part is shown when it ends
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-engine test-no-engine
+
+test-engine:  ## tests with the real engine; most of the time they wait for links
 	$(PYTEST) -m "engine and not endpoints and not laboratory"
 	$(PYTEST) -m endpoints -k "$(IN_CI)"
+
+test-no-engine: lint  ## lint, and all tests without the engine; links and endpoints take precedence over them
+	nice -n 10 $(PYTEST) $(PARALLEL) -m "not engine"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser"

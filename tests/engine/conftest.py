@@ -31,10 +31,15 @@ LOCK_PATIENCE = 240
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder need the engine."""
+    """All tests of this folder need the engine. Functional tests come last.
+
+    The analysis of parallel runs uses only CPU time that is idle, and there is more of it when tests that run beside
+    these have ended.
+    """
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.engine)
+    items.sort(key=lambda item: item.path == Path(__file__).with_name("test_functional.py"))
 
 
 @pytest.fixture(scope="session")
