@@ -16,6 +16,7 @@ from statistics import fmean
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.images.status import ImageState, Stocked, stock_of, stock_of_own
+from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.results import ResultSet
 from interop.model.run import Run
@@ -42,6 +43,7 @@ class DryRunRequest:
     """Earlier campaigns, from which durations are estimated."""
     testbeds: int | None
     """Runs at a time; None for as many as the CPUs allow."""
+    clock: Clock = Clock.REAL
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,18 @@ def describe(request: DryRunRequest, runs: Sequence[Run]) -> str:
         return "All runs are finished."
     now, durations = datetime.now(UTC), Durations(request.past)
     estimates = [
-        *time_needed(runs, durations, request.limits, now, request.testbeds),
+        *time_needed(runs, durations, request.limits, now, _testbeds(request)),
         disk_needed(runs, request.root / "results"),
     ]
     return "\n".join(["", images(request, runs), "", *estimates])
+
+
+def _testbeds(request: DryRunRequest) -> int | None:
+    """Runs at a time; None if the campaign finds out."""
+    if request.testbeds is None and request.clock is Clock.VIRTUAL:
+        with suppress(MachineError):
+            return int(Daemon(request.url, "plan").info["NCPU"])
+    return request.testbeds
 
 
 def timeline(
@@ -159,7 +169,8 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
     except MachineError as error:
         return f"Images: unknown. {str(error).splitlines()[0]}"
     ends = dict.fromkeys(end for run in runs for end in (run.server, run.client))
-    stocked: list[Stocked] = [stock_of_own(store, request.root)]
+    own = ("simulator", *(("virtual-time",) if request.clock is Clock.VIRTUAL else ()))
+    stocked: list[Stocked] = [stock_of_own(store, request.root, name) for name in own]
     stocked += [each for end in ends for each in stock_of(store, request.root, end)]
     states = {ImageState.OUTDATED: "outdated, will be rebuilt"}
     rows = [

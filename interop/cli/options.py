@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from interop.config import quantities
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.results import Schedule
 from interop.model.text import quoted
@@ -20,9 +21,12 @@ from interop.plan.limits import CampaignLimits
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
     from interop.model.real_link import Scheduler
+    from interop.model.test_case import TestCase
 
 T = TypeVar("T")
 
+CPU_COST = 3e-6
+"""Default of --cpu-cost, seconds; docs/guide/virtual-time.md shows what it changes."""
 AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
 MOST_TESTBEDS = 32
@@ -77,6 +81,21 @@ def add_selection(parser: Parser) -> None:
     group.add_argument(
         "--shard", type=value_of(_shard), metavar="I/N",
         help="Run only the I-th of N parts of the plan; all parts need the same --seed (default: 1/1; example: 2/4).",
+    )  # fmt: skip
+
+
+def add_clock(parser: Parser) -> None:
+    """Declare the clock of the runs."""
+    group = parser.add_argument_group("clock")
+    group.add_argument(
+        "--clock", type=Clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
+        help="Clock of endpoints and emulated links: real, or virtual, a simulated one that this machine cannot "
+        "disturb (default: real; example: virtual).",
+    )  # fmt: skip
+    group.add_argument(
+        "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
+        help="Virtual time that each system call and each reading of the clock takes "
+        f'(default: {CPU_COST * 1e6:.0f} us; example: "1 us").',
     )  # fmt: skip
 
 
@@ -190,6 +209,25 @@ def without_addresses(words: Sequence[str]) -> tuple[str, ...]:
     """A command line to store with results, which may be published: the scheduler's address is replaced."""
     kept = [re.sub(r"^--cluster=.*", "--cluster=ADDRESS", word, flags=re.S) for word in words]
     return tuple("ADDRESS" if before == "--cluster" else word for before, word in zip(["", *kept], kept, strict=False))
+
+
+def cpu_cost(options: argparse.Namespace) -> float:
+    """Seconds of virtual time that a system call takes: ``--cpu-cost`` or its default."""
+    return CPU_COST if options.cpu_cost is None else float(options.cpu_cost)
+
+
+def check_clock(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> None:
+    """Raise :class:`InputError` if the options ask for what one clock cannot do."""
+    real = [case.name for case in test_cases if case.real]
+    if options.clock is Clock.VIRTUAL and real:
+        raise InputError(f"Real links have no virtual time: leave out --clock virtual, or {' and '.join(real)}.")
+    if options.clock is Clock.REAL and options.cpu_cost is not None:
+        raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+
+
+def usual_schedule(clock: Clock) -> Schedule:
+    """The schedule of a campaign without options: one run at a time in real time, one for each CPU in virtual time."""
+    return Schedule(None if clock is Clock.VIRTUAL else 1)
 
 
 def most_testbeds(options: argparse.Namespace, begun: Schedule) -> int | None:

@@ -34,6 +34,7 @@ def add_options(parser: Parser) -> None:
         "--resume", type=Path, metavar="DIR",
         help="Show the remaining runs of this campaign instead (default: none; example: results/latest).",
     )  # fmt: skip
+    shared.add_clock(parser)
     shared.add_schedule(parser)
 
 
@@ -41,11 +42,12 @@ def run(options: argparse.Namespace) -> int:
     """Show the plan."""
     from interop.cli import dry_run
 
-    runs, note, begun = select_runs.planned(options)
+    runs, note, begun, clock = select_runs.planned(options)
     console.show(terminal_tables.plan(runs))
     if note:
         console.show(note)
     limits, most = shared.limits(options, os.environ, begun), shared.most_testbeds(options, begun)
-    request = dry_run.DryRunRequest(shared.daemon_url(), options.root, limits, earlier_campaigns(options.root), most)
+    past = earlier_campaigns(options.root, clock)
+    request = dry_run.DryRunRequest(shared.daemon_url(), options.root, limits, past, most, clock)
     console.show(dry_run.describe(request, runs))
     return ExitStatus.SUCCESS

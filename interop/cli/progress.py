@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from interop.cli import console
+from interop.model.clock import Clock
 from interop.model.outcomes import Outcome
 from interop.model.real_link import CLOCKS
 from interop.model.results import ResultSet, RunResult
@@ -19,11 +20,11 @@ PAST = 3
 """Newest campaigns from which durations are estimated."""
 
 
-def earlier_campaigns(root: Path) -> tuple[ResultSet, ...]:
-    """The newest campaigns of the checkout at ``root``."""
+def earlier_campaigns(root: Path, clock: Clock) -> tuple[ResultSet, ...]:
+    """The newest campaigns of the checkout at ``root`` with that clock."""
     from interop.results import store
 
-    return store.newest(root / "results", PAST)
+    return tuple(each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock)
 
 
 def reporter(runs: Sequence[Run], past: Sequence[ResultSet] = ()) -> Callable[[RunResult, int], None]:

@@ -55,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
     check_target(options.json)
     directory = options.directory or options.root / "results" / "latest"
-    begun, past = store.load(directory).result_set.manifest, earlier_campaigns(options.root)
+    begun = store.load(directory).result_set.manifest
+    past = earlier_campaigns(options.root, begun.clock)
     config = CampaignConfig(
         shared.daemon_url(),
         options.root,

@@ -11,20 +11,13 @@ from interop.cli import campaign_report, console, select_runs
 from interop.cli import options as shared
 from interop.cli.export import check_target
 from interop.cli.progress import earlier_campaigns, reporter
-from interop.config import hosts, quantities
-from interop.model.clock import Clock
-from interop.model.errors import InputError
+from interop.config import hosts
 from interop.model.results import Schedule
 from interop.plan import selection as plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from interop.cli.parser import Parser
-    from interop.model.test_case import TestCase
 
-CPU_COST = 3e-6
-"""Default of --cpu-cost, seconds; docs/guide/virtual-time.md shows what it changes."""
 DESCRIPTION = (
     "Measure each selected server with each selected client over each selected test case, and print the results. "
     "Press Ctrl-C to stop; `./run.py resume` continues."
@@ -50,17 +43,7 @@ def add_options(parser: Parser) -> None:
         help="Do not check whether images follow the endpoint contract.",
     )  # fmt: skip
     group.add_argument("--no-qlog", action="store_true", help="Do not request qlogs, which slow some endpoints down.")
-    group = parser.add_argument_group("clock")
-    group.add_argument(
-        "--clock", type=Clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
-        help="Clock of endpoints and emulated links: real, or virtual, a simulated one that this machine cannot "
-        "disturb (default: real; example: virtual).",
-    )  # fmt: skip
-    group.add_argument(
-        "--cpu-cost", type=shared.value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
-        help="Virtual time that each system call and each reading of the clock takes "
-        f'(default: {CPU_COST * 1e6:.0f} us; example: "1 us").',
-    )  # fmt: skip
+    shared.add_clock(parser)
     shared.add_schedule(parser)
     group = shared.add_machines(parser)
     group.add_argument(
@@ -79,19 +62,6 @@ def add_options(parser: Parser) -> None:
     )
 
 
-def _check_clock(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> None:
-    """Raise :class:`InputError` if the options ask for what one clock cannot do."""
-    real = [case.name for case in test_cases if case.real]
-    if options.clock is Clock.VIRTUAL and real:
-        raise InputError(f"Real links have no virtual time: leave out --clock virtual, or {' and '.join(real)}.")
-    if options.clock is Clock.REAL and options.cpu_cost is not None:
-        raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
-
-
-def _cpu_cost(options: argparse.Namespace) -> float:
-    return CPU_COST if options.cpu_cost is None else float(options.cpu_cost)
-
-
 def run(options: argparse.Namespace) -> int:
     """Measure, and print the results."""
     from interop.execution import run_campaign
@@ -100,9 +70,8 @@ def run(options: argparse.Namespace) -> int:
     from interop.images import pull_or_build as images
 
     selection, runs, seed = select_runs.select(options)
-    _check_clock(options, selection.test_cases)
     check_target(options.json)
-    past = earlier_campaigns(options.root)
+    past = earlier_campaigns(options.root, options.clock)
     config = CampaignConfig(
         hosts=hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts),
         bare_link=options.baseline,
@@ -115,9 +84,9 @@ def run(options: argparse.Namespace) -> int:
         command=shared.without_addresses(options.words),
         check_compliance=not options.skip_compliance_check,
         run=RunConfig(
-            not options.no_qlog, options.save_files, environment_parameters(), options.clock, _cpu_cost(options)
+            not options.no_qlog, options.save_files, environment_parameters(), options.clock, shared.cpu_cost(options)
         ),
-        testbeds=shared.most_testbeds(options, Schedule(None if options.clock is Clock.VIRTUAL else 1)),
+        testbeds=shared.most_testbeds(options, shared.usual_schedule(options.clock)),
         shuffle=options.shuffle,
         shard=options.shard or "",
         limits=shared.limits(options, os.environ, Schedule()),

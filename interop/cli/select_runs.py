@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
+from interop.cli import options as shared
 from interop.config import loader
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
 from interop.model.results import Schedule
@@ -42,6 +44,7 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
     )
     if options.shard and options.seed is None:
         raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
+    shared.check_clock(options, selection.test_cases)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
     runs = order.part_of(runs, options.shard or "")
     if not runs:
@@ -49,14 +52,14 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
     return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
 
 
-def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule]:
-    """For ``plan``: the runs, notes about them, and the schedule that a campaign to be resumed began with."""
+def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule, Clock]:
+    """For ``plan``: the runs, notes about them, and schedule and clock of the campaign, or of the one to be resumed."""
     if options.resume is None:
         selection, runs, seed = select(options)
         lines = [plan.left_out(selection.servers, selection.clients)]
         if options.shuffle and options.seed is None:
             lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
-        return runs, "\n".join(filter(None, lines)), Schedule()
+        return runs, "\n".join(filter(None, lines)), shared.usual_schedule(options.clock), options.clock
     from interop.execution import remaining_work as resume
     from interop.results import store
 
@@ -64,4 +67,5 @@ def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule]:
     rest = resume.remaining_work(record, ())
     manifest = record.result_set.manifest
     done = manifest.planned_runs - len(rest.runs)
-    return rest.runs, f"{done} of {manifest.planned_runs} runs of {options.resume} are finished.", manifest.schedule
+    note = f"{done} of {manifest.planned_runs} runs of {options.resume} are finished."
+    return rest.runs, note, manifest.schedule, manifest.clock
