@@ -46,8 +46,9 @@ OVERHEAD = 512 * MIB
 PROCESSES = 4096
 HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
 """Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
-OUT_OF_MEMORY = b"Out of memory"
-"""What the machine's kernel prints when it ends a program to get memory."""
+OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
+"""What the machine's kernel prints when it ends a program that asks for more memory than there is: the machine's own,
+or pages that the host lets one process map (vm.max_map_count)."""
 _numbers = itertools.count(1)
 
 
@@ -284,7 +285,8 @@ def _check(output: GuestOutput, container: Container) -> None:
     result = output.result
     if "fault" in result:
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"the virtual machine failed: {result['fault']}")
-    if OUT_OF_MEMORY in container.output():
+    console = container.output()
+    if any(words in console for words in OUT_OF_MEMORY):
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ran out of memory")
     for part in (SIMULATOR, "receiver", "sender"):
         status = result.get(f"{part}.status")

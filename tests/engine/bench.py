@@ -18,6 +18,8 @@ from interop.execution.retries import ATTEMPTS
 from interop.execution.run_config import RunConfig
 from interop.execution.transfer import RunContext, transfer
 from interop.links.ns3_testbed import Ns3Testbed
+from interop.links.virtual_machine import VirtualTestbed
+from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -44,7 +46,7 @@ class Bench:
     """A testbed for one run after another."""
 
     daemon: Daemon
-    testbed: Ns3Testbed
+    testbed: Ns3Testbed | VirtualTestbed
     images: Mapping[str, str]
     folder: Path
     runs: int = 0
@@ -72,7 +74,8 @@ class Bench:
         case = replace(CASE, timeout=patience or CASE.timeout)
         run = Run(implementation(server), implementation(client), case, 1, 1)
         parameters = {"CLIENT_PARAMS": client, "SERVER_PARAMS": server}
-        config = RunConfig(keep_files=keep, parameters=parameters)
+        clock = Clock.VIRTUAL if isinstance(self.testbed, VirtualTestbed) else Clock.REAL
+        config = RunConfig(keep_files=keep, parameters=parameters, clock=clock)
         context = RunContext(self.testbed, self.images, threading.Event(), config)
         self.runs += 1
         before = set(list_containers(self.daemon, self.daemon.campaign))

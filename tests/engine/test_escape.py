@@ -18,7 +18,7 @@ import pytest
 
 from interop.docker.client import Daemon
 from interop.links.container_session import ContainerTestbed
-from interop.links.ns3_testbed import Ns3Backend
+from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome, Verdict
 from tests.captures import Capture, inside
@@ -130,6 +130,7 @@ def captures(places: Mapping[str, Path]) -> Iterator[dict[str, Capture]]:
 def test_nothing_leaves_the_testbed(bench: Bench, outside: Outside, image_ids: Mapping[str, str], role: Role) -> None:
     """Neither to the host, nor to a network beyond it, nor to the neighbouring testbed."""
     targets = [OUTSIDE, NAME_SERVER, *addresses_of_the_host()]
+    assert isinstance(bench.testbed, Ns3Testbed)
     with Ns3Backend(bench.daemon, image_ids["simulator"]).open() as neighbour:
         own = namespaces(bench.daemon, bench.testbed)
         beyond = {"host": Path("/proc/self/ns/net"), "outside": outside.namespace}

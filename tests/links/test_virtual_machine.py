@@ -320,8 +320,14 @@ def test_a_fault_of_the_guest() -> None:
     assert fault.reason == "the virtual machine failed: mounting the image of the client: Invalid argument"
 
 
-def test_no_memory() -> None:
-    console = "Out of memory: Killed process 42 (client) total-vm:1kB"
+@pytest.mark.parametrize(
+    "console",
+    [
+        "Out of memory: Killed process 42 (client) total-vm:1kB",
+        "UML ran out of memory on the host side! This can happen due to a memory limitation or vm.max_map_count.",
+    ],
+)
+def test_no_memory(console: str) -> None:
     fault = fault_of(engine_of(virtual_time=leaves(output_disk(ENDS, {}), "quiet", console)))
     assert (fault.code, fault.reason) == (
         ErrorCode.VIRTUAL_MACHINE_FAILED,
