@@ -30,6 +30,7 @@ images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
 test: setup-dev images  ## lint and all tests: those with the engine beside all others; each part is shown when it ends
+	@$(PYTHON) run.py images build virtual-time
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-engine test-no-engine
 
 test-engine:  ## tests with the real engine; most of the time they wait for links
