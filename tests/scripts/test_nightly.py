@@ -161,6 +161,42 @@ def test_a_night_is_made_again_from_its_log(checkout: Path, tmp_path: Path) -> N
     assert calls(checkout)[0][1:3] == ["-t", "sat"]
 
 
+@pytest.mark.parametrize("clock", [("--clock", "virtual"), ("--clock=virtual",)])
+def test_nights_in_virtual_time_have_one_seed(checkout: Path, clock: tuple[str, ...]) -> None:
+    seeds = []
+    for words in ((), (), ("--seed", "7"), ("--seed=8",)):
+        night(checkout, "--", "-t", "sat", *clock, *words)
+        run = calls(checkout)[0]
+        seeds.append([word for word in run[run.index("sat") + 1 + len(clock) :] if word != "-l"][:-1])
+    assert seeds == [["--seed", "1"], ["--seed", "1"], ["--seed", "7"], ["--seed=8"]]
+
+
+def test_nights_in_real_time_have_seeds_of_their_own(checkout: Path) -> None:
+    seeds = []
+    for _ in range(2):
+        night(checkout, "--", "--clock", "real", "-t", "sat")
+        run = calls(checkout)[0]
+        seeds.append(run[run.index("--seed") + 1])
+    assert seeds[0] != seeds[1]
+
+
+def test_a_night_is_compared_with_the_last_one_of_its_clock(checkout: Path) -> None:
+    virtual = ("--", "-t", "sat", "--clock", "virtual")
+    night(checkout)
+    night(checkout, *virtual)
+    assert "compare" not in [words[0] for words in calls(checkout)]
+    night(checkout)
+    night(checkout, *virtual)
+    places = [line["directory"] for line in log(checkout) if line["event"] == "begin"]
+    compared = [line["words"][1:] for line in log(checkout) if line.get("name") == "compare"]
+    assert compared == [[places[0], places[2]], [places[1], places[3]]]
+    first = [line for line in log(checkout) if line["night"] == log(checkout)[0]["night"]]
+    old = [{key: value for key, value in line.items() if key != "clock"} for line in first]  # before virtual time
+    (checkout / "results" / "nightly.jsonl").write_text("".join(json.dumps(line) + "\n" for line in old))
+    night(checkout)
+    assert [line["words"][1] for line in log(checkout) if line.get("name") == "compare"] == [places[0]]
+
+
 def test_units_name_the_script_and_options_that_there_are() -> None:
     commands = (["run.py", "run", "--help"], ["run.py", "prune", "--help"], ["scripts/nightly", "--help"])
     known = "".join(subprocess.check_output([sys.executable, *words], cwd=ROOT, text=True) for words in commands)
