@@ -118,8 +118,8 @@ def make_worker_pool(
     links = _real_links(runs, resources, config, facts)
     for link in links.values():
         link.examine(config.bare_link, say)
-    parallel = config.testbeds != 1 or _testbeds_elsewhere(config)
-    with CpuMonitor().watching() as monitor, analysis_pool(analyse, low_priority=parallel) as analyse_run:
+    low_priority = analysis_disturbs(config)
+    with CpuMonitor().watching() as monitor, analysis_pool(analyse, low_priority=low_priority) as analyse_run:
         first = _local_worker(runs, resources, config, facts, analyse_run, say, monitor=monitor, links=links)
         others = [
             _local_worker(
@@ -135,6 +135,11 @@ def make_worker_pool(
             if host.testbeds and not links
         ]
         yield WorkerPool(resources.stop, first, *others)
+
+
+def analysis_disturbs(config: CampaignConfig) -> bool:
+    """Whether analysis may take CPU time from a run under way whose result depends on it."""
+    return config.run.clock is Clock.REAL and (config.testbeds != 1 or _testbeds_elsewhere(config))
 
 
 def _testbeds_elsewhere(config: CampaignConfig) -> bool:

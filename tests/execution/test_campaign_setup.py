@@ -16,7 +16,9 @@ import pytest
 from interop.execution import campaign_setup
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
+from interop.execution.run_config import RunConfig
 from interop.images.pull_or_build import Policy
+from interop.model.clock import Clock
 from interop.model.errors import InputError, MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
@@ -127,3 +129,25 @@ def test_no_dask_is_loaded_without_a_cluster() -> None:
     script = f"import sys, {modules}; print({{'dask', 'distributed'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("clock", "testbeds", "elsewhere", "expected"),
+    [
+        (Clock.REAL, 1, None, False),
+        (Clock.REAL, 2, None, True),
+        (Clock.REAL, None, None, True),
+        (Clock.REAL, 1, 1, True),
+        (Clock.VIRTUAL, None, None, False),
+        (Clock.VIRTUAL, 4, 1, False),
+    ],
+)
+def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
+    clock: Clock, testbeds: int | None, elsewhere: int | None, expected: bool
+) -> None:
+    config = CampaignConfig(
+        "unix:///here", ROOT, ROOT, None, Policy.LOCAL, 3, ("run.py",),
+        run=RunConfig(clock=clock), testbeds=testbeds,
+        hosts={"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {},
+    )  # fmt: skip
+    assert campaign_setup.analysis_disturbs(config) is expected
