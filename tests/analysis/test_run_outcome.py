@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from interop.analysis import run_outcome
+from interop.model.clock import Clock
 from interop.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
@@ -153,6 +154,19 @@ def test_a_short_peak_beside_others_excludes_no_run_but_a_crowded_run_is_exclude
     assert run_outcome.starved(replace(DONE, host=replace(host, cpu_crowded=1.0, neighbours=0))) is None
     old = run_outcome.starved(replace(DONE, host=replace(host, cpu_crowded=None)))
     assert is_fault(old, Outcome.ERROR, ErrorCode.HOST_STARVED, "99 % of the CPU time was in use.")
+
+
+def test_no_neighbour_takes_time_from_a_run_in_virtual_time() -> None:
+    host = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99, cpu_crowded=1.0, neighbours=3)
+    assert run_outcome.starved(replace(DONE, host=host)) is not None
+    assert run_outcome.starved(replace(DONE, host=host, clock=Clock.VIRTUAL)) is None
+
+
+def test_a_busy_machine_keeps_no_server_from_being_ready_in_virtual_time() -> None:
+    host = HostFacts("6.1", "x86_64", 2, 1, "20", 9.0, cpu_busy=0.99)
+    late = Evidence("", 1, timed_out=Deadline.READY, server=KILLED, host=host, clock=Clock.VIRTUAL)
+    verdict = run_outcome.endpoint_ends(late, CASE)
+    assert is_fault(verdict, Outcome.FAILED, ErrorCode.SERVER_NOT_READY, "not ready at the deadline")
 
 
 # ---- files ----------------------------------------------------------------------------------
