@@ -127,18 +127,23 @@ def write_all(site: Site) -> None:
         site.show(each.address, "comparison.html", None, "Compare", **values)
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     _trends(site)
-    neighbours = set(pairwise(reversed(site.campaigns)))
+    neighbours = {two for alike in _by_clock(site.campaigns) for two in pairwise(reversed(alike))}
     entries = [each for each in compared if (each.before, each.after) in neighbours and each.worse]
     updated = site.campaigns[0].started
     site.put(address.FEED, site.renderer.page("feed.xml", entries=entries[:30], updated=updated))
     _badges(site, site.campaigns[0])
 
 
+def _by_clock(campaigns: Sequence[SiteCampaign]) -> list[list[SiteCampaign]]:
+    """The campaigns of each clock, in their order."""
+    times = dict.fromkeys(each.time for each in campaigns)
+    return [[each for each in campaigns if each.time == time] for time in times]
+
+
 def _twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
     """Which campaigns are compared: (earlier, later), the newest first; only those of one clock."""
     twos: list[tuple[SiteCampaign, SiteCampaign]] = []
-    for time in dict.fromkeys(each.time for each in campaigns):
-        alike = [each for each in campaigns if each.time == time]
+    for alike in _by_clock(campaigns):
         newest, older = alike[:MOST_COMPARED], alike[MOST_COMPARED - 1 :]
         twos += [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
         twos += [(earlier, later) for later, earlier in pairwise(older)]
@@ -174,8 +179,8 @@ class TrendRow:
 
 
 def _trends(site: Site) -> None:
-    newest = site.campaigns[0]
-    looked_at = [each for each in site.campaigns if each.time == newest.time][:MOST_CAMPAIGNS]
+    looked_at = _by_clock(site.campaigns)[0][:MOST_CAMPAIGNS]
+    time = looked_at[0].time
     results = history.ordered([each.results for each in looked_at])
     by_id = {each.results.manifest.id: each for each in looked_at}
     ordered = [by_id[each.manifest.id] for each in results]
@@ -193,8 +198,8 @@ def _trends(site: Site) -> None:
             for each in history.pair_trends(results, case.name, GOODPUT)
         ]
         page = PurePosixPath("trends", case.name, "index.html")
-        site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates)
-    site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, dates=dates)
+        site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates, time=time)
+    site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, dates=dates, time=time)
 
 
 def _cell_page(campaign: SiteCampaign, pair: Sequence[str], case: str) -> str:

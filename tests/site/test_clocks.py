@@ -1,0 +1,120 @@
+"""A site over campaigns of both clocks: each page tells the clock, and no statistic mixes two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.model.clock import Clock
+from interop.model.results import ResultSet
+from interop.site.campaign_pages import fingerprint
+from interop.site.campaigns import SiteCampaign
+from tests.results_builder import result_set, runs
+from tests.site import builder
+
+DAYS = {
+    "real-1": (18, None),
+    "virtual-1": (19, 3e-6),
+    "real-2": (20, None),
+    "virtual-2": (21, 3e-6),
+    "slow": (22, 5e-6),
+}
+"""Day and cost per system call of each campaign; without a cost it ran in real time."""
+
+
+def campaign(name: str, results: ResultSet | None = None) -> ResultSet:
+    day, cost = DAYS[name]
+    results = results or builder.small()
+    clock = Clock.REAL if cost is None else Clock.VIRTUAL
+    started = f"2026-11-{day}T06:00:00Z"
+    return replace(results, manifest=replace(results.manifest, id=name, started=started, clock=clock, cpu_cost=cost))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("clocks")
+    for name in DAYS:
+        builder.on_disk(place / "results" / name, campaign(name))
+    builder.build(place / "results", place / "site")
+    return place / "site"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> Mapping[str, str]:
+    return builder.pages(site)
+
+
+def test_only_campaigns_of_one_clock_are_compared(site: Path) -> None:
+    found = {page.parent.relative_to(site / "compare").as_posix() for page in site.glob("compare/*/*/index.html")}
+    assert found == {
+        "2026-11-18-real-1/2026-11-20-real-2",
+        "2026-11-19-virtual-1/2026-11-21-virtual-2",
+    }
+
+
+def test_comparisons_tell_virtual_time(pages: Mapping[str, str]) -> None:
+    told = {address: "In virtual time (3 µs per system call)." in text for address, text in pages.items()}
+    assert told["compare/2026-11-19-virtual-1/2026-11-21-virtual-2/index.html"]
+    assert not told["compare/2026-11-18-real-1/2026-11-20-real-2/index.html"]
+
+
+def test_trends_are_those_of_the_clock_of_the_newest_campaign(pages: Mapping[str, str]) -> None:
+    assert "in 1 campaign in virtual time (5 µs per system call)." in pages["trends/index.html"]
+    assert "<p>In virtual time (5 µs per system call).</p>" in pages["trends/sat/index.html"]
+    assert "2026-11-22" in pages["trends/sat/index.html"]
+    assert "2026-11-21" not in pages["trends/sat/index.html"]
+
+
+def test_the_feed_tells_of_regressions_although_clocks_alternate(tmp_path: Path) -> None:
+    """The campaign before the last one ran by the same clock, but is not its neighbour on the list."""
+    for name, best in (("real-1", 16e6), ("virtual-1", 8e6), ("real-2", 8e6)):
+        measured = result_set(runs(*(best - 1e5 * number for number in range(10))))
+        builder.on_disk(tmp_path / "results" / name, campaign(name, measured))
+    builder.build(tmp_path / "results", tmp_path / "site")
+    feed = (tmp_path / "site" / "feed.xml").read_text()
+    assert feed.count("<entry>") == 1
+    assert "2026-11-18-real-1/2026-11-20-real-2" in feed
+
+
+def test_the_method_tells_the_clock(pages: Mapping[str, str]) -> None:
+    methods = {address: text for address, text in pages.items() if address.endswith("method/index.html")}
+    told = {
+        address.split("/")[1]: text.split("<dt>Clock</dt><dd>")[1].split("</dd>")[0].split(":")[0]
+        for address, text in methods.items()
+    }
+    assert told == {
+        "2026-11-18-real-1": "real time",
+        "2026-11-19-virtual-1": "virtual time (3 µs per system call)",
+        "2026-11-20-real-2": "real time",
+        "2026-11-21-virtual-2": "virtual time (3 µs per system call)",
+        "2026-11-22-slow": "virtual time (5 µs per system call)",
+    }
+
+
+def test_the_list_of_campaigns_tells_the_clock(pages: Mapping[str, str]) -> None:
+    assert pages["runs/index.html"].count("</a>, virtual time</th>") == 3
+
+
+@pytest.mark.parametrize("page", ["", "failures/", "figures/", "method/", "data/"])
+def test_every_page_of_a_campaign_tells_virtual_time(pages: Mapping[str, str], page: str) -> None:
+    assert ", in virtual time (5 µs per system call)</p>" in pages[f"runs/2026-11-22-slow/{page}index.html"]
+    assert "virtual" not in head(pages[f"runs/2026-11-18-real-1/{page}index.html"])
+
+
+def head(page: str) -> str:
+    """The line that names the campaign."""
+    return page.split('<p class="campaign">')[1].split("</p>")[0]
+
+
+def test_the_start_page_tells_virtual_time(pages: Mapping[str, str]) -> None:
+    assert head(pages["index.html"]).endswith(", in virtual time (5 µs per system call)")
+
+
+def test_a_fingerprint_tells_clocks_and_costs_apart() -> None:
+    prints = {name: fingerprint(SiteCampaign(Path(name), name, campaign(name))) for name in DAYS}
+    assert prints["real-1"] == prints["real-2"]
+    assert prints["virtual-1"] == prints["virtual-2"]
+    assert len({*prints.values()}) == 3
