@@ -82,7 +82,9 @@ def _label(place: Path, others: Sequence[CampaignResults]) -> str:
 
 def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
     """Raise :class:`InputError` if statistics of these campaigns would mix clocks."""
-    labels = {each.results.manifest.time: each.label for each in reversed(campaigns)}
+    labels: dict[str, str] = {}
+    for each in campaigns:
+        labels.setdefault(each.results.manifest.time, each.label)
     if len(labels) > 1:
         listed = ", ".join(f"{label} ran in {time}" for time, label in labels.items())
         raise InputError(f"Results of different clocks are never put together: {listed}.")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interop.cli import main as cli
 from interop.execution import campaign_setup
+from interop.model.clock import Clock
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import Verdict
@@ -87,6 +89,17 @@ def places(tmp_path: Path) -> list[str]:
         write_result_json(tmp_path / name, result_set(results, test_cases=(SAT, SATLOSS)))
         found.append(str(tmp_path / name))
     return found
+
+
+@pytest.fixture
+def other_clock(places: list[str], tmp_path: Path) -> str:
+    """The first campaign, in virtual time."""
+    place = tmp_path / "virtual"
+    place.mkdir()
+    results = result_set(runs(*FAST), test_cases=(SAT,))
+    manifest = replace(results.manifest, id="virtual", clock=Clock.VIRTUAL, cpu_cost=3e-6)
+    write_result_json(place, replace(results, manifest=manifest))
+    return str(place)
 
 
 class Draws:

@@ -14,11 +14,12 @@ import pytest
 from interop.analysis.analyse import analyse
 from interop.cli import main as cli
 from interop.execution import campaign_setup, run_campaign, run_queue
+from interop.model.clock import Clock
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Measurement
 from interop.results import store
-from tests.cli.conftest import Checkout
+from tests.cli.conftest import ROOT, Checkout
 from tests.fakes import Life, endpoint, hang, only_as
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
@@ -275,3 +276,65 @@ def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
     status, _, err = checkout(*GOOD, "--shard", "2/2", "--seed", "1")
     assert status == 2
     assert "too few runs for shard 2/2" in err
+
+
+# ---- virtual time ---------------------------------------------------------------------------
+
+ASTRA = """\
+name: mine-real
+abbreviation: MR
+description: 3 kB over a real link
+link: {client host: modem, server host: remote, round trip: 600 ms, forward rate: 20 Mbit/s, return rate: 2 Mbit/s}
+file size: 3 kB
+repetitions: 1
+timeout: 5 s
+"""
+
+
+def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
+    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
+    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us")
+    assert status == 0
+    assert "In virtual time (1 µs per system call)." in out
+    results = store.load(checkout.results).result_set
+    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, 1e-6)
+    assert results.manifest.schedule.testbeds is None
+    assert "In virtual time (1 µs per system call)." in checkout("show")[1]
+
+
+def test_virtual_time_has_a_default_cost_and_takes_a_number_of_runs(checkout: Checkout) -> None:
+    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
+    assert checkout(*GOOD, "--clock", "virtual", "--parallel", "1")[0] == 0
+    manifest = store.load(checkout.results).result_set.manifest
+    assert (manifest.cpu_cost, manifest.schedule.testbeds) == (3e-6, 1)
+
+
+def test_real_time_is_not_told(checkout: Checkout) -> None:
+    _, out, _ = checkout(*GOOD)
+    assert "virtual" not in out
+    assert store.load(checkout.results).result_set.manifest.schedule.testbeds == 1
+
+
+def test_real_links_have_no_virtual_time(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "mine-real.yaml").write_text(ASTRA)
+    words = ("-s", "good", "-c", "good", "-t", "tiny", str(tmp_path / "mine-real.yaml"))
+    status, out, err = checkout(*words, "--clock", "virtual")
+    assert status == 2
+    assert err.strip() == "Real links have no virtual time: leave out --clock virtual, or mine-real."
+    assert out == ""
+    assert checkout.engine.all_lives == []
+
+
+def test_real_time_has_no_cpu_cost(checkout: Checkout) -> None:
+    status, _, err = checkout(*GOOD, "--cpu-cost", "1 us")
+    assert status == 2
+    assert err.strip() == ("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+    assert checkout.engine.all_lives == []
+
+
+@pytest.mark.parametrize(("option", "word"), [("--cpu-cost", "2 ms"), ("--cpu-cost", "fast"), ("--clock", "wall")])
+def test_what_no_clock_can_be(checkout: Checkout, option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(checkout.root, [*GOOD, "--clock", "virtual", option, word])
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interop.cli.main import main
+from interop.results.store import load, write_result_json
 from tests.cli.conftest import ROOT, Draws
 
 
@@ -33,3 +35,39 @@ def test_the_same_directory_twice_has_two_labels(places: list[str]) -> None:
     draws = Draws()
     main(ROOT, ["plot", places[0], places[0]], draws)
     assert [campaign.label for campaign in draws.requests[0].campaigns] == ["one", "one-2"]
+
+
+# ---- clocks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["compare", "tables", "plot"])
+def test_results_of_different_clocks_are_never_put_together(
+    command: str, places: list[str], other_clock: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draws = Draws()
+    assert main(ROOT, [command, places[0], other_clock], draws) == 2
+    told = capsys.readouterr()
+    assert told.err.strip() == (
+        "Results of different clocks are never put together: one ran in real time, "
+        "virtual ran in virtual time (3 µs per system call)."
+    )
+    assert (told.out, draws.requests) == ("", [])
+
+
+def test_a_cost_makes_another_clock(other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = load(Path(other_clock)).result_set
+    (tmp_path / "slower").mkdir()
+    manifest = replace(results.manifest, id="slower", cpu_cost=5e-6)
+    write_result_json(tmp_path / "slower", replace(results, manifest=manifest))
+    assert main(ROOT, ["compare", other_clock, str(tmp_path / "slower")]) == 2
+    assert "slower ran in virtual time (5 µs per system call)" in capsys.readouterr().err
+
+
+def test_results_of_one_clock_are_compared(
+    other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = load(Path(other_clock)).result_set
+    (tmp_path / "again").mkdir()
+    write_result_json(tmp_path / "again", replace(results, manifest=replace(results.manifest, id="again")))
+    assert main(ROOT, ["compare", other_clock, str(tmp_path / "again")]) == 0
+    assert "virtual → again" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.implementation import CongestionControl, Protocol, Role, Variant
 from interop.model.outcomes import ErrorCode, Outcome
@@ -298,3 +299,21 @@ def test_no_table_lets_control_characters_through() -> None:
         assert all(character.isprintable() for line in table.split("\n") for character in line)
     for table in (matrix(results, "sat", markdown=True), failures(results, markdown=True)):
         assert "redxtxt \\| \\<b\\>" in table
+
+
+# ---- clocks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clock", "cost", "words"),
+    [
+        (Clock.VIRTUAL, 3e-6, "In virtual time (3 µs per system call)."),
+        (Clock.VIRTUAL, 0.0, "In virtual time (computing takes no time)."),
+    ],
+)
+def test_the_legend_tells_virtual_time(clock: Clock, cost: float, words: str) -> None:
+    results = mixed()
+    virtual = replace(results, manifest=replace(results.manifest, clock=clock, cpu_cost=cost))
+    real_time, virtual_time = (matrix(each, "sat") for each in (results, virtual))
+    assert words in virtual_time.splitlines()
+    assert [line for line in virtual_time.splitlines() if line != words] == real_time.splitlines()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from interop.execution.remaining_work import remaining_work
+from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.outcomes import Outcome, Verdict
@@ -116,6 +117,8 @@ def test_parts_that_do_not_belong_together_are_refused(make: Make, tmp_path: Pat
             "differs from .*bbr in: parameters",
         ),
         ([first, make("2/2", "y", options={"shuffle": True})], "in: options"),
+        ([first, make("2/2", "virtual", clock=Clock.VIRTUAL, cpu_cost=3e-6)], "in: clock"),
+        ([first, make("2/2", "slower", cpu_cost=3e-6)], "in: cpu cost"),
         ([first, make("2/2", "z", images={"a": ImageFacts("a:1", "sha256:2")})], "in: image of a"),
         (
             [first, make("2/2", "w", test_cases=(replace(CASE, repetitions=9), replace(OTHER, repetitions=9)))],

@@ -1,0 +1,214 @@
+"""Campaigns in virtual time: which back end is chosen, what is stored, and how such a campaign goes on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.execution import campaign_setup
+from interop.execution.admission import Admission
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.emulated_links import emulated_backend
+from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
+from interop.execution.run_config import RunConfig
+from interop.images.pull_or_build import Policy
+from interop.links.ns3_testbed import Ns3Backend
+from interop.links.virtual_machine import DIRECTORY, VirtualBackend
+from interop.model.clock import Clock
+from interop.model.errors import MachineError
+from interop.model.implementation import Role
+from interop.model.outcomes import ErrorCode, Outcome
+from interop.plan.selection import Selection, make_plan
+from tests.execution.test_remaining_work import interrupt
+from tests.fakes import (
+    CASE,
+    PATIENCE,
+    SIMULATOR,
+    VIRTUAL_TIME,
+    FakeEngine,
+    Life,
+    connect,
+    described,
+    end_with,
+    endpoint,
+    implementation,
+    install,
+    judge,
+    leaves,
+    only_as,
+    run_of,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = {SIMULATOR: SIMULATOR, VIRTUAL_TIME: VIRTUAL_TIME}
+COST = 2e-6
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(campaign_setup, "analyse", judge)
+    return engine
+
+
+def config(directory: Path, clock: Clock = Clock.VIRTUAL, **options: Any) -> CampaignConfig:
+    run = RunConfig(clock=clock, cpu_cost=COST)
+    settings: dict[str, Any] = {"testbeds": None, "run": run} | options
+    return CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **settings)
+
+
+def measure(directory: Path, *clients: str, repetitions: int = 1, **options: Any) -> CampaignOutcome:
+    case = replace(CASE, repetitions=repetitions)
+    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (case,))
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    return run_campaign(selection, plan, config(directory, **options), lambda _: None, lambda *_: None)
+
+
+def machines(engine: FakeEngine) -> list[Life]:
+    return [life for life in engine.all_lives if life.command[:1] == ("run",)]
+
+
+# ---- the back end ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("clock", "kind"), [(Clock.REAL, Ns3Backend), (Clock.VIRTUAL, VirtualBackend)])
+def test_the_clock_chooses_the_back_end(clock: Clock, kind: type) -> None:
+    backend = emulated_backend(connect(FakeEngine()), IMAGES, RunConfig(clock=clock))
+    assert type(backend) is kind
+
+
+def test_real_time_needs_no_image_of_virtual_time() -> None:
+    emulated_backend(connect(FakeEngine()), {SIMULATOR: SIMULATOR}, RunConfig())
+    with pytest.raises(KeyError, match=VIRTUAL_TIME):
+        emulated_backend(connect(FakeEngine()), {SIMULATOR: SIMULATOR}, RunConfig(clock=Clock.VIRTUAL))
+
+
+# ---- a campaign -----------------------------------------------------------------------------
+
+
+def test_results_and_manifest_tell_the_clock(engine: FakeEngine, tmp_path: Path) -> None:
+    finished = measure(tmp_path / "results", "good", "bad")
+    results = finished.record.result_set
+    outcomes = {each.client: each.verdict.outcome for each in results.results}
+    assert outcomes == {"good": Outcome.SUCCEEDED, "bad": Outcome.FAILED}
+    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, COST)
+    assert results.manifest.time == "virtual time (2 µs per system call)"
+    assert set(results.manifest.images) == {"good", "bad", SIMULATOR, VIRTUAL_TIME}
+    assert results.manifest.schedule.testbeds is None
+    for each in results.results:
+        assert each.evidence.clock is Clock.VIRTUAL
+        assert each.evidence.images[VIRTUAL_TIME] == VIRTUAL_TIME
+    assert {(each.implementation, each.role) for each in results.compliance} == {
+        ("good", Role.SERVER), ("good", Role.CLIENT), ("bad", Role.CLIENT),
+    }  # fmt: skip
+    assert all(each.compliant for each in results.compliance)
+    assert engine.lives == {}
+    assert all("um_syscall_cost=2000" in life.command for life in machines(engine))
+
+
+def test_real_time_stores_no_cost_and_no_image_of_the_machine(engine: FakeEngine, tmp_path: Path) -> None:
+    del engine.programs[VIRTUAL_TIME]
+    manifest = measure(tmp_path, "good", run=RunConfig(cpu_cost=COST), testbeds=1).record.result_set.manifest
+    assert (manifest.clock, manifest.cpu_cost, manifest.time) == (Clock.REAL, None, "real time")
+    assert VIRTUAL_TIME not in manifest.images
+
+
+def test_an_image_that_is_missing_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:
+    del engine.programs[VIRTUAL_TIME]
+    with pytest.raises(MachineError, match=VIRTUAL_TIME):
+        measure(tmp_path / "results", "good")
+    assert not (tmp_path / "results").exists()
+    assert engine.all_lives == []
+
+
+def test_equal_seeds_give_equal_machines(engine: FakeEngine, tmp_path: Path) -> None:
+    """Files, names and certificates follow from the seed, and so does the command line of the kernel."""
+    found = []
+    for name in ("a", "b"):
+        engine.all_lives.clear()
+        measure(tmp_path / name, "good", check_compliance=False)
+        [life] = machines(engine)
+        found.append((life.command, described(life.files[f"{DIRECTORY}/input"])))
+    assert found[0] == found[1]
+
+
+def test_as_many_runs_as_cpus(engine: FakeEngine, tmp_path: Path) -> None:
+    """The engine has two CPUs: two clients wait for each other, and none waits for a third."""
+    side_by_side = threading.Barrier(2)
+
+    def meet(life: Life) -> int:
+        side_by_side.wait(PATIENCE)
+        return endpoint(life)
+
+    engine.programs["bad"] = only_as(Role.CLIENT, meet)
+    results = measure(tmp_path, "bad", repetitions=4, check_compliance=False).record.result_set.results
+    assert [each.verdict.outcome for each in results] == [Outcome.SUCCEEDED] * 4
+    cpus = {word for life in machines(engine) for word in life.command if word.startswith("--cpu=")}
+    assert cpus == {"--cpu=1", "--cpu=2"}
+
+
+def test_nothing_limits_runs_that_are_independent() -> None:
+    """As many as one wants, of links as fast as one wants, without a pause."""
+    admission = Admission(1, CpuMonitor(), threading.Event(), measured=True, independent=True)
+    fast = run_of(case=replace(CASE, link=replace(CASE.link, forward_rate=1e9)))
+    with admission.admit(fast) as first, admission.admit(fast) as second, admission.admit(fast):
+        for ticket in (first, second):
+            ticket.client_started()
+        admission.throttle()
+        assert admission._stop.is_set() is False
+        assert (first.most_neighbours, second.most_neighbours) == (2, 2)
+
+
+def test_a_fault_of_the_machine_is_repeated_and_counts_against_nobody(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.programs[VIRTUAL_TIME] = leaves(None, "Kernel panic")
+    finished = measure(tmp_path, "good", check_compliance=False)
+    [result] = finished.record.result_set.results
+    assert (result.verdict.outcome, result.verdict.code) == (Outcome.ERROR, ErrorCode.VIRTUAL_MACHINE_FAILED)
+    assert len(machines(engine)) > 1
+    assert engine.lives == {}
+
+
+# ---- resume ---------------------------------------------------------------------------------
+
+
+def resume(directory: Path, clock: Clock = Clock.REAL) -> CampaignOutcome:
+    """Continued by somebody whose options are others."""
+    own = config(directory, run=RunConfig(clock=clock, cpu_cost=7.0))
+    return resume_campaign(directory, (), own, lambda _: None, lambda _: lambda *_: None)
+
+
+def test_resume_keeps_clock_and_cost(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = measure(tmp_path, "good", "bad", testbeds=1)
+    assert cut.signal == signal.SIGTERM
+    before = len(machines(engine))
+    finished = resume(cut.directory)
+    results = finished.record.result_set
+    assert [each.verdict.outcome for each in results.results] == [Outcome.SUCCEEDED] * 2
+    assert {each.evidence.clock for each in results.results} == {Clock.VIRTUAL}
+    assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, COST)
+    assert machines(engine)[before:]
+    assert all("um_clock_cost=2000" in life.command for life in machines(engine))
+
+
+def test_resume_of_real_time_stays_in_real_time(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = measure(tmp_path, "good", "bad", run=RunConfig(), testbeds=1)
+    results = resume(cut.directory, Clock.VIRTUAL).record.result_set
+    assert {each.evidence.clock for each in results.results} == {Clock.REAL}
+    assert machines(engine) == []
+
+
+def test_resume_needs_the_same_machine(engine: FakeEngine, tmp_path: Path) -> None:
+    interrupt(engine)
+    cut = measure(tmp_path, "good", "bad", testbeds=1)
+    del engine.programs[VIRTUAL_TIME]
+    with pytest.raises(MachineError, match="gone or have been replaced: virtual-time"):
+        resume(cut.directory)
