@@ -11,7 +11,7 @@ BIOME = build/vendor/biomejs/biome
 # Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
 PARALLEL = -n logical --dist worksteal
 
-.PHONY: help setup setup-dev demo images test test-engine test-no-engine test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills gallery docs
+.PHONY: help setup setup-dev demo images test test-engine test-no-engine test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery docs
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -96,6 +96,10 @@ bench-ssh-cuts: setup-dev images  ## cut ssh 30 times during campaigns over a re
 bench-cluster: setup-dev images  ## measure one and two workers of a Dask cluster; kill workers ten times (half an hour)
 	$(PYTHON) run.py images build quinn ngtcp2
 	$(PYTHON) bench/cluster.py --kills 10 -o build/bench-cluster/$$(date +%FT%H-%M-%S)
+
+bench-virtual: images  ## compare virtual with real time; measure how far runs repeat, their cost, throughput (a day; PART="cost …")
+	$(PYTHON) run.py images build virtual-time quiche quinn ngtcp2 msquic s2n-quic
+	$(PYTHON) bench/virtual.py $(if $(PART),--part $(PART)) -o build/bench-virtual/$$(date +%FT%H-%M-%S)
 
 bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
 	$(PYTHON) bench/site.py
