@@ -19,6 +19,7 @@ from interop.model.evidence import Deadline
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import RunResult
+from interop.model.units import MIB
 from interop.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import ROOT
@@ -224,6 +225,15 @@ def test_a_client_that_takes_all_memory(bench: Bench) -> None:
     verdict, evidence, _ = bench.run("exec tail /dev/zero")
     assert verdict.outcome is Outcome.ERROR
     assert evidence.fault == "the virtual machine ran out of memory"
+
+
+def test_an_endpoint_that_fills_its_disk_has_no_room(bench: Bench) -> None:
+    """It cannot take so much of the machine's memory that the machine no longer ends."""
+    verdict, _, spent = bench.run("head -c 3000M /dev/zero >/logs/big; exit 1")
+    assert verdict.code == ErrorCode.CLIENT_FAILED
+    assert "No space left on device" in bench.output
+    assert (bench.directory / "client/big").stat().st_size > 300 * MIB
+    assert spent < 40
 
 
 def test_names_and_addresses_are_those_of_the_contract(bench: Bench) -> None:

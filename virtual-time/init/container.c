@@ -48,7 +48,7 @@ const char* mount_root(const char* device, const char* name) {
     if (mount(device, image, "erofs", MS_RDONLY, NULL)) {
         fail("mounting the image of the %s: %s", name, strerror(errno));
     }
-    if (mount("tmpfs", layer, "tmpfs", 0, "mode=755,size=90%")) {
+    if (mount("tmpfs", layer, "tmpfs", 0, "mode=755,size=40%")) {
         fail("mounting the layer of the %s: %s", name, strerror(errno));
     }
     make_directory(layer, "upper", "");
