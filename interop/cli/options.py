@@ -73,7 +73,8 @@ def add_selection(parser: Parser) -> None:
     group = parser.add_argument_group("order and shards")
     group.add_argument(
         "--seed", type=int, metavar="N",
-        help="Seed of the random losses of links and of --shuffle (default: a random seed; example: 7).",
+        help="Seed of the random losses of links, of --shuffle, and of all that is random in virtual time "
+        "(default: a random seed; example: 7).",
     )  # fmt: skip
     group.add_argument(
         "--shuffle", action="store_true", help="Run pairs and test cases in random order within each repetition."
@@ -105,7 +106,7 @@ def add_schedule(parser: Parser) -> None:
     group.add_argument(
         "--parallel", type=parallel, default=AS_BEGUN, metavar="N|auto",
         help=f"Number of parallel runs, 1 to {MOST_TESTBEDS}, or auto for as many as the CPUs allow "
-        "(default: 1, or as in the resumed campaign; example: auto).",
+        "(default: 1, auto in virtual time, or as in the resumed campaign; example: auto).",
     )  # fmt: skip
     group.add_argument(
         "--deadline", metavar="TIME",
