@@ -42,7 +42,7 @@ from interop.results.store import load
 IMPLEMENTATIONS = ("quic-go", "aioquic", "picoquic", "quiche", "quinn", "ngtcp2", "msquic", "s2n-quic")
 TEST_CASES = ("terrestrial", "sat", "satloss")
 THROUGHPUT = ("quic-go", "picoquic", "quinn", "ngtcp2")
-"""Servers and clients of the campaign whose throughput is measured, over sat."""
+"""Servers and clients of the campaign whose throughput is measured."""
 LOOPS = 4
 """Busy loops of a busy machine."""
 SEED = "1"
@@ -193,18 +193,18 @@ def wall(result: RunResult) -> float:
 
 
 def measure_throughput(options: argparse.Namespace) -> Any:
-    """A campaign of 16 pairs over sat, as many runs at a time as there are CPUs, against single runs in real time.
+    """A campaign over sat, as many runs at a time as there are CPUs, against single runs in real time.
 
     The estimate takes the phases of real runs of the same pairs, from stored campaigns if there are any.
     """
+    names = options.implementations
     real = [load(place) for place in options.real]
     if not real:
-        real = [campaign(options.output / "throughput-real", "real", THROUGHPUT, ["sat"], "--repetitions", "1")]
-    estimate = serial_estimate([each.result_set.results for each in real], options.repetitions)
+        real = [campaign(options.output / "throughput-real", "real", names, ["sat"], "--repetitions", "1")]
+    estimate = serial_estimate([each.result_set.results for each in real], names, options.repetitions)
     begin = time.monotonic()
-    record = campaign(
-        options.output / "throughput-virtual", "virtual", THROUGHPUT, ["sat"], "--repetitions", str(options.repetitions)
-    )
+    place = options.output / "throughput-virtual"
+    record = campaign(place, "virtual", names, ["sat"], "--repetitions", str(options.repetitions))
     duration = time.monotonic() - begin
     results = record.result_set.results
     repeated = len(record.history) - len(results)
@@ -215,19 +215,19 @@ def measure_throughput(options: argparse.Namespace) -> Any:
     )  # fmt: skip
     row = (len(results), duration, estimate, duration / estimate, repeated)
     note = "Wall time of the whole command. Real: the sum of the phases of real runs of the same pairs."
-    tell(Table("throughput", "16 pairs over sat", columns, (row,), (note,)))
+    tell(Table("throughput", f"{len(names) ** 2} pairs over sat", columns, (row,), (note,)))
     return {"runs": len(results), "virtual": duration, "real": estimate, "repeated": repeated}
 
 
-def serial_estimate(campaigns: Sequence[Sequence[RunResult]], repetitions: int) -> float:
-    """Seconds of ``repetitions`` runs of each pair of ``THROUGHPUT`` over sat; exits if a pair is missing."""
+def serial_estimate(campaigns: Sequence[Sequence[RunResult]], names: Sequence[str], repetitions: int) -> float:
+    """Seconds of ``repetitions`` runs of each pair of ``names`` over sat; exits if a pair is missing."""
     found = dict[tuple[str, str], list[float]]()
     for result in (each for results in campaigns for each in results):
         if result.test_case == "sat":
             found.setdefault((result.server, result.client), []).append(sum(result.evidence.phases.values()))
-    wanted = [(server, client) for server in THROUGHPUT for client in THROUGHPUT]
-    if missing := [pair for pair in wanted if pair not in found]:
-        sys.exit(f"bench-virtual: the real campaigns have no runs of {'_'.join(missing[0])} over sat")
+    wanted = [(server, client) for server in names for client in names]
+    if missing := [f"{server}_{client}" for server, client in wanted if (server, client) not in found]:
+        sys.exit(f"bench-virtual: the real campaigns have no runs of {missing[0]} over sat")
     return repetitions * sum(statistics.fmean(found[pair]) for pair in wanted)
 
 
@@ -245,7 +245,10 @@ def main() -> int:
     """Run the chosen parts; everything is printed, nothing judged."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
-    parser.add_argument("--implementations", nargs="+", default=list(IMPLEMENTATIONS), metavar="NAME")
+    parser.add_argument(
+        "--implementations", nargs="+", metavar="NAME",
+        help=f"of all parts but cost (default: {' '.join(IMPLEMENTATIONS)}; of throughput {' '.join(THROUGHPUT)})",
+    )  # fmt: skip
     parser.add_argument("-t", "--test", nargs="+", metavar="NAME", help="of fidelity and reproducibility")
     parser.add_argument("--repetitions", type=int, help="default: 5; of cost and throughput 3")
     parser.add_argument("--real", type=Path, nargs="+", default=[], metavar="DIR", help="campaigns in real time")
@@ -257,6 +260,7 @@ def main() -> int:
     for part in options.part:
         chosen = argparse.Namespace(**vars(options))
         chosen.repetitions = options.repetitions or REPETITIONS[part]
+        chosen.implementations = options.implementations or (THROUGHPUT if part == "throughput" else IMPLEMENTATIONS)
         chosen.test = options.test or CASES.get(part, ())
         load_before = os.getloadavg()[0]
         numbers[part] = PARTS[part](chosen)

@@ -214,20 +214,20 @@ def comparison(
     found: Comparison, first: str, second: str, unit: Unit = Unit.RATE, *, everything: bool = False
 ) -> Table:
     """Implementations and pairs that changed from ``first`` to ``second``; pairs without a change too, if asked for."""
-    by_seed, tested = found.compared_by_seed > 0, found.tested
+    directions, tested = any(pair.seeds is not None and pair.seeds.direction for pair in found.pairs), found.tested
     columns = (
         Column("test case"), Column("server"), Column("client"), Column("change"),
         Column(f"mean, {first}", unit), Column(f"mean, {second}", unit), Column("difference", Unit.SHARE, 1),
         *([Column("corrected p", Unit.P)] if tested else []),
         Column(f"succeeded, {first}"), Column(f"succeeded, {second}"),
-        *([Column("seeds in this direction")] if by_seed else []),
+        *([Column("seeds in this direction")] if directions else []),
     )  # fmt: skip
     rows = [
         (
             pair.first.test_case, pair.first.server, pair.first.client, pair.change.value, pair.first.mean,
             pair.second.mean, pair.ratio, *([pair.p] if tested else []),
             f"{pair.first.succeeded}/{pair.first.conclusive}", f"{pair.second.succeeded}/{pair.second.conclusive}",
-            *([pair.seeds.direction if pair.seeds is not None else ""] if by_seed else []),
+            *([pair.seeds.direction if pair.seeds is not None else ""] if directions else []),
         )
         for pair in (*found.groups, *found.pairs)
         if everything or pair.change in WORSE | BETTER | UNSURE
@@ -243,7 +243,7 @@ def _verdict(found: Comparison) -> list[str]:
     if overall is not None:
         notes.append(f"Over all pairs with numbers in both: {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:
-        notes.append(_by_seed(found.compared_by_seed))
+        notes += _by_seed(found.compared_by_seed)
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     if any(counts[change] for change in UNSURE):
@@ -253,16 +253,20 @@ def _verdict(found: Comparison) -> list[str]:
     return notes
 
 
-def _by_seed(count: int) -> str:
+def _by_seed(count: int) -> list[str]:
     """The rule for pairs that are compared without a test, and what it does not show."""
     pairs = "1 pair" if count == 1 else f"{count} pairs"
-    return (
-        f"{pairs} ran with the same seeds in virtual time, where a run repeats, so no test is needed. Slower or "
-        f"faster: the geometric mean over the seeds that succeeded in both changed by at least {percent(SMALLEST)}. "
-        "New failure or fixed: a seed newly fails or succeeds. That something changed is certain; that it is "
-        "systematic is not, because one different packet can change the rest of a transfer. Several seeds show "
-        "whether most of them go in the same direction."
+    rule = (
+        f"Slower or faster: the geometric mean over the seeds that succeeded in both changed by at least "
+        f"{percent(SMALLEST)}. New failure or fixed: a seed newly fails or succeeds."
     )
+    limit = (
+        "It is certain that something changed, but not that the change is systematic: one different packet can change "
+        "the rest of a transfer. Several seeds show whether most of them go in the same direction."
+    )
+    return [
+        f"{pairs} ran with the same seeds in virtual time, where a run repeats, so no test is needed.", rule, limit
+    ]  # fmt: skip
 
 
 def _correction(tests: int) -> str:

@@ -30,9 +30,9 @@ def test_the_estimate_takes_the_mean_of_each_pair() -> None:
     results = [run_result(server=server, client=client, phases=PHASES) for server, client in pairs]
     results += [run_result(server=THROUGHPUT[0], client=THROUGHPUT[1], repetition=2, phases=slow)]
     results += [run_result(server="other", client="other", phases=PHASES), run_result(test_case="satloss")]
-    assert serial_estimate([results], 3) == pytest.approx(3 * (15 * 15 + 22.5))
+    assert serial_estimate([results], THROUGHPUT, 3) == pytest.approx(3 * (15 * 15 + 22.5))
     with pytest.raises(SystemExit, match="no runs of quic-go_quic-go"):
-        serial_estimate([results[1:]], 3)
+        serial_estimate([results[1:]], THROUGHPUT, 3)
 
 
 def test_analysis_is_not_part_of_a_run() -> None:

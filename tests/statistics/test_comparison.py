@@ -11,6 +11,7 @@ from interop.model.clock import Clock
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
 from interop.report import campaign_tables
+from interop.report.table import render
 from interop.statistics.comparison import (
     ALL,
     BETTER,
@@ -299,7 +300,11 @@ def test_the_table_of_virtual_campaigns_says_what_its_rule_is() -> None:
     names = [column.name for column in table.columns]
     assert "corrected p" not in names
     assert dict(zip(names, table.rows[0], strict=True))["seeds in this direction"] == "2/3"
-    assert any("at least 1 %" in note and "not" in note for note in table.notes)
+    assert any("at least 1 %" in note for note in table.notes)
+    assert any("not that the change is systematic" in note for note in table.notes)
+    assert all(note in render(table, "text") for note in table.notes)
+    one = campaign_tables.comparison(campaigns(virtual(result_set(runs(5e6))), second, [SAT]), "a", "b")
+    assert "seeds in this direction" not in [column.name for column in one.columns]
     assert not any("too few repetitions" in note for note in table.notes)
 
 
