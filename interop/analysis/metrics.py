@@ -58,7 +58,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "longest_burst",
         "packets",
-        "Most packets sent back to back (gaps below half of an even gap, at the link's rate and at the sender's pace)",
+        "Most packets sent back to back (gaps below half of the mean gap, at the link's rate and at the sender's pace)",
         "lower",
     ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),

@@ -182,8 +182,8 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     note = (
         "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
         "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
-        "between the first and the last byte. Largest burst: most packets with gaps below half of an even gap, both at "
-        "the link's rate and at the sender's own pace."
+        "between the first and the last byte. Largest burst: most packets with gaps below half of the mean gap, both "
+        "at the link's rate and at the sender's own pace."
     )
     return Table("runs", "Runs", columns, tuple(rows), (note,))
 
@@ -222,7 +222,7 @@ def senders(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
     note = (
         "Medians over the n runs that succeeded. First flight: response bytes sent in the first round trip; largest "
-        "burst: most packets with gaps below half of an even gap, both at the link's rate and at the sender's own pace."
+        "burst: most packets with gaps below half of the mean gap, at the link's rate and at the sender's own pace."
     )
     return Table("senders", "How servers send", columns, tuple(rows), (note,))
 
