@@ -136,12 +136,12 @@ def test_tcp(daemon: Daemon, mine: tuple[str, str], tmp_path: Path) -> None:
 
 def test_kill_9_and_resume(mine: tuple[str, str], daemon: Daemon, tmp_path: Path) -> None:
     directory = tmp_path / "r"
-    words = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--repetitions", "6", *VIRTUAL)
+    words = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--repetitions", "4", *VIRTUAL)
     with start_when_free(directory, *words) as process:
         process.kill()
         process.communicate()
     before = finished(directory)
-    assert 1 <= len(before) < 6
+    assert 1 <= len(before) < 4
     deadline = time.monotonic() + LEFT_AFTER
     while leftovers(daemon, directory) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -149,7 +149,7 @@ def test_kill_9_and_resume(mine: tuple[str, str], daemon: Daemon, tmp_path: Path
     status, _, err = call("resume", directory)
     assert status == 0, err
     results = load(directory).result_set.results
-    assert [each.repetition for each in results] == [1, 2, 3, 4, 5, 6]
+    assert sorted(each.repetition for each in results) == [1, 2, 3, 4]
     assert all(goodput(each) > 1e6 for each in results)
     assert {each.evidence.clock for each in results} == {Clock.VIRTUAL}
 
