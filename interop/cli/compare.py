@@ -15,7 +15,7 @@ from interop.statistics.samples import find
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns, or how pairs "
     "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly worse. In "
-    "virtual time, runs with the same seed repeat, and a change of goodput by 1 % is reported from one repetition."
+    "virtual time, runs with the same seed repeat, so one repetition is enough to report a change in goodput of 1 %."
 )
 EXAMPLES = (
     "compare results/before results/after",

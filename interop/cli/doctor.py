@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Check Python, tshark, disk, Docker daemon and images of this machine, and the daemons in a hosts file. Suggests a "
-    "fix for each problem. The exit status is 3 if a problem prevents measurements."
+    "Check Python, tshark, the disk, the Docker daemon and the images on this machine, and the daemons in a hosts "
+    "file. Suggests a fix for each problem. The exit status is 3 if a problem prevents measurements."
 )
 EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # also other machines")
 

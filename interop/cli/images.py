@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "sources", "build", "pull", "check")
 DESCRIPTION = (
-    "list shows the images on this machine. sources shows version, commit, patches and build type of each image. "
+    "list shows the images on this machine. sources shows the version, commit, patches and build type of each image. "
     "build builds images from endpoints/. pull pulls images from a registry. check tests the endpoint contract, two "
     "transfers and the functional tests with quic-go."
 )

@@ -73,7 +73,7 @@ def add_selection(parser: Parser) -> None:
     group = parser.add_argument_group("order and shards")
     group.add_argument(
         "--seed", type=int, metavar="N",
-        help="Seed of the random losses of links, of --shuffle, and of all that is random in virtual time "
+        help="Seed for the random losses on links, for --shuffle, and for all that is random in virtual time "
         "(default: a random seed; example: 7).",
     )  # fmt: skip
     group.add_argument(
@@ -90,8 +90,8 @@ def add_clock(parser: Parser) -> None:
     group = parser.add_argument_group("clock")
     group.add_argument(
         "--clock", type=Clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
-        help="Clock of endpoints and emulated links: real, or virtual, a simulated one that this machine cannot "
-        "disturb (default: real; example: virtual).",
+        help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that this machine "
+        "cannot disturb (default: real; example: virtual).",
     )  # fmt: skip
     group.add_argument(
         "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
@@ -110,25 +110,27 @@ def add_schedule(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--deadline", metavar="TIME",
-        help="Start no run that is unlikely to end before this time of day or date "
+        help="Do not start runs that are unlikely to end before this time of day or date "
         "(default: none; example: 06:00 or 2026-11-22T06:00).",
     )  # fmt: skip
     group.add_argument(
         "--max-runtime", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
-        help='Start no run that is unlikely to end within this time from now (default: none; example: "5 h").',
+        help="Do not start runs that are unlikely to end within this time from now "
+        '(default: none; example: "5 h").',
     )  # fmt: skip
     group.add_argument(
         "--pause", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
-        help="Start no run during these hours of the day; can be repeated (default: none; example: 18:00-23:00).",
+        help="Do not start runs during these hours of the day; can be repeated "
+        "(default: none; example: 18:00-23:00).",
     )  # fmt: skip
     group.add_argument(
         "--time-zone", type=value_of(time_windows.zone), metavar="NAME",
-        help="Time zone of --deadline and --pause (default: that of this machine; example: Europe/Zurich).",
+        help="Time zone for --deadline and --pause (default: this machine's time zone; example: Europe/Zurich).",
     )  # fmt: skip
     group.add_argument(
         "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
-        help="Skip the stalled pairs of an implementation after N consecutive runs timed out or ended in an "
-        "infrastructure error (default: never; example: 3).",
+        help="Skip the stalled pairs of an implementation after N consecutive runs that timed out or ended "
+        "in an infrastructure error (default: never; example: 3).",
     )  # fmt: skip
     group.add_argument(
         "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Show the runs, images, duration, end time and disk space of a campaign. Starts and writes nothing. Takes the "
-    "options of run."
+    "Show the runs, images, duration, end time and disk space of a campaign. Does not start any runs or write "
+    "any files. Takes the options of run."
 )
 EXAMPLES = (
     "plan -s quic-go -c aioquic -t sat satloss",

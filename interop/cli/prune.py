@@ -47,11 +47,12 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--keep", type=CAMPAIGNS, metavar="N",
-        help="Remove all but the newest N campaigns with their results (default: keep all; example: 100).",
+        help="Remove all campaigns, with their results, except the newest N (default: keep all; example: 100).",
     )  # fmt: skip
     group.add_argument(
         "--max-size", type=SIZE, metavar="SIZE",
-        help='Remove files until all campaigns take at most this space (default: no limit; example: "200 GiB").',
+        help="Remove files until all campaigns together use at most this space "
+        '(default: no limit; example: "200 GiB").',
     )  # fmt: skip
     group.add_argument(
         "--min-free", type=SIZE, metavar="SIZE",

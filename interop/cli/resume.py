@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "resume                                   # the newest campaign",
-    "resume results/a --retry failed timeout  # also its failures",
+    "resume results/a --retry failed timeout  # also repeat failures and timeouts",
 )
 RETRY = [
     outcome.value for outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED, Outcome.SKIPPED, Outcome.ERROR)

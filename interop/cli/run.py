@@ -24,7 +24,7 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "-s quic-go -c aioquic -t sat                          # one server, one client, one link",
-    "-s picoquic:bbr picoquic:cubic -c quic-go -t SAT      # one image with two congestion controls",
+    "-s picoquic:bbr picoquic:cubic -c quic-go -t SAT      # two congestion control algorithms",
     "-s quic-go -c quic-go -t sat --repetitions 3 --parallel auto",
     "run -t SAT --seed 1 --shard 2/4 -l part-2             # a quarter of a campaign, see merge",
 )

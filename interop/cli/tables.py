@@ -19,7 +19,7 @@ TABLES = (
     "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "accesses", "loss",
     "sweep", "runs", "senders", "times", "objectives", "attempts", "history",
 )  # fmt: skip
-DESCRIPTION = "Show statistics of campaigns. Uses stored results only: measures nothing and reads no traces."
+DESCRIPTION = "Show statistics of campaigns. Uses only stored results: does not measure anything or read traces."
 EXAMPLES = (
     "tables results/latest --table pairs variance",
     "tables results/latest -t SAT --table pairs --format csv",

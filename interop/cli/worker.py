@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. Uses the Docker daemon "
-    "of this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
+    "on this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
 
