@@ -32,6 +32,7 @@ from bench.reproducibility import Repetition
 from interop.config import loader
 from interop.docker.client import Daemon
 from interop.execution.lock import DEFAULT_DAEMON
+from interop.model.clock import Clock
 from interop.model.emulated_link import loss_share
 from interop.model.results import RunResult
 from interop.model.test_case import TestCase
@@ -76,6 +77,15 @@ def campaign(directory: Path, clock: str, names: Sequence[str], cases: Sequence[
     return load(directory)
 
 
+def stored(places: Sequence[Path], clock: Clock) -> list[StoredResults]:
+    """Campaigns that were made before; exits if one has another clock."""
+    records = [load(place) for place in places]
+    for place, record in zip(places, records, strict=True):
+        if record.result_set.manifest.clock is not clock:
+            sys.exit(f"bench-virtual: {place} ran in {record.result_set.manifest.time}, not in {clock} time")
+    return records
+
+
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
     """Other load: processes that compute while the block runs."""
@@ -98,8 +108,7 @@ def tell(table: Table) -> None:
 
 def measure_fidelity(options: argparse.Namespace) -> Any:
     """Both distributions of all pairs; without stored campaigns, it makes them first."""
-    real = [load(place) for place in options.real]
-    virtual = [load(place) for place in options.virtual]
+    real, virtual = stored(options.real, Clock.REAL), stored(options.virtual, Clock.VIRTUAL)
     repetitions = str(options.repetitions)
     if not real:
         place = options.output / "fidelity-real"
@@ -198,7 +207,7 @@ def measure_throughput(options: argparse.Namespace) -> Any:
     The estimate takes the phases of real runs of the same pairs, from stored campaigns if there are any.
     """
     names = options.implementations
-    real = [load(place) for place in options.real]
+    real = stored(options.real, Clock.REAL)
     if not real:
         real = [campaign(options.output / "throughput-real", "real", names, ["sat"], "--repetitions", "1")]
     estimate = serial_estimate([each.result_set.results for each in real], names, options.repetitions)

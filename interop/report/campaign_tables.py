@@ -243,7 +243,7 @@ def _verdict(found: Comparison) -> list[str]:
     if overall is not None:
         notes.append(f"Over all pairs with numbers in both: {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:
-        notes += _by_seed(found.compared_by_seed)
+        notes += _by_seed(found)
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     if any(counts[change] for change in UNSURE):
@@ -253,20 +253,21 @@ def _verdict(found: Comparison) -> list[str]:
     return notes
 
 
-def _by_seed(count: int) -> list[str]:
-    """The rule for pairs that are compared without a test, and what it does not show."""
+def _by_seed(found: Comparison) -> list[str]:
+    """The rule for pairs that are compared without a test, and what their changes do not show."""
+    count = found.compared_by_seed
     pairs = "1 pair" if count == 1 else f"{count} pairs"
     rule = (
-        f"Slower or faster: the geometric mean over the seeds that succeeded in both changed by at least "
+        "Slower or faster: the geometric mean over the seeds that succeeded in both changed by at least "
         f"{percent(SMALLEST)}. New failure or fixed: a seed newly fails or succeeds."
     )
-    limit = (
-        "It is certain that something changed, but not that the change is systematic: one different packet can change "
-        "the rest of a transfer. Several seeds show whether most of them go in the same direction."
-    )
-    return [
-        f"{pairs} ran with the same seeds in virtual time, where a run repeats, so no test is needed.", rule, limit
-    ]  # fmt: skip
+    notes = [f"{pairs} ran with the same seeds in virtual time, where a run repeats, so no test is needed.", rule]
+    if any(pair.seeds is not None and pair.change in WORSE | BETTER for pair in found.pairs):
+        notes.append(
+            "Something changed for certain, but perhaps not systematically: one different packet can change the rest "
+            "of a transfer. Several seeds show whether most of them go in the same direction."
+        )
+    return notes
 
 
 def _correction(tests: int) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.virtual import THROUGHPUT, busy_loops, by_repetitions, serial_estimate, wall
+from bench.virtual import THROUGHPUT, busy_loops, by_repetitions, serial_estimate, stored, wall
 from interop.config import loader
-from tests.results_builder import run_result
+from interop.model.clock import Clock
+from interop.results.store import write_result_json
+from tests.results_builder import result_set, run_result, runs, virtual
 
 ROOT = Path(__file__).resolve().parents[2]
 PHASES = {"create": 2.0, "transfer": 10.0, "analyse": 3.0}
@@ -33,6 +35,13 @@ def test_the_estimate_takes_the_mean_of_each_pair() -> None:
     assert serial_estimate([results], THROUGHPUT, 3) == pytest.approx(3 * (15 * 15 + 22.5))
     with pytest.raises(SystemExit, match="no runs of quic-go_quic-go"):
         serial_estimate([results[1:]], THROUGHPUT, 3)
+
+
+def test_campaigns_of_the_other_clock_are_refused(tmp_path: Path) -> None:
+    write_result_json(tmp_path, virtual(result_set(runs(8e6))))
+    assert len(stored([tmp_path], Clock.VIRTUAL)) == 1
+    with pytest.raises(SystemExit, match=r"ran in virtual time .* not in real time"):
+        stored([tmp_path], Clock.REAL)
 
 
 def test_analysis_is_not_part_of_a_run() -> None:
