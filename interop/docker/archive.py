@@ -47,7 +47,7 @@ class ArchiveLimits:
     """Code of the :class:`HarnessFault` raised for an archive that exceeds them."""
 
 
-class _Stream(io.RawIOBase):
+class ChunkStream(io.RawIOBase):
     """A readable file over chunks of bytes that fails beyond ``limits``."""
 
     def __init__(self, chunks: Iterable[bytes], limits: ArchiveLimits) -> None:
@@ -57,9 +57,11 @@ class _Stream(io.RawIOBase):
         self._limits = limits
 
     def readable(self) -> bool:
+        """True."""
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill ``buffer`` as far as the current chunk allows; raises :class:`HarnessFault` beyond the limits."""
         while not self._rest:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -171,7 +173,7 @@ def unpack(chunks: Iterable[bytes], target: Path, limits: ArchiveLimits) -> tupl
 
 def members(chunks: Iterable[bytes], limits: ArchiveLimits) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes] | None]]:
     """Each member with its content in pieces, which is None for all but regular files; raises as :func:`list_files`."""
-    stream = io.BufferedReader(_Stream(chunks, limits), CHUNK)
+    stream = io.BufferedReader(ChunkStream(chunks, limits), CHUNK)
     if not stream.peek(1):
         return
     left = limits.total

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from interop.docker.archive import CHUNK, ArchiveLimits, members, pack
+from interop.docker.archive import CHUNK, ArchiveLimits, ChunkStream, members, pack
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 
@@ -87,7 +87,7 @@ def read_output(disk: Iterable[bytes], limits: ArchiveLimits) -> GuestOutput:
             archives[key] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by GuestOutput
             tars[key] = tarfile.open(fileobj=archives[key], mode="w")  # noqa: SIM115 - closed below
         member.name, member.pax_headers = path, {}
-        tars[key].addfile(member, None if content is None else io.BufferedReader(_Reader(content)))
+        tars[key].addfile(member, None if content is None else io.BufferedReader(ChunkStream(content, limits)))
     for key, tar in tars.items():
         tar.close()
         archives[key].flush()
@@ -111,22 +111,3 @@ def _inner(disk: Iterable[bytes]) -> Iterator[bytes]:
     for _, content in members(disk, unlimited):
         yield from content or ()
         return
-
-
-class _Reader(io.RawIOBase):
-    """A readable file over chunks of bytes."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        if not self._rest:
-            self._rest = next(self._chunks, b"")
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
