@@ -1,17 +1,31 @@
 # Shortcuts; `make` alone lists them.
 PYTHON = .venv/bin/python
 PYTEST = $(PYTHON) -m pytest --durations=15
-# Campaigns that `make bench-soak` kills.
+# Campaigns that `make bench-soak` kills, and their clock.
 KILLS = 50
-# The endpoints that every run of the tests looks at.
-IN_CI = test_contract and (quic-go or aioquic or picoquic)
+CLOCK = real
+# Tests in virtual time, at an engine of their own; no other test disturbs them, so that they yield to all others.
+VIRTUAL = tests/engine/test_changing_links.py tests/engine/test_virtual_time.py tests/virtual_time
+# Tests with both clocks.
+BOTH_CLOCKS = tests/engine/test_gateways.py tests/engine/test_tcp.py tests/engine/test_vpn.py
+# Tests in real time, at another engine of their own, beside those at the machine's engine. The contract is tested with
+# two implementations; `make test-endpoints` tests all.
+BESIDE = tests/engine/test_cluster.py tests/engine/test_functional.py $(BOTH_CLOCKS)
+CONTRACT = tests/endpoints/test_contract.py
+IN_CI = (not test_contract or quic-go or aioquic) and not [virtual]
+# Images that these tests need, and those without which they skip some.
+VIRTUAL_IMAGES = simulator virtual-time quic-go aioquic picoquic base endpoint-base --also nginx curl link-gateways
+BESIDE_IMAGES = simulator quic-go aioquic base endpoint-base --also nginx curl link-gateways
 
-SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* scripts/* ns3-scenarios/bin/* link-tools/bin/* virtual-time/bin/* endpoints/*/*)
+SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* ci/* scripts/* ns3-scenarios/bin/* link-gateways/bin/* link-tools/bin/* virtual-time/bin/* endpoints/*/*)
 BIOME = build/vendor/biomejs/biome
 # Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
 PARALLEL = -n logical --dist worksteal
 
-.PHONY: help setup setup-dev demo images test test-engine test-no-engine test-fast test-endpoints test-real-link bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery docs
+# Thousands of processes start; without bytecode each would compile the program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery docs
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -30,15 +44,30 @@ images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
 test: setup-dev images  ## lint and all tests: those with the engine beside all others; each part is shown when it ends
-	@$(PYTHON) run.py images build virtual-time
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-engine test-no-engine
+	@$(PYTHON) run.py images build virtual-time link-gateways
+	@$(MAKE) --no-print-directory --jobs=4 --keep-going --output-sync=target test-engine test-beside test-virtual test-no-engine
 
-test-engine:  ## tests with the real engine; most of the time they wait for links
-	$(PYTEST) -m "engine and not endpoints and not laboratory"
-	$(PYTEST) -m endpoints -k "$(IN_CI)"
+test-engine:  ## tests with the machine's engine; most of the time they wait for links
+	$(PYTEST) tests/engine $(addprefix --ignore=,$(BESIDE) $(VIRTUAL))
+
+# Where no second engine can be started, its tests run at the machine's engine, after the others.
+ifeq ($(shell unshare --mount --pid --net --fork sh -c 'command -v dockerd' 2>/dev/null),)
+test-beside: OWN_ENGINE =
+test-virtual: OWN_ENGINE =
+test-beside: test-engine
+test-virtual: test-beside
+else
+test-beside: OWN_ENGINE = $(PYTHON) -m tests.own_engine $(BESIDE_IMAGES) --run
+test-virtual: OWN_ENGINE = nice $(PYTHON) -m tests.own_engine $(VIRTUAL_IMAGES) --run
+endif
+test-beside:  ## tests with an engine of their own: endpoints, functional tests, a cluster, gateways
+	$(OWN_ENGINE) $(PYTEST) $(CONTRACT) $(BESIDE) -k "$(IN_CI)"
+
+test-virtual:  ## tests in virtual time, with another engine of their own
+	$(OWN_ENGINE) $(PYTEST) $(VIRTUAL) $(BOTH_CLOCKS) -k "not [real]"
 
 test-no-engine: lint  ## lint, and all tests without the engine; links and endpoints take precedence over them
-	nice -n 10 $(PYTEST) $(PARALLEL) -m "not engine"
+	$(PYTHON) -m tests.low_priority $(PYTEST) $(PARALLEL) -m "not engine"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser"
@@ -46,8 +75,17 @@ test-fast: setup-dev  ## the tests that need neither engine nor browser
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
 	$(PYTEST) -m endpoints
 
+test-runner-pages: setup-dev  ## show exports in the web pages of QIR and QIR-SE: QIR_PAGE=DIR QIR_SE_PAGE=DIR LIBRARIES=DIR
+	QIR_PAGE=$(QIR_PAGE) QIR_SE_PAGE=$(QIR_SE_PAGE) LIBRARIES=$(LIBRARIES) $(PYTEST) tests/browser/test_runner_pages.py
+
 test-real-link: setup-dev images  ## real links, between two Docker daemons on this machine (needs openssh-server)
 	$(PYTEST) -m laboratory
+
+# The clock of `make test-all-cases` is virtual unless CLOCK=real is given.
+test-all-cases: CLOCK = virtual
+test-all-cases: images  ## run each ready test case once with small files; CLOCK=real: in real time (half an hour)
+	@$(PYTHON) run.py images build virtual-time link-gateways ngtcp2 nginx curl
+	$(PYTHON) bench/all_cases.py --clock $(CLOCK) -o build/all-cases/$$(date +%FT%H-%M-%S)
 
 bench-variants: images  ## check that every variant takes effect after a loss (half an hour)
 	$(PYTHON) bench/variants.py
@@ -69,6 +107,9 @@ gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery a
 
 docs: setup-dev  ## build the documentation site into build/docs
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+
+bench-startup: setup  ## measure how long commands take to start
+	$(PYTHON) bench/startup.py
 
 bench-plots: setup  ## measure how long figures take
 	$(PYTHON) bench/plot_speed.py
@@ -119,8 +160,8 @@ bench-faults: setup-dev  ## faults without an engine: 1,000 faulty engines, 2,00
 bench-concurrent-start: images  ## start 20 campaigns at the same moment: one runs, 19 fail and name it
 	$(PYTHON) bench/concurrent_start.py
 
-bench-soak: images  ## kill KILLS=50 campaigns with kill -9 at random moments; count lost runs and left-over containers
-	$(PYTHON) bench/soak.py --kills $(KILLS)
+bench-soak: images  ## kill KILLS=50 campaigns (CLOCK=virtual: in virtual time) with kill -9 at random moments; count lost runs and left-over containers
+	$(PYTHON) bench/soak.py --kills $(KILLS) --clock $(CLOCK)
 
 bench-daemon-kills: images  ## kill a Docker daemon 20 times and freeze it 10 times in a campaign; count lost runs and wrong verdicts
 	$(PYTHON) bench/daemon_kills.py

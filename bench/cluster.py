@@ -2,8 +2,9 @@
 """Measures a campaign over one and two workers of a Dask cluster, and counts lost runs while workers are killed.
 
 Run it with `make bench-cluster`. All parts run on this machine: the scheduler and the campaign in one network
-namespace, each Docker daemon with its worker in another. With one testbed per worker, the link limits the rate, not
-the CPU.
+namespace, each Docker daemon with its worker in another. In real time with one testbed per worker, the link limits
+the rate, not the CPU. In virtual time the CPU does: `--cpu-each` gives each worker and its containers one CPU, as on a
+machine of its own (root; cgroup v1).
 """
 # ruff: noqa: E402, T201 - a script
 
@@ -30,12 +31,15 @@ sys.path.insert(0, str(ROOT))
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
 from interop.images import build_recipes
+from interop.images.build_recipes import OWN_FOLDERS
+from interop.model.clock import Clock
 from interop.model.outcomes import Outcome
 from interop.results.document import StoredResults
 from interop.results.store import load
 from tests.dockerds import LaboratoryError, bring, call, dockerd, group_at, inside, running, wait_for
 
 PORT = 8786
+CPUSETS = Path("/sys/fs/cgroup/cpuset")
 COMING_BACK = (0.5, 3.0)
 """Seconds for which a killed worker is away."""
 LEFT_AFTER = 15.0
@@ -52,13 +56,16 @@ class Machine:
     scheduler: str
     testbeds: int
     log: Path
+    cpu: int | None = None
+    """The only CPU of the worker; None: all."""
     stack: ExitStack = field(default_factory=ExitStack)
     process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
         """Start the worker, as its user would."""
         words = [sys.executable, str(ROOT / "run.py"), "worker", self.scheduler, "--parallel", str(self.testbeds)]
-        command = [*inside(self.namespace), *words, "--name", self.name]
+        pinned = [] if self.cpu is None else ["taskset", "--cpu-list", str(self.cpu)]
+        command = [*inside(self.namespace), *pinned, *words, "--name", self.name]
         environment = {**os.environ, "DOCKER_HOST": self.url}
         self.process = self.stack.enter_context(running(command, self.log, env=environment, cwd=ROOT))
         wait_for(lambda: b"offers" in self.log.read_bytes(), f"the worker {self.name}", self.process, self.log)
@@ -121,17 +128,36 @@ def machines(options: argparse.Namespace, source: Daemon) -> Iterator[tuple[list
         log = folder / "scheduler.log"
         wait_for(lambda: b"Scheduler at" in log.read_bytes(), "the scheduler", process, log)
         made, expected = [], build_recipes.expected(ROOT)
+        expected["virtual-time"] = build_recipes.find_recipe(ROOT, "virtual-time", OWN_FOLDERS["virtual-time"]).tag
         names = ["simulator", *dict.fromkeys([*options.server, *options.client])]
+        names += ["virtual-time"] * (options.clock is Clock.VIRTUAL)
         group = group_at(source, expected["simulator"])
         for number, other in enumerate(others):
-            name = f"w{number}"
-            url = stack.enter_context(dockerd(name, other, folder, group))
+            name, cpu = f"w{number}", number if options.cpu_each else None
+            own = group if cpu is None else stack.enter_context(cpu_group(group, f"quicsat-{os.getpid()}-{name}", cpu))
+            url = stack.enter_context(dockerd(name, other, folder, own))
             bring(source, Daemon(url, "bench"), [expected[each] for each in names])
             scheduler = f"tcp://10.251.{number}.1:{PORT}"
-            machine = Machine(name, other, url, scheduler, options.testbeds, options.output / f"worker-{name}.log")
+            machine = Machine(name, other, url, scheduler, options.testbeds, options.output / f"worker-{name}.log", cpu)
             stack.enter_context(machine.stack)
             made.append(machine)
         yield inside(middle), made
+
+
+@contextmanager
+def cpu_group(parent: str, name: str, cpu: int) -> Iterator[str]:
+    """A cgroup below ``parent`` whose containers run on one CPU, in the words of ``dockerd --cgroup-parent``."""
+    folder = CPUSETS / parent.strip("/") / name
+    try:
+        folder.mkdir()
+        (folder / "cpuset.cpus").write_text(str(cpu))
+        (folder / "cpuset.mems").write_text((folder.parent / "cpuset.mems").read_text())
+    except OSError as error:
+        raise LaboratoryError(f"--cpu-each needs root and the cpuset controller of cgroup v1: {error}") from None
+    try:
+        yield f"{parent}/{name}"
+    finally:
+        folder.rmdir()
 
 
 # ---- what is done with it -------------------------------------------------------------------
@@ -142,6 +168,7 @@ def campaign(options: argparse.Namespace, middle: list[str], name: str) -> Campa
     directory = options.output / name
     words = ["-s", *options.server, "-c", *options.client, "-t", *options.test, "--seed", "1"]
     words += ["--repetitions", str(options.repetitions), "--cluster", f"tcp://127.0.0.1:{PORT}", "-l", str(directory)]
+    words += ["--clock", options.clock.value]
     begin = time.monotonic()
     with (options.output / f"{name}.log").open("wb") as said:
         command = [*middle, sys.executable, str(ROOT / "run.py"), *words]
@@ -198,7 +225,9 @@ def main() -> int:
     parser.add_argument("-c", "--client", nargs="+", default=["quic-go", "picoquic", "quinn", "ngtcp2"])
     parser.add_argument("-t", "--test", nargs="+", default=["sat"])
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--clock", type=Clock, choices=Clock, default=Clock.REAL)
     parser.add_argument("--testbeds", type=int, default=1, help="per worker")
+    parser.add_argument("--cpu-each", action="store_true", help="one CPU for each worker and its containers")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="a third campaign, with N kills of a worker")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     parser.add_argument("--only-kills", action="store_true", help="without the comparison of one worker and two")

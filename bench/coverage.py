@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from interop.model.outcomes import Outcome
 from interop.statistics.history import joint_steps
-from interop.statistics.intervals import of_repetitions, over_partners
+from interop.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
 from interop.statistics.samples import Sample
 from interop.statistics.variance import decompose
 
@@ -35,6 +35,9 @@ SPREADS = (0.05, 1.0)
 REST = 0.1
 """Of single runs."""
 LOWEST = 0.93
+HIGHEST = 0.97
+RATIOS = (0.0, 0.05, 0.17, 0.5, 2.0, 8.0, 60.0)
+"""What partners, or seeds, contribute to the variance of a mean, as multiples of what single runs contribute."""
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7)
 
 
@@ -52,6 +55,19 @@ def marginal(partners: int, repetitions: int, seed: float, spread: float, trials
             told += 1
             held += found.low <= 1 <= found.high
     return held / told
+
+
+def extremes(partners: int, repetitions: int, trials: int) -> tuple[float, float]:
+    """Least and greatest coverage of intervals over partners at any pair of ``RATIOS``, without missing runs."""
+    rng = np.random.default_rng((partners, repetitions))
+    degrees = partners - 1, repetitions - 1, (partners - 1) * (repetitions - 1)
+    widths = []
+    for partner, seed in product(RATIOS, RATIOS):
+        drawn = [rng.chisquare(freedom, trials) / freedom for freedom in degrees]
+        found = half_widths(np.stack([(1 + partner) * drawn[0], (1 + seed) * drawn[1], drawn[2]]), degrees)
+        widths.append(found / math.sqrt(1 + partner + seed))
+    held = coverage(np.array(widths))
+    return float(held.min()), float(held.max())
 
 
 def repeated(repetitions: int, spread: float, trials: int) -> float:
@@ -110,7 +126,20 @@ def of_partners(trials: int) -> bool:
         found, holes = marginal(*row, trials), marginal(*row, trials, missing=0.1)
         print("{:2} partners {:2} repetitions  seed {:.1f}  partner {:.2f}".format(*row), end="")
         print(f"  {100 * found:5.1f} {100 * holes:5.1f}", flush=True)
-        missed |= min(found, holes) < LOWEST - margin(trials)
+        missed |= not (within(found, trials) and within(holes, trials))
+    return missed
+
+
+def of_ratios(trials: int) -> bool:
+    """The same at 49 pairs of ratios of variances; the extremes of all."""
+    missed = False
+    print(f"\nover partners, at any ratios of variances: least and greatest coverage [%], {trials} trials")
+    for partners, repetitions in product(PARTNERS, REPETITIONS):
+        least, greatest = extremes(partners, repetitions, trials)
+        print(
+            f"{partners:2} partners {repetitions:2} repetitions  {100 * least:5.1f} {100 * greatest:5.1f}", flush=True
+        )
+        missed |= least < LOWEST - margin(trials) or (partners > 2 and not within(greatest, trials))
     return missed
 
 
@@ -152,12 +181,23 @@ def of_steps(trials: int) -> bool:
     return missed
 
 
+def within(found: float, trials: int) -> bool:
+    """Whether chance explains how far a coverage is from 93 to 97 %."""
+    return LOWEST - margin(trials) <= found <= HIGHEST + margin(trials)
+
+
 def margin(trials: int) -> float:
     """Three standard errors of a share of 5 %."""
     return 3 * math.sqrt(0.05 * 0.95 / trials)
 
 
-PARTS = {"partners": (of_partners, 1), "cells": (of_cells, 1), "shares": (of_shares, 4), "steps": (of_steps, 4)}
+PARTS = {
+    "partners": (of_partners, 1),
+    "ratios": (of_ratios, 1),
+    "cells": (of_cells, 1),
+    "shares": (of_shares, 4),
+    "steps": (of_steps, 4),
+}
 """Table -> what prints it, and by how much fewer trials it has, for it takes longer."""
 
 

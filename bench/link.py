@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Measures rate, delay, loss and queue of a real testbed against the configured values; `make bench-link`."""
+"""Measures rate, delay, loss and queue of a testbed against the configured values; `make bench-link`.
+
+bench/link.py                                        # everything, in real time: on an idle machine
+bench/link.py --clock virtual --cases changing       # some cases, in virtual time: on any machine
+"""
 # ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
@@ -10,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -19,28 +22,35 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench.changing_links import changing_links
+from bench.disturbances import disciplines, disturbances
 from bench.result_rows import LAG_BAR, Figure, figure, lag, show
 from bench.scenarios import scenarios
 from bench.stalls import stalls
-from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, rate_in_trace
+from bench.testbed_traffic import PING_SIZE, PPP, UDP_IPV4, UDP_IPV6, Bench, Flow, Seen, Traffic, rate_in_trace
+from bench.virtual_traffic import VirtualBench
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.execution.lock import exclusive
 from interop.execution.reaper import start_reaper
 from interop.images.pull_or_build import Images, Policy
 from interop.links.ns3_testbed import Abilities, Ns3Backend, probe
+from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink, QueueMode, UniformLoss
 from interop.model.errors import HarnessFault, UserError
 from interop.model.real_link import Host
 from interop.model.units import MBPS, MS, PERCENT
 
-TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25)
-SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
+QUEUE = 25
+TERRESTRIAL = EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, QUEUE, QUEUE)
+SAT = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, QUEUE, QUEUE)
 FAST = replace(TERRESTRIAL, forward_rate=100 * MBPS, return_rate=100 * MBPS, forward_queue=1000, return_queue=1000)
 OVERLOAD, NEARLY_FULL = 1.3, 0.95
 RATES = (20.0, 50.0)
-LADDER = (100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0)
+LADDER = (100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0, 600.0, 800.0, 1000.0)
 """Mbit/s tried beyond those that have a bar, until one is missed: 250 if the machine can, else what it can."""
+MOST_BITS = 800 * MBPS
+"""Sent over fast links, which bounds the traces of a guest."""
 LOSS = UniformLoss(1 * PERCENT)
 LOSSY_PACKETS, LOSSY_SIZE, LOSSY_RATE = 100_000, 100, 10_000
 """Packets per direction, payload in bytes, packets per second."""
@@ -61,7 +71,7 @@ def nominal_round_trip(link: EmulatedLink, overhead: int) -> float:
     return link.round_trip_delay + bits / link.forward_rate + bits / link.return_rate
 
 
-def round_trips(bench: Bench, case: str, link: EmulatedLink, version: int, n: int) -> list[Figure]:
+def round_trips(bench: Traffic, case: str, link: EmulatedLink, version: int, n: int) -> list[Figure]:
     """Error of the round-trip time on an idle link."""
     seen = bench.ping(link, version, n)
     nominal = nominal_round_trip(link, UDP_IPV4 if version == 4 else UDP_IPV6)
@@ -71,9 +81,13 @@ def round_trips(bench: Bench, case: str, link: EmulatedLink, version: int, n: in
     return [replace(result, bar="median +-1, p95 +-2, all n", passed=passed), *lag(case, seen)]
 
 
-def nearly_full(bench: Bench, name: str, link: EmulatedLink) -> list[Figure]:
+def _rate(link: EmulatedLink, way: str) -> float:
+    return link.forward_rate if way == "forward" else link.return_rate
+
+
+def nearly_full(bench: Traffic, name: str, link: EmulatedLink) -> list[Figure]:
     """A stream at 95 % of the rate, in both directions at once, loses nothing."""
-    seen = bench.stream(link, [Flow(way, NEARLY_FULL * bench.rate(link, way), 4.0) for way in ("forward", "return")])
+    seen = bench.stream(link, [Flow(way, NEARLY_FULL * _rate(link, way), 4.0) for way in ("forward", "return")])
     figures: list[Figure] = []
     for way, flow in seen.flows.items():
         lost = flow.sent - flow.received
@@ -81,14 +95,15 @@ def nearly_full(bench: Bench, name: str, link: EmulatedLink) -> list[Figure]:
     return [*figures, *lag(name, seen)]
 
 
-def delivered_rate(bench: Bench, rate: float, *, judged: bool = True) -> tuple[list[Figure], bool]:
+def delivered_rate(bench: Traffic, rate: float, *, judged: bool = True) -> tuple[list[Figure], bool]:
     """Rate of the link at 130 % load, from the trace behind it; and whether the simulator kept up.
 
     The receiver's own figure is lower where the receiver, not the link, loses packets for want of a CPU.
     """
     case = f"rate {rate:.0f} Mbit/s"
     link = replace(TERRESTRIAL, forward_rate=rate * MBPS, return_rate=rate * MBPS, forward_queue=250, return_queue=250)
-    seen = bench.stream(link, [Flow("forward", OVERLOAD * rate * MBPS, 4.0, catch_up=1.0)])
+    duration = min(4.0, MOST_BITS / (rate * MBPS))
+    seen = bench.stream(link, [Flow("forward", OVERLOAD * rate * MBPS, duration, catch_up=1.0)])
     flow = seen.flows["forward"]
     traced = rate_in_trace(seen.left) / MBPS
     fine = abs(traced / rate - 1) <= RATE_BAR
@@ -103,7 +118,7 @@ def delivered_rate(bench: Bench, rate: float, *, judged: bool = True) -> tuple[l
     return [*figures, *lag(case, seen, judged=judged)], sustained
 
 
-def rates(bench: Bench) -> Iterator[list[Figure]]:
+def rates(bench: Traffic) -> Iterator[list[Figure]]:
     """Delivered rates that have a bar, and the highest that this machine sustains."""
     highest = 0.0
     for rate in (*RATES, *LADDER):
@@ -116,7 +131,7 @@ def rates(bench: Bench) -> Iterator[list[Figure]]:
     yield [figure("rate", "highest sustained", [highest], "Mbit/s")]
 
 
-def losses(bench: Bench, version: int, n: int = LOSSY_PACKETS) -> list[Figure]:
+def losses(bench: Traffic, version: int, n: int = LOSSY_PACKETS) -> list[Figure]:
     """1 % loss per direction, both at once."""
     case = f"loss IPv{version}"
     link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
@@ -131,13 +146,13 @@ def losses(bench: Bench, version: int, n: int = LOSSY_PACKETS) -> list[Figure]:
     return [*figures, *lag(case, seen)]
 
 
-def _lossy(bench: Bench, link: EmulatedLink, n: int, per_second: float, version: int = 4, seed: int = 7) -> Seen:
+def _lossy(bench: Traffic, link: EmulatedLink, n: int, per_second: float, version: int = 4, seed: int = 7) -> Seen:
     bits = (LOSSY_SIZE + (UDP_IPV4 if version == 4 else UDP_IPV6) + PPP) * 8
     flows = [Flow(way, per_second * bits, n / per_second, LOSSY_SIZE, version) for way in ("forward", "return")]
     return bench.stream(link, flows, seed=seed)
 
 
-def repeatable_losses(bench: Bench) -> list[Figure]:
+def repeatable_losses(bench: Traffic) -> list[Figure]:
     """The same packets are lost for the same seed, whatever the rate; others for another seed."""
     link = replace(FAST, forward_loss=LOSS, return_loss=LOSS)
     slow = replace(link, forward_rate=40 * MBPS, return_rate=40 * MBPS)
@@ -157,11 +172,11 @@ def repeatable_losses(bench: Bench) -> list[Figure]:
     return figures
 
 
-def queues(bench: Bench) -> Iterator[list[Figure]]:
+def queues(bench: Traffic) -> Iterator[list[Figure]]:
     """Packets that the buffer holds, from the longest queueing delay at 130 % load."""
     for link, extra in ((TERRESTRIAL, 1), (replace(SAT, forward_delay=15 * MS, return_delay=15 * MS), 100)):
         for mode in QueueMode:
-            expected = link.forward_queue + (extra if mode is QueueMode.PAPER else 0)
+            expected = QUEUE + (extra if mode is QueueMode.PAPER else 0)
             seen = bench.stream(replace(link, queue_mode=mode), [Flow("forward", OVERLOAD * link.forward_rate, 3.0)])
             flow = seen.flows["forward"]
             serialisation = flow.wire_bits / link.forward_rate
@@ -187,20 +202,20 @@ def contention(bench: Bench, name: str, loops: int) -> list[Figure]:
 # ---- the whole ------------------------------------------------------------------------------
 
 
-def idle(bench: Bench) -> Iterator[list[Figure]]:
+def idle(bench: Traffic) -> Iterator[list[Figure]]:
     """Round trips on idle links."""
     for version in (4, 6):
         yield round_trips(bench, f"idle terrestrial IPv{version}", TERRESTRIAL, version, 200)
         yield round_trips(bench, f"idle sat IPv{version}", SAT, version, 200)
 
 
-def full(bench: Bench) -> Iterator[list[Figure]]:
+def full(bench: Traffic) -> Iterator[list[Figure]]:
     """Links that are all but full."""
     yield nearly_full(bench, "terrestrial", TERRESTRIAL)
     yield nearly_full(bench, "sat", SAT)
 
 
-def lossy(bench: Bench) -> Iterator[list[Figure]]:
+def lossy(bench: Traffic) -> Iterator[list[Figure]]:
     """Loss, and that it repeats."""
     yield losses(bench, 4)
     yield losses(bench, 6, 30_000)
@@ -212,16 +227,19 @@ def stalled(bench: Bench) -> Iterator[list[Figure]]:
     yield stalls(bench, TERRESTRIAL, STALLS, gap=1.0)
 
 
-CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {
+CASES: dict[str, Callable[[Traffic], Iterable[list[Figure]]]] = {
     "idle": idle,
     "full": full,
     "queue": queues,
     "loss": lossy,
     "rate": rates,
-    "scenarios": scenarios,
-    "stalls": stalled,
+    "disturbances": disturbances,
+    "disciplines": disciplines,
+    "changing": changing_links,
 }
-"""What can be asked for with ``--cases``."""
+"""What can be asked for with ``--cases``, with either clock."""
+REAL_CASES: dict[str, Callable[[Bench], Iterable[list[Figure]]]] = {"scenarios": scenarios, "stalls": stalled}
+"""The same, in real time."""
 
 
 def contended(open_bench: Callable[[Abilities], Any], abilities: Abilities) -> Iterator[list[Figure]]:
@@ -238,36 +256,59 @@ def steal() -> float:
     return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> int:
-    """Exit status: 0 all bars held, 1 one was missed, 3 the machine lacks something, 75 a campaign is under way."""
+def in_real_time(daemon: Daemon, images: Images, cases: list[str], *, contention: bool) -> Iterator[list[Figure]]:
+    """Figures of all cases, and of busy loops with ``contention``."""
+    image = images.ensure_simulator().reference
+    abilities = probe(daemon, image)
+    numbers = count(1)
+
+    def open_bench(chosen: Abilities) -> Any:
+        return Bench.open(daemon, image, Ns3Backend(daemon, image, chosen), numbers)
+
+    with open_bench(abilities) as bench:
+        for case in cases:
+            yield from (CASES | REAL_CASES)[case](bench)
+    if contention:
+        yield from contended(open_bench, abilities)
+
+
+def in_virtual_time(daemon: Daemon, images: Images, cases: list[str]) -> Iterator[list[Figure]]:
+    """Figures of all cases."""
+    ids = {"simulator": images.ensure_simulator().id, "virtual-time": images.ensure_own("virtual-time").id}
+    with VirtualBench.open(daemon, ids) as bench:
+        for case in cases:
+            yield from CASES[case](bench)
+
+
+def read_options() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument("--contention", action="store_true", help="also with busy loops and without real-time priority")
-    parser.add_argument("--cases", nargs="*", choices=list(CASES), default=list(CASES), help="(default: all)")
+    parser.add_argument("--clock", type=Clock, choices=list(Clock), default=Clock.REAL, help="(default: real)")
+    known = [*CASES, *REAL_CASES]
+    parser.add_argument("--cases", nargs="*", choices=known, help="(default: all that the clock allows)")
     options = parser.parse_args()
+    allowed = known if options.clock is Clock.REAL else [*CASES]
+    options.cases = allowed if options.cases is None else options.cases
+    if options.clock is Clock.VIRTUAL and (options.contention or set(options.cases) - {*allowed}):
+        parser.error(f"--contention and {', '.join(REAL_CASES)} need --clock real")
+    return options
+
+
+def main() -> int:
+    """Exit status: 0 all bars held, 1 one was missed, 3 the machine lacks something, 75 a campaign is under way."""
+    options = read_options()
     daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"bench-{os.getpid()}")
-    image = (
-        Images(DaemonImages(daemon), ROOT, Policy.AUTO, lambda text: print(text, flush=True))
-        .ensure_simulator()
-        .reference
-    )
+    images = Images(DaemonImages(daemon), ROOT, Policy.AUTO, lambda text: print(text, flush=True))
     figures: list[Figure] = []
     begin, load, stolen = time.monotonic(), os.getloadavg()[0], steal()
-    with ExitStack() as stack:
-        stack.enter_context(exclusive(daemon.id, "bench/link.py"))
-        stack.enter_context(start_reaper([Host("", daemon.url)], daemon.campaign))
-        abilities = probe(daemon, image)
-        numbers = count(1)
-
-        def open_bench(chosen: Abilities) -> Any:
-            return Bench.open(daemon, image, Ns3Backend(daemon, image, chosen), numbers)
-
-        with open_bench(abilities) as bench:
-            for case in options.cases:
-                for some in CASES[case](bench):
-                    show(some)
-                    figures += some
-        for some in contended(open_bench, abilities) if options.contention else ():
+    with exclusive(daemon.id, "bench/link.py"), start_reaper([Host("", daemon.url)], daemon.campaign):
+        if options.clock is Clock.VIRTUAL:
+            measured = in_virtual_time(daemon, images, options.cases)
+        else:
+            measured = in_real_time(daemon, images, options.cases, contention=options.contention)
+        for some in measured:
             show(some)
             figures += some
     missed = sum(one.passed is False for one in figures)
@@ -277,6 +318,7 @@ def main() -> int:
     print(f"{missed} of {judged} bars missed; {duration:.0f} s; load before {load:.1f}; CPU time stolen {stolen:.2f} s")
     if options.json:
         document = {
+            "clock": options.clock,
             "load_before": load,
             "seconds": duration,
             "stolen": stolen,

@@ -6,6 +6,7 @@ make bench-site            everything, in Debian's Chromium without a GPU
 
 from __future__ import annotations
 
+import resource
 import statistics
 import sys
 import tempfile
@@ -13,7 +14,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -26,7 +28,9 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.results.store import write_result_json
-from interop.site import packets, publish
+from interop.site import campaign_pages, campaigns, packets, publish
+from interop.site.pages import Renderer
+from interop.site.recent import Past
 from interop.site.serve import server
 from interop.traces import series
 from tests.browser import chromium
@@ -50,6 +54,11 @@ ZOOM = """() => new Promise((done) => {
   const begin = performance.now();
   const key = new KeyboardEvent("keydown", {key: Math.random() < 0.6 ? "+" : "-", bubbles: true});
   document.querySelector("[data-panel=offset] .plot").dispatchEvent(key);
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
+})"""
+STEP = """() => new Promise((done) => {
+  const begin = performance.now();
+  document.querySelector(`#sequence-view button[aria-label="${Math.random() < 0.5 ? "Later" : "Earlier"}"]`).click();
   requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
 })"""
 DRAWN = """() => performance.getEntriesByName("packets-drawn")[0].startTime
@@ -111,24 +120,79 @@ def matrix(browser: Browser, place: Path) -> bool:
     (place / "results").mkdir()
     write_result_json(place / "results", results)
     with built(results, place) as (_, _, address):
-        page = browser.new_page()
-        received: dict[str, int] = {}
-        page.on("response", lambda answer: received.update({answer.url: int(answer.headers["content-length"])}))
-        ready, clicks = [], []
-        for _ in range(ROUNDS):
-            page.goto(address)
-            ready.append(page.evaluate(READY))
-            clicks += [page.evaluate(CLICK) for _ in range(6)]
-        nodes = page.evaluate("document.querySelectorAll('*').length")
-        scripts = sum(path.stat().st_size for path in (place / "site" / "assets").rglob("*.js"))
-        page.close()
+        ready, clicks, received, nodes = load_and_click(browser, address)
+        on_request = {"sequence.js", "export.js", "side.js"}
+        scripts = sum(path.stat().st_size for path in (place / "site" / "assets").rglob("*.js")
+                      if path.name not in on_request)  # fmt: skip
     return all([
         tell("18 x 18 x 26: matrix ready, median", statistics.median(ready), "ms", 800),
         tell("18 x 18 x 26: filter click, median", statistics.median(clicks), "ms", 300),
         tell("18 x 18 x 26: filter click, worst", max(clicks), "ms", 300),
         tell("18 x 18 x 26: DOM nodes, filters included", nodes, "", 10_000),
-        tell("18 x 18 x 26: first page with all that it loads", sum(received.values()) / 1000, "kB", 250),
-        tell("all JavaScript", scripts / 1000, "kB", 120),
+        tell("18 x 18 x 26: first page with all that it loads", received / 1000, "kB", 250),
+        tell("JavaScript of a cell's page before somebody asks for more", scripts / 1000, "kB", 120),
+    ])  # fmt: skip
+
+
+def largest(browser: Browser, place: Path) -> bool:
+    """The start page of 30 by 30 implementations and 30 test cases; every cell has a past."""
+    (place / "results").mkdir()
+    write_result_json(place / "results", campaign(30, 1, 29, 1))
+    [shown], _ = campaigns.find([place / "results"])
+    assets, content = publish.assets(ROOT, print)
+    renderer = Renderer(ROOT / "web" / "templates", assets, datetime.now(UTC))
+    site = campaign_pages.Site(renderer, place / "site", (shown,), publish.NAVIGATION, uplot=True)
+    for name, text in content.items():
+        site.put(PurePosixPath(assets, name), text)
+    measured = [key for key in shown.cells if key[2] == "measured0"]
+    past = {key: Past("▇▆▇▇▃▄▃▃", "") for key in measured}
+    past |= {key: Past("▇▆▇▇│▃▄▃▃", "2026-11-20: 16.0 → 8.00 Mbit/s") for key in measured[::10]}
+    campaign_pages.write_start(site, shown, campaign_pages.History(past, "12 pairs got worse."), newest=True)
+    with server(place / "site") as address:
+        ready, clicks, received, nodes = load_and_click(browser, address)
+    return all([
+        tell("30 x 30 x 30: matrix ready, median", statistics.median(ready), "ms", 500),
+        tell("30 x 30 x 30: filter click, median", statistics.median(clicks), "ms", 50),
+        tell("30 x 30 x 30: DOM nodes, filters included", nodes, "", 10_000),
+        tell("30 x 30 x 30: first page with all that it loads", received / 1000, "kB", 300),
+    ])  # fmt: skip
+
+
+def load_and_click(browser: Browser, address: str) -> tuple[list[float], list[float], int, int]:
+    """Of ``ROUNDS`` loads: ms until the matrix is ready, ms per filter click; bytes of a load, and DOM nodes."""
+    page = browser.new_page()
+    received: dict[str, int] = {}
+    page.on("response", lambda answer: received.update({answer.url: int(answer.headers["content-length"])}))
+    ready, clicks = [], []
+    for _ in range(ROUNDS):
+        page.goto(address)
+        ready.append(page.evaluate(READY))
+        clicks += [page.evaluate(CLICK) for _ in range(6)]
+    nodes = page.evaluate("document.querySelectorAll('*').length")
+    page.close()
+    return ready, clicks, sum(received.values()), nodes
+
+
+def diagram(browser: Browser, place: Path) -> bool:
+    """A sequence diagram of 100,000 datagrams."""
+    (place / "results").mkdir()
+    write_result_json(place / "results", result_set([run_result(8e6)], repetitions=1))
+    run = place / "results" / "picoquic_quiche" / "sat" / "1"
+    run.mkdir(parents=True)
+    series.save(made_series(Transfer(size=50_000_000, piece=1000, rate=8e7, lost=range(0, 50_000, 97))), run)
+    steps, whole = [], []
+    with built(result_set([run_result(8e6)], repetitions=1), place) as (_, _, address):
+        cell = next((place / "site").glob("runs/*/p/*/*/sat/index.html")).relative_to(place / "site")
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{address}{cell}?packet=s20000")
+        page.wait_for_selector("#sequence-view[data-ready]", timeout=60_000)
+        steps = [page.evaluate(STEP) for _ in range(20)]
+        page.click("#sequence-view button[aria-label='Show all']")
+        whole = [page.evaluate(STEP) for _ in range(20)]
+        page.close()
+    return all([
+        tell("sequence of 100,000 datagrams: a step in a part, median", statistics.median(steps), "ms", 60),
+        tell("sequence of 100,000 datagrams: all of it drawn, median", statistics.median(whole), "ms", 200),
     ])  # fmt: skip
 
 
@@ -180,7 +244,13 @@ def large(place: Path) -> bool:
             (run / series.FILE_NAME).hardlink_to(made[int(rng.integers(len(made)))])
     with built(results, place) as (site, took, _):
         print(f"      {site.pages} pages; a run's packets are stored in {made[0].stat().st_size / 1000:,.0f} kB")
+        begin = time.monotonic()
+        publish.build(publish.SiteRequest([place / "results"], place / "site", ROOT), print)
+        again = time.monotonic() - begin
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return all([
+            tell("144 pairs x 3 x 10: built again, unchanged", again, "s", 30),
+            tell("144 pairs x 3 x 10: most memory of a process", memory, "MiB", 1024),
             tell("144 pairs x 3 x 10: built", took, "s", 60),
             tell("144 pairs x 3 x 10: size", site.size / 1e6, "MB", 60),
         ])  # fmt: skip
@@ -192,7 +262,7 @@ def main() -> int:
     met = []
     with sync_playwright() as playwright:
         browser = chromium.start(playwright)
-        for measure in (matrix, million):
+        for measure in (matrix, largest, diagram, million):
             with tempfile.TemporaryDirectory() as place:
                 met.append(measure(browser, Path(place)))
         browser.close()

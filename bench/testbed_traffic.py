@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 
@@ -36,7 +37,7 @@ UDP_IPV4, UDP_IPV6, PPP = 28, 48, 2
 ETHERNET_HEADER = 14
 PING_SIZE, STREAM_SIZE = 100, 1200
 """Bytes of payload."""
-PORT = 4433
+PORT, ECHO_PORT = 4433, 4442
 TRACE_LIMIT = 8192 * MIB
 STEADY = (0.3, 0.95)
 """Beginning and end of the steady state, as shares of a trace's packets."""
@@ -59,6 +60,10 @@ class Flow:
     version: int = 4
     catch_up: float = 1 * MS
     """Delay of the sender, in seconds, that it makes up for by a burst."""
+    burst: int = 0
+    """Packets that are sent at once at the beginning, in addition to those of the rate."""
+    ecn: int = 0
+    """ECN codepoint of all packets: 0 none, 1 ECT(1), 2 ECT(0)."""
 
     @property
     def wire_bits(self) -> int:
@@ -98,8 +103,18 @@ class Seen:
     """Seconds, without the echo's own time."""
 
 
+class Traffic(Interface):
+    """What can be measured with either clock."""
+
+    def stream(self, link: EmulatedLink, flows: list[Flow], seed: int = 1) -> Seen:
+        """Send all flows at once."""
+
+    def ping(self, link: EmulatedLink, version: int, n: int, beside: Flow | None = None) -> Seen:
+        """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
+
+
 class Bench:
-    """A testbed and what is started in it."""
+    """A testbed in real time and what is started in it."""
 
     def __init__(
         self, daemon: Daemon, image: str, testbed: Ns3Testbed, numbers: Iterator[int], directory: Path
@@ -118,11 +133,6 @@ class Bench:
         with backend.open() as testbed, tempfile.TemporaryDirectory(prefix="quicsat-bench-") as directory:
             yield cls(daemon, image, testbed, numbers, Path(directory))
 
-    @staticmethod
-    def rate(link: EmulatedLink, way: str) -> float:
-        """Rate of one direction, bit/s."""
-        return link.forward_rate if way == "forward" else link.return_rate
-
     # ---- what can be measured ----------------------------------------------------------------
 
     def stream(self, link: EmulatedLink, flows: list[Flow], seed: int = 1) -> Seen:
@@ -136,11 +146,9 @@ class Bench:
         """Ask ``n`` times, 20 ms apart, while ``beside`` flows if there is one."""
         with ExitStack() as stack:
             simulator = stack.enter_context(self._simulator(link, 1))
-            self._program(stack, Role.SERVER, "udp-stream", "echo", f"--port={PORT + 9}", REPORT, ready="ready")
+            self._program(stack, Role.SERVER, "udp-stream", "echo", f"--port={ECHO_PORT}", REPORT, ready="ready")
             streams = self._begin(stack, [beside] if beside else [])
-            words = [f"--host={SERVER[version == 6]}", f"--port={PORT + 9}", f"--size={PING_SIZE}", f"--count={n}"]
-            words += [f"--idle={3 * link.round_trip_delay}", REPORT]
-            report = _report(self._program(stack, Role.CLIENT, "udp-stream", "ping", *words))
+            report = _report(self._program(stack, Role.CLIENT, *ping_words(link, version, n), REPORT))
             flows = self._finish(streams)
             return simulator(flows=flows, round_trips=tuple(value / NANOSECONDS for value in report["round_trip_ns"]))
 
@@ -249,14 +257,15 @@ class Bench:
         started = []
         for flow, receiver in zip(flows, receivers, strict=True):
             sender, addresses = (Role.SERVER, CLIENT) if flow.way == "forward" else (Role.CLIENT, SERVER)
-            started.append((flow, receiver, self._program(stack, sender, *_words(flow, addresses))))
+            started.append((flow, receiver, self._program(stack, sender, *send_words(flow, addresses), REPORT)))
         return started
 
     def _finish(self, started: list[tuple[Flow, Container, Container]]) -> dict[str, FlowSeen]:
-        return {flow.way: _flow_seen(flow, _report(sender), _report(receiver)) for flow, receiver, sender in started}
+        return {flow.way: flow_seen(flow, _report(sender), _report(receiver)) for flow, receiver, sender in started}
 
 
-def _words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
+def send_words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
+    """The program that sends a flow, without its report; ``addresses``: of the receiver, IPv4 and IPv6."""
     packets = round(flow.duration * flow.rate / flow.wire_bits)
     return (
         "udp-stream",
@@ -267,7 +276,21 @@ def _words(flow: Flow, addresses: tuple[str, str]) -> tuple[str, ...]:
         f"--size={flow.size}",
         f"--count={packets}",
         f"--catch-up={flow.catch_up:.6f}",
-        REPORT,
+        f"--burst={flow.burst}",
+        f"--ecn={flow.ecn}",
+    )
+
+
+def ping_words(link: EmulatedLink, version: int, n: int) -> tuple[str, ...]:
+    """The program that asks the echo at the server, without its report."""
+    return (
+        "udp-stream",
+        "ping",
+        f"--host={SERVER[version == 6]}",
+        f"--port={ECHO_PORT}",
+        f"--size={PING_SIZE}",
+        f"--count={n}",
+        f"--idle={3 * link.round_trip_delay}",
     )
 
 
@@ -290,7 +313,8 @@ def _report(container: Container) -> dict[str, Any]:
         return document
 
 
-def _flow_seen(flow: Flow, sender: dict[str, Any], receiver: dict[str, Any]) -> FlowSeen:
+def flow_seen(flow: Flow, sender: dict[str, Any], receiver: dict[str, Any]) -> FlowSeen:
+    """What the programs at both ends reported."""
     least, middle, p95, most = (value / NANOSECONDS for value in receiver["delay_ns"])
     return FlowSeen(
         sent=sender["sent"],

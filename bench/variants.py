@@ -52,6 +52,8 @@ KEPT_APART = 0.08
 than between two runs of one of them."""
 SPEAKER = re.compile(rb'"message": ?"([A-Za-z]+): ')
 """Part of a stack that says something in its qlog, as picoquic's "Prague: ..."."""
+OF_SECOND_CONNECTIONS = frozenset({"picoquic:bdp"})
+"""Variants that change only connections that resume a session; a run here has one connection."""
 WIRE, KEPT, WORDS = "wire", "kept", "words"
 """By what two variants are told apart; the last two are the qlog's."""
 
@@ -281,7 +283,8 @@ def main() -> int:
 
 def names_of(implementation: Implementation) -> list[str]:
     """Those variants that can be servers and, if there are any, the implementation itself."""
-    own = [f"{implementation.name}:{variant.name}" for variant in implementation.variants if variant.server]
+    variants = [f"{implementation.name}:{variant.name}" for variant in implementation.variants if variant.server]
+    own = [name for name in variants if name not in OF_SECOND_CONNECTIONS]
     return [implementation.name, *own] if own else []
 
 

@@ -52,7 +52,14 @@ def _run_command(root: Path) -> int:
     except ModuleNotFoundError as missing:
         message = f"The Python package {missing.name} is missing; `make setup` installs all that is needed."
         raise MachineError(message) from missing
-    return main(root, draw=_draw)
+    return main(root, draw=_draw, figures=_figures)
+
+
+def _figures() -> tuple[str, ...]:
+    """The names of all figures."""
+    from plots import discovery
+
+    return tuple(discovery.plots())
 
 
 def _draw(request: PlotRequest) -> Gallery:

@@ -104,5 +104,5 @@ def failures_in_words(count: int, *, without: bool) -> str:
     if not count:
         return "none failed or timed out"
     if count == 1:
-        return f"the one that failed or timed out {'is left out' if without else 'counts as 0'}"
-    return f"the {count} that failed or timed out {'are left out' if without else 'count as 0'}"
+        return f"the one that failed or timed out {'is not shown' if without else 'counts as 0'}"
+    return f"the {count} that failed or timed out {'are not shown' if without else 'count as 0'}"

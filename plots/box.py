@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from interop.model.test_case import constant_rate
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
 from plots import theme
@@ -36,18 +37,19 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
             values = [v for sample in many for v in shown.values(request, sample)]
             columns["case"].append(f"{case.abbreviation}\nn = {len(values)}")
             columns["values"].append(values)
-            columns["rate"].append(case.link.forward_rate if shown.name == GOODPUT else None)
+            columns["rate"].append(constant_rate(case.link) if shown.name == GOODPUT else None)
             if usual == GOODPUT:
                 counts.append(sum(sample.conclusive - sample.succeeded for sample in many))
-                notes += [f"Left out in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
+                notes += [f"Not shown in {case.abbreviation}: {lost}"] if (lost := left_out(many)) else []
         if columns["case"]:
             panels.append(Panel(columns, {"label": shown.label, "unit": shown.size}))
     if not panels:
         return None
     caption = sentences(
-        f"All repetitions of all pairs; {failures_in_words(sum(counts), without=not main_one.zeros(request))}",
-        "Box: quartiles; line: median; diamond: mean; whiskers: 5th and 95th percentile"
-        f"{'' if request.metric else '; dashed: rate of the link'}",
+        "The figure includes all repetitions of all pairs; "
+        f"{failures_in_words(sum(counts), without=not main_one.zeros(request))}",
+        "Boxes show the quartiles, lines the medians, diamonds the means, and whiskers the 5th and 95th percentiles",
+        "Dashed lines show the rate of the link" if any(panels[0].columns["rate"]) else "",
         *notes,
     )
     title = f"{main_one.words.capitalize()} per test case" if request.metric else PLOT.title

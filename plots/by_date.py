@@ -40,9 +40,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     )
     several = "one campaign" if len(request.campaigns) == 1 else f"{len(request.campaigns)} campaigns"
     caption = sentences(
-        f"n = {len(rows)} repetitions that succeeded, of all pairs, at their start (UTC), of {several}. Lines join the "
-        f"medians of stretches with at least {FEWEST} repetitions",
-        f"Left out: {lost} that did not" if (lost := _lost(request)) else "",
+        f"The figure shows the n = {len(rows)} successful repetitions of all pairs from {several} at their start times "
+        f"(UTC). Lines connect the medians of periods with at least {FEWEST} repetitions",
+        f"Not shown: {lost} that did not succeed" if (lost := _lost(request)) else "",
     )
     title = f"{shown.words[0].upper()}{shown.words[1:]} over date and time of day"
     return [Drawing(request.metric, title, caption, (panels,), (7.2, 3.8), share_y=True)]

@@ -35,12 +35,13 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
         columns["value"].append(sorted(values))
         columns["n"].append(len(values))
         columns["failed"].append(failed)
-        notes.append(f"Left out in {case.abbreviation}: {lost}" if (lost := left_out(many)) else "")
+        notes.append(f"Not shown in {case.abbreviation}: {lost}" if (lost := left_out(many)) else "")
     if not columns["case"]:
         return None
     total = sum(int(str(count)) for count in columns["failed"])
     caption = sentences(
-        f"All repetitions of all pairs; {failures_in_words(total, without=not shown.zeros(request))}",
+        "The figure includes all repetitions of all pairs; "
+        f"{failures_in_words(total, without=not shown.zeros(request))}",
         *notes,
     )
     facts = {"without_failed": not shown.zeros(request), "label": shown.label, "size": shown.size,

@@ -61,10 +61,11 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     lost = len(changes.pairs) - len(both)
     rule = _rule(changes, len(significant))
     caption = sentences(
-        f"n = {len(both)} pairs with numbers in both, in the order of their change; {rule}",
-        f"Left out: {lost} pairs without numbers in one of them; {len(only_one)} of these failed newly or were fixed"
+        f"The figure shows the n = {len(both)} pairs with values in both, in the order of their change. {rule}",
+        f"Not shown: {lost} without a value in one of them; {len(only_one)} of these newly failed or were fixed"
         if lost else "",
-        f"In {changes.blind} pairs no change could be significant: too few repetitions" if changes.blind else "",
+        f"With so few repetitions, no change can be significant for {changes.blind} of the pairs"
+        if changes.blind and changes.tests else "",
     )  # fmt: skip
     row = (histogram, Panel(columns, facts))
     ranks = Drawing("", title, caption, (row,), (8.6, 4.6), share_y=True, widths=(1, 3.4))
@@ -74,12 +75,12 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
 def _rule(changes: Comparison, count: int) -> str:
     """How many changes are reported, and by which rule."""
     if not changes.tested:
-        return f"{count} changes by at least {percent(SMALLEST)} with the same seeds in virtual time"
+        return f"With the same seeds in virtual time, {count} of them changed by at least {percent(SMALLEST)}"
     if not changes.tests:
-        return "no change can be significant: too few repetitions for any test"
+        return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"
-    by_seed = f"; {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
-    return f"{count} changes are significant at {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
+    by_seed = f". {changes.compared_by_seed} pairs were compared seed by seed" if changes.compared_by_seed else ""
+    return f"{count} of them changed significantly at the level {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
 
 
 def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
@@ -97,10 +98,11 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
         }
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
-            f"n = {len(numbers)} pairs with numbers in both: change of the geometric mean {metric} in per cent; "
-            f"colours end at ±100 %. Bold with a star: {sum(map(_sure, numbers))} changes that are "
-            f"{'significant' if changes.tested else 'reported'}. "
-            "× new failure, ✓ fixed, – fails in both, empty: not in both",
+            f"Each tile shows the change of the geometric mean {metric} in per cent (n = {len(numbers)} pairs with "
+            "values in both). The colour scale ends at ±100 %. Bold numbers with a star are "
+            f"{'significant' if changes.tested else 'reported'} changes ({sum(map(_sure, numbers))}). "
+            "× marks a new failure, ✓ a pair that no longer fails, and – a pair that fails in both. An empty tile "
+            "means that the pair is not in both",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}
         size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))
@@ -160,7 +162,7 @@ def _draw_tiles(ax: Axes, panel: Panel) -> None:
             ratios[y, x], words[y, x] = value, sign
     seaborn.heatmap(
         ratios, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6.5, "color": theme.BLACK}, linewidths=1,
-        cmap=theme.DIVERGING, vmin=-1.3, vmax=1.3, cbar=False, mask=np.isnan(ratios),
+        cmap=theme.diverging(), vmin=-1.3, vmax=1.3, cbar=False, mask=np.isnan(ratios),
     )  # fmt: skip
     for text in ax.texts:
         if text.get_text().endswith("*"):

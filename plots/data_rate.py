@@ -28,11 +28,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         sent = window_rate(series.forward.sent, series.forward.size, window=WINDOW)
         received = goodput(series)
         curves = [*others, _curve(sent, "first", "sent"), _curve(received, "again", "goodput")]
-        rate = pair.case.link.forward_rate
-        if request.ideal and rate and len(sent):
-            span = np.array([0.0, float(sent.time[-1])])
-            curves.append(Curve(span, np.full(2, rate / MBPS), "ideal", "rate of the link"))
-        note = "Over the second before; the goodput is shown as much earlier as the fastest packet needed"
+        if request.ideal and len(sent):
+            curves += _ideal(pair.forward_rates(pair.middle, 0.0, float(sent.time[-1])), float(sent.time[-1]))
+        note = "Each rate is that of the preceding second. Goodput is shifted by the delay of the fastest packet"
         start = _start_up(pair.middle)
         if start is None:
             return Picked(curves, note)
@@ -44,13 +42,20 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     return drawings(request, pick, "Data rate over time", "rate [Mbit/s]")
 
 
+def _ideal(rates: Sequence[tuple[float, float]], end: float) -> list[Curve]:
+    """The rate of the link until ``end``, with its steps."""
+    times = [*[time for since, _ in rates for time in (since, since)][1:], end]
+    values = [rate / MBPS for _, rate in rates for _ in range(2)]
+    return [Curve(np.array(times), np.array(values), "ideal", "rate of the link")] if rates else []
+
+
 def _start_up(run: RunSeries) -> tuple[float, float, str] | None:
     """When it ended (on the axis of the goodput), the steady rate (bit/s), and both in words; None if not known."""
     steady, startup = (run.values.get(name) for name in ("steady_rate", "startup_time"))
     if steady is None or startup is None or not len(run.series.arrived):
         return None
     end = f"{startup:.1f} s after the first byte"
-    words = f"a start-up ends {end}, at 80 % of the steady rate of {mbit_per_s(steady)}"
+    words = f"At point a, start-up ends {end}, at 80 % of the steady rate of {mbit_per_s(steady)}"
     return float(run.series.arrived.time[0]) - _shift(run.series) + startup, steady, words
 
 

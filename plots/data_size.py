@@ -30,7 +30,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             return picked
         places = np.array([each.limit for each in wanted]), np.array([each.size for each in wanted]) / MIB
         stars = Curve(*places, "target", "objective", points=True)
-        words = f"{', '.join(each.name for each in wanted)}: {origin(pair.case, request.objectives)}"
+        words = f"Stars show {origin(request.objectives)}: {', '.join(each.name for each in wanted)}"
         return Picked([*picked.curves, stars], f"{picked.note}. {words}" if picked.note else words)
 
     return drawings(request, pick, "Data over time", "data [MiB]")
@@ -42,9 +42,9 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     if not alone:
         return Picked([_sum(*arrived, pair.server, pair.name)])
     others = [_sum(run.series.sent.time, run.series.sent.length, "other") for run in pair.others]
-    sent = _sum(series.sent.time, series.sent.length, "first", "sent, repetitions too")
+    sent = _sum(series.sent.time, series.sent.length, "first", "sent, including retransmissions")
     useful, total = int(series.arrived.new.sum()), int(series.sent.length.sum())
-    note = f"{total / useful:.2f} bytes of streams were sent per byte that arrived" if useful else ""
+    note = f"The server sent {total / useful:.2f} bytes of streams per byte that arrived" if useful else ""
     return Picked([*others, sent, _sum(*arrived, "again", "arrived, each byte once")], note)
 
 

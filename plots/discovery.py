@@ -33,7 +33,7 @@ def plots() -> dict[str, Plot]:
 def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
     """A drawing that says so if it shows runs in virtual time."""
     times = {each.results.manifest.time for each in request.campaigns if each.results.manifest.clock is Clock.VIRTUAL}
-    return replace(drawing, caption=sentences(drawing.caption, *(f"In {time}." for time in sorted(times))))
+    return replace(drawing, caption=sentences(drawing.caption, *(f"The runs used {time}." for time in sorted(times))))
 
 
 def draw(request: PlotRequest) -> Gallery:

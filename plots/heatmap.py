@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from interop.model.results import ResultSet
@@ -17,15 +18,23 @@ from plots.metric_axis import MetricAxis, metric_axis
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LABEL = 36
+"""Characters of a line of the colour bar's label, which is as short as the smallest map."""
+
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case; areas share one scale over all test cases unless the request sets ``own_scale``."""
-    drawings = []
+    """A drawing per test case; areas share one scale over all test cases unless the request sets ``own_scale``.
+
+    A test case is left out if runs succeeded and none has a value.
+    """
+    drawings, number = [], metric_axis(request, GOODPUT)
     for campaign, case in each_case(request):
-        many = samples(campaign.results, case.name, metric_axis(request, GOODPUT).name)
-        if any(sample.pair_outcome in CONCLUSIVE for sample in many):
+        many = samples(campaign.results, case.name, number.name)
+        conclusive = [sample for sample in many if sample.pair_outcome in CONCLUSIVE]
+        valued = any(sample.mean is not None for sample in many)
+        if conclusive and (valued or not any(sample.succeeded for sample in conclusive)):
             drawings.append(_drawing(request, campaign, case, many))
-    return nonempty(drawings, "no pair has a result.")
+    return nonempty(drawings, f"no pair has a result with a value for the {number.words}.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, many: Sequence[Sample]) -> Drawing:
@@ -50,7 +59,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
     return Drawing(
         stem(request, campaign, request.metric, case.abbreviation),
         f"{case.abbreviation}: {number.words} per pair",
-        _caption(many, shown, f"{largest / number.size:.3g} {number.unit}", request, number),
+        _caption(many, shown, f"{_rounded(largest / number.size)} {number.unit}", request, number),
         single_panel(Panel(columns, facts)),
         size,
     )
@@ -69,6 +78,11 @@ def _count(sample: Sample) -> str:
     return f"{sample.succeeded}/{sample.conclusive}" if mixed else ""
 
 
+def _rounded(value: float) -> str:
+    """Three digits, and all of those before the point: ``0.123``, ``21404``."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
 def _caption(
     many: Sequence[Sample], shown: Sequence[Sample], largest: str, request: PlotRequest, number: MetricAxis
 ) -> str:
@@ -82,10 +96,11 @@ def _caption(
         if name not in {getattr(sample, role) for sample in shown}
     ]
     return sentences(
-        f"Mean {number.words} of the n = {values} repetitions that succeeded, of {len(shown)} pairs; the area of a "
-        f"circle is its share of {largest}, the highest {scale}",
-        "T timed out, × failed, – unsupported, ! harness error, · not run; 7/10: of ten repetitions seven succeeded",
-        f"Left out, without a result: {', '.join(lost)}" if lost else "",
+        f"Each circle shows the mean {number.words} of a pair (n = {values} successful repetitions of {len(shown)} "
+        f"pairs). Its area shows the value relative to {largest}, the highest {scale}",
+        "T means timed out, × failed, – unsupported, ! error, and · not run. 7/10 means that seven of ten repetitions "
+        "succeeded",
+        f"Not shown, because there is no result: {', '.join(lost)}" if lost else "",
     )
 
 
@@ -99,7 +114,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     drawn = EllipseCollection(
         [circle[2] for circle in circles], [circle[2] for circle in circles], [0.0] * len(circles),
         units="xy", offsets=[circle[:2] for circle in circles] or [(-9, -9)], offset_transform=ax.transData,
-        cmap=theme.SEQUENTIAL, edgecolors=theme.GREY, linewidths=0.3,
+        cmap=theme.sequential(), edgecolors=theme.GREY, linewidths=0.3,
     )  # fmt: skip
     drawn.set_array([circle[3] for circle in circles] or [0.0])
     drawn.set_clim(0, facts["highest"] / facts["size"] or 1)
@@ -123,7 +138,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     )  # fmt: skip
     ax.tick_params(length=0)
     if circles:
-        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label=facts["label"])
+        ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label=fill(facts["label"], LABEL))
 
 
 PLOT = Plot("heatmap", "Goodput per pair", "results", table, draw)

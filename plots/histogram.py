@@ -45,9 +45,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         "timeout": case.timeout if case.timeout <= 1.3 * max(means) else None,
     }
     caption = sentences(
-        f"n = {len(means)} pairs, mean from the client's first packet to the last new byte, of the repetitions that "
-        f"succeeded; deadline {seconds(case.timeout)}",
-        f"Left out: {lost}" if (lost := without_number(many)) else "",
+        f"The figure shows the mean completion time of the successful repetitions of n = {len(means)} pairs, from the "
+        f"client's first packet to the last new byte. The time limit is {seconds(case.timeout)}",
+        f"Not shown: {lost}" if (lost := without_number(many)) else "",
     )
     title = f"{case.abbreviation}: completion times"
     return Drawing(

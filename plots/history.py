@@ -56,9 +56,9 @@ def _panel(trends: Sequence[Trend], dates: Sequence[float]) -> Panel:
 def _caption(pairs: Mapping[TrendClass, int]) -> str:
     counts = ", ".join(f"{count} {kind.value}" for kind, count in pairs.items())
     return sentences(
-        "Mean over the clients with a success. Rings: the image has changed; arrows: a step, a lasting change of level "
-        "(permutation test at 1 %)",
-        f"n = {sum(pairs.values())} pairs: {counts}",
+        "Each point is the mean over the clients with a successful repetition. A ring marks a change of the image, and "
+        "an arrow marks a step, which is a lasting change of level (permutation test at 1 %)",
+        f"There are n = {sum(pairs.values())} pairs: {counts}",
     )
 
 

@@ -45,9 +45,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if not counted:
         return None
     caption = sentences(
-        f"n = {', '.join(counted)}; each mark is the mean of an implementation over all its partners with a "
-        "success. The role whose half is wider affects the efficiency more",
-        f"Left out: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
+        f"The figure shows n = {', '.join(counted)}. Each mark is the mean of an implementation over all "
+        "implementations with which it succeeded in this role. The role with the greater spread has the larger effect "
+        "on efficiency",
+        f"Not shown: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
     )
     size = (max(WIDTH, 1.5 * len(counted) + 1.6), 4.0)
     title = "Mean efficiency of servers and of clients"

@@ -32,7 +32,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             drawing = _drawing(request, campaign, cases)
             if drawing is not None:
                 drawings.append(drawing)
-    return nonempty(drawings, "there are no two test cases that differ in their loss alone.")
+    return nonempty(drawings, "there are no two test cases that differ only in their loss.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase]) -> Drawing | None:
@@ -52,10 +52,16 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, cases: Sequence[Te
     if len({rate for rate, *_ in everyone}) < 2:
         return None
     columns: dict[str, list[object]] = {"pair": [f"{s}, {c}" for s, c in lines], "points": list(lines.values())}
-    thick = "" if len(lines) <= FEW else " The thick line is the mean of the pairs, the band from quartile to quartile."
+    thick = (
+        ""
+        if len(lines) <= FEW
+        else " The thick line is the mean of all pairs, and the band shows the range between the quartiles."
+    )
     caption = sentences(
-        f"Mean goodput of the repetitions that succeeded, n = {len(lines)} pairs (server, client).{thick}",
-        f"Left out: {lost} times a pair without a success" if lost else "",
+        f"Each line shows the mean goodput of a pair's successful repetitions (n = {len(lines)} pairs).{thick}",
+        f"Not shown: {lost} {'value' if lost == 1 else 'values'} of pairs without a successful repetition"
+        if lost
+        else "",
     )
     names = [cases[0].abbreviation, cases[-1].abbreviation]
     title = "Goodput and loss"

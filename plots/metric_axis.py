@@ -8,11 +8,15 @@ from interop.analysis.metrics import METRICS
 from interop.model.errors import InputError
 from interop.model.names import did_you_mean
 from interop.model.text import quoted
-from interop.model.units import KIB, MBPS, PERCENT
+from interop.model.units import KIB, MBPS, MIB, PERCENT
 from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import Sample, with_zeros
 
 _UNITS = {"bit/s": ("Mbit/s", MBPS), "1": ("%", PERCENT), "s": ("s", 1.0), "B": ("KiB", KIB)}
+_OWN_UNITS = {
+    **dict.fromkeys(("server_cpu_per_mib", "client_cpu_per_mib"), ("ms", 1e-3)),
+    **dict.fromkeys(("server_memory_peak", "client_memory_peak"), ("MiB", float(MIB))),
+}
 _FACTORS = ("sent_per_useful_byte", "return_packets")
 """Ratios that are not shares, so not shown in per cent."""
 
@@ -51,6 +55,7 @@ def metric_axis(request: PlotRequest, usual: str) -> MetricAxis:
     if name not in known:
         raise InputError(f"There is no metric {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
     metric = known[name]
-    unit, size = ("1", 1.0) if name in _FACTORS else _UNITS.get(metric.unit, (metric.unit, 1.0))
-    words = metric.label[0].lower() + metric.label[1:]
+    usual_unit = ("1", 1.0) if name in _FACTORS else _UNITS.get(metric.unit, (metric.unit, 1.0))
+    unit, size = _OWN_UNITS.get(name, usual_unit)
+    words = metric.label if metric.label[:2].isupper() else metric.label[0].lower() + metric.label[1:]  # CPU
     return MetricAxis(name, words, unit, size, metric.better == "higher")

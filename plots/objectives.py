@@ -1,4 +1,4 @@
-"""Objectives met or missed (SATCOM paper: 2, 10 and 100 MB within so many seconds), a tile per pair, with margins."""
+"""Objectives met or missed (2, 10 and 100 MB within so many seconds), a tile per pair, with margins."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from interop.model.objective import Objective
 from interop.model.units import MBPS
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
-from interop.statistics.objectives import Objective, objectives, origin
+from interop.statistics.objectives import objectives, origin
 from interop.statistics.samples import left_out, samples
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
@@ -29,7 +30,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     return nonempty(
         [drawing for group in groups.values() if (drawing := _drawing(request, group)) is not None],
-        "the files are smaller than every objective.",
+        "no test case has objectives that its files can meet; --objective sets some.",
     )
 
 
@@ -44,10 +45,11 @@ def _drawing(request: PlotRequest, group: Sequence[PairSeries]) -> Drawing | Non
     runs = sum(len(pair.runs) for pair in group)
     lost = left_out(samples(campaign.results, case.name))
     caption = sentences(
-        f"n = {runs} repetitions of {len(group)} pairs on {case.link.forward_rate / MBPS:g} Mbit/s; "
-        f"{origin(case, request.objectives)}. Each tile: median seconds until so much had arrived, and below it the "
-        "time to spare. ✓ met, × missed, by the median; never: it did not arrive in most repetitions",
-        f"Left out: {lost}" if lost else "",
+        f"The figure shows {origin(request.objectives)} for n = {runs} repetitions of {len(group)} pairs at "
+        f"{case.link.forward_rate / MBPS:g} Mbit/s. Each tile shows the median time in seconds until the data had "
+        "arrived and, below it, the remaining time. ✓ means that the median meets the objective, × that it does not, "
+        "and 'never' that the data did not arrive in most repetitions",
+        f"Not shown: {lost}" if lost else "",
     )
     size = (max(5.0, 1.6 + len(panels) * (0.4 + 0.5 * len(servers))), 2.2 + 0.42 * len(clients))
     title = f"{case.abbreviation}: objectives met"
@@ -84,7 +86,7 @@ def draw(ax: Axes, panel: Panel) -> None:
         words[y, x] = f"{'✓' if met else '×'} {time:.1f}\n{margin:+.1f}" if np.isfinite(time) else "×\nnever"
     seaborn.heatmap(
         margins, ax=ax, annot=words, fmt="", annot_kws={"fontsize": 6, "color": theme.BLACK}, linewidths=1.5,
-        cmap=theme.DIVERGING, vmin=-1.8, vmax=1.8, cbar=False, mask=np.isnan(margins),
+        cmap=theme.diverging(), vmin=-1.8, vmax=1.8, cbar=False, mask=np.isnan(margins),
         xticklabels=facts["servers"], yticklabels=facts["clients"] if facts["left"] else False,
     )  # fmt: skip
     ax.set_xticklabels(facts["servers"], rotation=60, ha="right", rotation_mode="anchor")

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from interop.model.results import ResultSet
+from interop.model.run import RunKey
 from interop.model.units import MIB, seconds
 from interop.report.pair_series import PairSeries, RunSeries
 from interop.report.plot_request import PlotRequest
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Plot, sentences
 from plots.time_series_base import Curve, Picked, draw, drawings, stacked
 
 LETTERS = "abcde"
@@ -19,7 +21,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case, with marks of the middle run, or one with all of them."""
 
     def pick(pair: PairSeries, alone: bool) -> Picked:
-        return _alone(pair, ideal=request.ideal) if alone else _overlaid(pair)
+        return _alone(pair, request) if alone else _overlaid(pair)
 
     return drawings(request, pick, "Offset over time", "offset [MiB]", whole=True)
 
@@ -29,7 +31,7 @@ def _overlaid(pair: PairSeries) -> Picked:
     return Picked([Curve(sent.time, stacked(sent) / MIB, pair.server, pair.name, points=True)])
 
 
-def _alone(pair: PairSeries, *, ideal: bool) -> Picked:
+def _alone(pair: PairSeries, request: PlotRequest) -> Picked:
     middle = pair.middle
     sent = middle.series.sent
     offsets, again = stacked(sent) / MIB, sent.retransmission
@@ -40,21 +42,40 @@ def _alone(pair: PairSeries, *, ideal: bool) -> Picked:
         Curve(sent.time[again], offsets[again], "again", "retransmission", points=True),
         Curve(requests, np.zeros(len(requests)), "request", "request sent", points=True),
     ]
-    if ideal and len(sent) and pair.case.link.forward_rate:
-        curves.append(_ideal(pair, middle))
+    if request.ideal and len(sent):
+        curves += _ideal(pair, middle)
+    if request.baseline is not None and len(sent):
+        curves += _before(pair, middle, request.baseline)
     times = _times(middle)
-    named = [f"{letter} {name} {seconds(time)}" for letter, (name, time) in zip(LETTERS, times.items(), strict=False)]
+    named = [f"{letter} {name} ({seconds(time)})" for letter, (name, time) in zip(LETTERS, times.items(), strict=False)]
     marks = [(time, letter) for letter, time in zip(LETTERS, times.values(), strict=False)]
-    return Picked(curves, ", ".join([*named, *_delays(times)]), marks)
+    words = [f"The letters mark these moments: {', '.join(named)}"] if named else []
+    return Picked(curves, sentences(*words, *_delays(times)), marks)
 
 
-def _ideal(pair: PairSeries, run: RunSeries) -> Curve:
+def _before(pair: PairSeries, run: RunSeries, baseline: ResultSet) -> list[Curve]:
+    """The transfer of the same repetition in the baseline."""
+    size = int((stacked(run.series.sent) + run.series.sent.length).max()) / MIB
+    wanted = RunKey(pair.server, pair.client, pair.case.name, run.repetition)
+    for result in baseline.results:
+        times = result.measurement.sending_times if result.measurement is not None else ()
+        if result.key == wanted and times:
+            return [Curve(np.array(times), np.linspace(0, size, len(times)), "baseline", "baseline")]
+    return []
+
+
+def _ideal(pair: PairSeries, run: RunSeries) -> list[Curve]:
     """What the link would carry without headers: from the first transmission on at the forward rate."""
     sent = run.series.sent
-    size = int((stacked(sent) + sent.length).max())
-    start = float(sent.time.min())
-    end = start + 8 * size / pair.case.link.forward_rate
-    return Curve(np.array([start, end]), np.array([0.0, size / MIB]), "ideal", "rate of the link")
+    size = 8 * int((stacked(sent) + sent.length).max())
+    rates = pair.forward_rates(run, float(sent.time.min()), float(sent.time.max()))
+    times, bits = [time for time, _ in rates[:1]], [0.0]
+    for (since, rate), after in zip(rates, [*(time for time, _ in rates[1:]), np.inf], strict=True):
+        end = min(after, since + (size - bits[-1]) / rate) if rate else after
+        if size - bits[-1] >= 1 and np.isfinite(end):
+            times.append(end)
+            bits.append(bits[-1] + rate * (end - since))
+    return [Curve(np.array(times), np.array(bits) / 8 / MIB, "ideal", "rate of the link")] if rates else []
 
 
 def _times(run: RunSeries) -> dict[str, float]:
@@ -74,10 +95,10 @@ def _delays(times: Mapping[str, float]) -> Iterator[str]:
     """What the paper's arrows span."""
     for name, start, end in (
         ("response delay", "request", "first byte"),
-        ("last transmission to last byte", "last transmission", "last byte"),
+        ("time from the last transmission to the last byte", "last transmission", "last byte"),
     ):
         if start in times and end in times:
-            yield f"{name} {seconds(times[end] - times[start])}"
+            yield f"The {name} is {seconds(times[end] - times[start])}"
 
 
 PLOT = Plot("offset", "Offset over time", "runs", table, draw)

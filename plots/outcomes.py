@@ -44,10 +44,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     pairs = len(results.manifest.servers) * len(results.manifest.clients)
     left_out = ", ".join(case.abbreviation for case in cases if case not in run)
     caption = sentences(
-        f"n = {pairs} pairs in each of {len(panels)} tests. ✓ passed, T timed out, × failed, – unsupported, ! error of "
-        "ours, · not run; the first repetition that did not pass decides, and only ✓, T and × count",
+        f"The figure shows n = {pairs} pairs in each of {len(panels)} tests. ✓ means passed, T timed out, × failed, "
+        "– unsupported, ! error, and · not run. The first repetition that did not pass determines the sign. Only ✓, T "
+        "and × count",
         ", ".join(f"{case.abbreviation} {case.name}" for case in run),
-        f"Left out, since not run: {left_out}" if left_out else "",
+        f"Not shown, because they were not run: {left_out}" if left_out else "",
     )
     return Drawing(stem(request, campaign), "Functional tests", caption, rows, size)
 

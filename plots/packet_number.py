@@ -12,7 +12,10 @@ from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
 from plots.base import Drawing, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
-NOTE = "Packet numbers are relative to the first response and the first request, since some stacks start at random"
+NOTE = (
+    "Packet numbers are relative to the first response and the first request, because some implementations begin with "
+    "a random number"
+)
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
@@ -28,7 +31,11 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     forward = _curve(series.forward, _since(series.sent), "first", "from the server")
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
-    left_out = f"Left out, as sent before or without a readable number: {lost} packets" if lost else ""
+    left_out = (
+        f"Packets that are not shown, because they were sent earlier or their number is not readable: {lost}"
+        if lost
+        else ""
+    )
     return Picked([*others, forward, back], f"{NOTE}. {left_out}".rstrip(". "))
 
 

@@ -48,9 +48,10 @@ def payload(series: Series) -> Integers:
 
 
 def _note(whole: Integers, data: Integers, rest: Integers) -> str:
-    parts = (("packet", whole), ("stream data", data), ("the rest", rest))
+    parts = (("packet", whole), ("stream data", data), ("other data", rest))
     means = ", ".join(f"{name} {sizes.mean():.0f} ± {sizes.std():.0f}" for name, sizes in parts)
-    return f"Mean ± standard deviation in bytes: {means}; {rest.sum() / max(1, whole.sum()):.1%} is no stream data"
+    share = f"{100 * rest.sum() / max(1, whole.sum()):.1f} %"
+    return f"The sizes in bytes (mean ± standard deviation) are: {means}. {share} of all bytes are not stream data"
 
 
 PLOT = Plot("packet-size", "Packet size over time", "runs", table, draw)

@@ -45,11 +45,12 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if not columns["label"]:
         return None
     caption = sentences(
-        f"n = {sum(counts)} repetitions of all pairs, from the client's first packet to the last new byte. Whiskers: "
-        "5th and 95th percentile; box: 25th and 75th; line: median",
-        f"Left out, without success or completion time: {lost} of the repetitions" if lost else "",
+        f"The figure shows the completion times of n = {sum(counts)} repetitions of all pairs, from the client's first "
+        "packet to the last new byte. Whiskers show the 5th and 95th percentiles, boxes the quartiles, and lines the "
+        "medians",
+        f"Not shown: {lost} of {sum(counts) + lost} repetitions, without success or completion time" if lost else "",
     )
-    title = "Completion time per size of the files"
+    title = "Completion time per file size"
     size_in = (max(WIDTH, 1.0 * len(columns["label"]) + 1), 3.8)
     return Drawing(stem(request, campaign), title, caption, single_panel(Panel(columns)), size_in)
 

@@ -1,22 +1,23 @@
-"""Drawings -> files, the same bytes each time: figure, caption, and the formats SVG, PNG, PDF and PGF."""
+"""Drawings -> files, the same bytes each time: figure, caption, and the formats SVG, PNG, PDF and PGF.
+
+Functions load matplotlib, so that those who only ask for the names of figures need not wait for it.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
-
-import matplotlib as mpl
-from matplotlib.backend_bases import RendererBase
-from matplotlib.backends.backend_pgf import RendererPgf
-from matplotlib.figure import Figure
 
 from plots import theme
 from plots.base import Drawing, Plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\bn) (?==)")
 """Spaces at which no line ends: between a number and its unit."""
@@ -29,6 +30,9 @@ _METADATA = {
 
 def figure(plot: Plot, drawing: Drawing) -> Figure:
     """The picture, not yet in any format; of matplotlib's global state only settings are touched, and put back."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(theme.SETTINGS):
         made = Figure(figsize=drawing.size, layout="constrained")
         rows, columns = len(drawing.panels), max(map(len, drawing.panels))
@@ -63,16 +67,21 @@ def _pgf_without_latex() -> Iterator[None]:
 
     Texts are anchored where they belong, so that only the room for them is an estimate.
     """
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.backends.backend_pgf import RendererPgf  # loads the backend of PDF, which takes 0.2 s
+
     with patch.object(RendererPgf, "get_text_width_height_descent", RendererBase.get_text_width_height_descent):
         yield
 
 
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
     """Write a file per format, ``<plot>-<stem>.<format>``."""
+    import matplotlib as mpl
+
     name = "-".join(part for part in (plot.name, drawing.stem) if part)
     made = figure(plot, drawing)
     paths = []
-    with mpl.rc_context(theme.SETTINGS), _pgf_without_latex():
+    with mpl.rc_context(theme.SETTINGS), _pgf_without_latex() if "pgf" in formats else nullcontext():
         for form in formats:
             path = target / f"{name}.{form}"
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}

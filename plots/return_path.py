@@ -24,7 +24,11 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
         return Picked([_curve(back, pair.server, pair.name)])
     curves = [*(_curve(run.series.back, "other") for run in pair.others), _curve(back, "first", "sent by the client")]
     packets, size = len(back), int(back.size.sum())
-    return Picked(curves, f"UDP payload over the second before; {packets} packets, {size} bytes in all")
+    return Picked(
+        curves,
+        f"Each rate is that of the UDP payload in the preceding second. In total, there are {packets} packets with "
+        f"{size} bytes",
+    )
 
 
 def _curve(packets: Packets, role: str, label: str = "") -> Curve:

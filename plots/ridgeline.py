@@ -37,10 +37,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     rows = max(len(panel.columns["name"]) for panel in panels)
     n = sum(len(sample.values) for sample in many)
     caption = sentences(
-        f"n = {n} repetitions that succeeded, in each panel; the number per row is beside its name. Ordered by the "
-        "mean, which is the white mark",
+        f"Each panel shows n = {n} successful repetitions. The number of repetitions in each row is next to its name. "
+        "Rows are ordered by their mean, which is the white mark",
         "The axes do not begin at 0" if panels[0].facts["begin"] else "",
-        f"Left out: {lost}" if (lost := left_out(many)) else "",
+        f"Not shown: {lost}" if (lost := left_out(many)) else "",
     )
     title = f"{case.abbreviation}: efficiency per server and per client"
     return Drawing(

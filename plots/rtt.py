@@ -28,7 +28,9 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             f"Round-trip time and window: server {pair.server}, client {pair.client}, {pair.case.abbreviation}",
             sentences(
                 pair_caption(pair),
-                "" if len(pair.middle.series.cwnd) else "The server's qlog holds no congestion window",
+                ""
+                if len(pair.middle.series.cwnd)
+                else "No congestion window: neither a qlog nor the server's kernel tells it",
             ),
             *_alone(pair),
         )

@@ -38,9 +38,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
         return None
     rows = tuple(tuple(_cell(means, (row, column), names) for column in range(len(names))) for row in range(len(names)))
     caption = sentences(
-        "Mean efficiency of each pair's repetitions that succeeded; n = "
+        "The figure shows the mean efficiency of each pair's successful repetitions, with n = "
         + ", ".join(f"{len(means[name])} in {name}" for name in names)
-        + ". Marks are those of the servers; dashed: equal",
+        + ". Marks show the server. Dashed lines show equal efficiency",
     )
     size = 1.3 + 1.55 * len(names)
     return Drawing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from interop.model.test_case import constant_rate
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, samples, without_number
 from plots import theme
@@ -31,18 +32,18 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     for case in request.measured(campaign.results):
         many = samples(campaign.results, case.name, shown.name)
         pairs = sorted((sample.mean, sample.server) for sample in many if sample.mean is not None)
-        lost += [f"Left out in {case.abbreviation}: {reasons}"] if (reasons := without_number(many)) else []
+        lost += [f"Not shown in {case.abbreviation}: {reasons}"] if (reasons := without_number(many)) else []
         if pairs:
             columns["x"] += [len(cases) + shift for shift in spread([mean for mean, _ in pairs])]
             columns["value"] += [mean for mean, _ in pairs]
             columns["server"] += [server for _, server in pairs]
             cases.append(f"{case.abbreviation}\nn = {len(pairs)}")
-            rates.append(case.link.forward_rate if shown.name == GOODPUT else None)
+            rates.append(constant_rate(case.link) if shown.name == GOODPUT else None)
     if not cases:
         return None
     caption = sentences(
-        f"n = {len(columns['x'])} pairs in all test cases, mean of the repetitions that succeeded"
-        f"{'; dashed: link' if any(rates) else ''}",
+        f"Each point is the mean of a pair's successful repetitions (n = {len(columns['x'])} pairs in all test cases)",
+        "Dashed lines show the rate of the link" if any(rates) else "",
         *lost,
     )
     facts = {"cases": cases, "rates": rates, "label": f"mean {shown.label}", "size": shown.size}

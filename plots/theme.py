@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000",
@@ -115,8 +116,10 @@ def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
 
-def _helix() -> LinearSegmentedColormap:
+def sequential() -> LinearSegmentedColormap:
     """Green's cube helix (2011) as Fig. 4 of the paper has it (start .2, -.3 rotations): brightness falls steadily."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     light = np.linspace(0.88, 0.18, 64)
     angle = 2 * np.pi * (0.2 / 3 + 1 - 0.3 * (1 - light))
     swing = 0.8 * light * (1 - light) / 2
@@ -125,13 +128,17 @@ def _helix() -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list("helix", np.clip(colours.T, 0, 1))
 
 
-SEQUENTIAL = _helix()
-DIVERGING = LinearSegmentedColormap.from_list("worse-better", (VERMILION, "#FFFFFF", BLUE))
-"""From what is worse through nothing to what is better."""
+def diverging() -> LinearSegmentedColormap:
+    """From what is worse through nothing to what is better."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("worse-better", (VERMILION, "#FFFFFF", BLUE))
 
 
 def dates(ax: Axes) -> None:
     """Days since 1970 as dates, with few words."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

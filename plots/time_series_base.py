@@ -46,9 +46,13 @@ ROLES: Mapping[str, tuple[str, Any, str, float]] = {
     "back": (theme.REQUEST, "-.", "+", 2.5),
     "ideal": (theme.BLACK, ":", ".", 1.0),
     "steady": (theme.GREY, "--", ".", 1.0),
+    "baseline": (theme.PURPLE, "-", ".", 1.0),
     "target": (theme.BLACK, "-", "*", 8.0),
 }
 """Colour, dash, mark and size of marks."""
+
+LEGEND_WIDTH, HANDLE_WIDTH = 120, 9
+"""Width of a figure, and of a sample of a line with its gaps, in characters of the legend."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +148,9 @@ def pairs_caption(found: Sequence[PairSeries]) -> str:
     """The caption of several pairs in one figure: n, and the meaning of names and colours."""
     counts = {len(pair.runs) for pair in found}
     n = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    chosen = "" if counts == {1} else ", of which the one with the median completion time is shown"
-    words = f"n = {n} {'repetition' if counts == {1} else 'repetitions'} of each{chosen}"
-    return f"{words}. Server, client, test case; colours are those of the {_distinguishing_role(found)}s"
+    chosen = "" if counts == {1} else ", of which the figure shows the one with the median completion time"
+    words = f"Each pair has n = {n} {'repetition' if counts == {1} else 'repetitions'}{chosen}"
+    return f"{words}. Labels name server, client and test case. Colours show the {_distinguishing_role(found)}"
 
 
 def pair_caption(pair: PairSeries) -> str:
@@ -154,12 +158,13 @@ def pair_caption(pair: PairSeries) -> str:
     failed = sum(not run.succeeded for run in pair.runs)
     number = pair.middle.repetition
     several = (
-        f"n = {len(pair.runs)} repetitions, in grey; number {number}, whose completion time is the median, in colour"
+        f"The figure shows n = {len(pair.runs)} repetitions in grey. Repetition {number}, which has the median "
+        "completion time, is in colour"
     )
     return sentences(
-        several if len(pair.runs) > 1 else f"n = 1: repetition {number}",
+        several if len(pair.runs) > 1 else f"The figure shows repetition {number} (n = 1)",
         f"{failed} of them did not succeed" if failed else "",
-        f"Left out: {pair.without} without series" if pair.without else "",
+        f"Not shown: {pair.without} without series" if pair.without else "",
     )
 
 
@@ -213,7 +218,9 @@ def draw(ax: Axes, shown: Panel) -> None:
 
 def _legend(ax: Axes, named: int) -> None:
     """Place the legend above the axes, with marks of one size so that dots are visible."""
-    columns = next((each for each in (4, 3, 2) if named % each == 0 or named > 2 * each), 4)
+    longest = max(map(len, ax.get_legend_handles_labels()[1]))
+    most = max(1, min(4, LEGEND_WIDTH // (longest + HANDLE_WIDTH)))
+    columns = next((each for each in (4, 3, 2) if each <= most and (named % each == 0 or named > 2 * each)), most)
     legend = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
     legend.set_in_layout(True)
     for handle in legend.get_lines():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.emulated_link import loss_share
+from interop.model.link_format import format_queue
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
@@ -34,16 +35,16 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     columns: dict[str, list[object]] = {
         "way": [way for way, *_ in ways],
         "words": [
-            f"{rate / MBPS:g} Mbit/s, {delay / MS:g} ms, queue of {queue} packets, "
+            f"{rate / MBPS:g} Mbit/s, {delay / MS:g} ms, queue of {format_queue(queue)}, "
             f"{f'{loss_share(loss) / PERCENT:g} % loss' if loss_share(loss) else 'no loss'}"
             for _, rate, delay, queue, loss in ways
         ],
     }
     facts = {"scenario": link.scenario, "servers": len(manifest.servers), "clients": len(manifest.clients)}
     caption = sentences(
-        f"{len(manifest.servers) * len(manifest.clients)} pairs fetch {byte_size(case.total_size)}, n = "
-        f"{case.repetitions} times, within {seconds(case.timeout)}. Circles: both traces of each run are taken "
-        "there, before queue and loss at the sender's end and behind them at the receiver's",
+        f"{len(manifest.servers) * len(manifest.clients)} pairs transfer {byte_size(case.total_size)}, n = "
+        f"{case.repetitions} times each, within {seconds(case.timeout)}. Circles show where quicsat captures both "
+        "traces: before the queue and the losses at the sender's end, and after them at the receiver's end",
     )
     title = f"{case.abbreviation}: testbed"
     return Drawing(

@@ -41,11 +41,14 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
             columns["group"] = list(groups.labels) if groups else [0] * len(points)
             lossy = loss_share(y.link.forward_loss) > 0
             caption = sentences(
-                f"n = {len(points)} pairs, mean efficiency of the repetitions that succeeded",
-                f"Left out: {pairs - len(points)} pairs without a success in both" if pairs > len(points) else "",
-                f"Lines join the members of groups with their means (k-means, silhouette {groups.silhouette:.2f}: "
-                f"{groups.structure} structure); dashed: equal" if groups else "",
-                f"Dotted: the {THRESHOLD / PERCENT:.0f} % that arXiv 2202.08228 has between clusters" if lossy else "",
+                f"Each point is the mean efficiency of a pair's successful repetitions (n = {len(points)} pairs)",
+                f"Not shown: {pairs - len(points)} pairs without a successful repetition in "
+                "both" if pairs > len(points) else "",
+                f"Lines connect the members of a group with its mean (k-means, silhouette {groups.silhouette:.2f}: "
+                f"{groups.structure} structure). The dashed line shows equal efficiency" if groups else "",
+                f"The dotted line shows the limit of {THRESHOLD / PERCENT:.0f} % between the clusters of arXiv "
+                "2202.08228"
+                if lossy else "",
             )  # fmt: skip
             facts = {"x": x.abbreviation, "y": y.abbreviation, "threshold": THRESHOLD if lossy else None,
                      "centres": groups.centres if groups else ()}  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.implementation import Role
-from interop.model.test_case import TestCase
+from interop.model.test_case import TestCase, constant_rate
 from interop.model.units import MBPS
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, left_out, samples
@@ -47,13 +47,14 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     begin = axis_start([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
-        f"n = {n} repetitions that succeeded, each at its server and at its client. The width shows the density; lines "
-        f"are quartiles; fewer than {FEWEST} repetitions are points",
-        f"Without any: {', '.join(silent)}" if silent else "",
+        f"The figure shows each of n = {n} successful repetitions for its server and for its client. The width shows "
+        f"the density, and lines show the quartiles. If there are fewer than {FEWEST} repetitions, they are shown as "
+        "points",
+        f"Without successful repetitions: {', '.join(silent)}" if silent else "",
         "The axis does not begin at 0" if begin else "",
-        f"Left out: {lost}" if (lost := left_out(many)) else "",
+        f"Not shown: {lost}" if (lost := left_out(many)) else "",
     )
-    facts = {"names": names, "rate": case.link.forward_rate, "begin": begin}
+    facts = {"names": names, "rate": constant_rate(case.link), "begin": begin}
     size = (max(WIDTH, 1.2 + 0.55 * len(names)), 3.8)
     title = f"{case.abbreviation}: goodput per implementation"
     return Drawing(

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from interop.config.loader import load_implementations
 from interop.model.names import pair_folder
+from interop.model.objective import MB, Objective
 from interop.model.test_case import TestCase
 from interop.report import campaign_tables, run_tables
 from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
@@ -34,15 +35,22 @@ from plots.discovery import draw, plots
 
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5
+OBJECTIVES = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0))
+"""Those of Kuhn et al. for 50/10 Mbit/s, for all test cases of the gallery, which have none of their own."""
 PAPERS = (
     ("arXiv 2202.08228", "Fig. 2", "topology"), ("arXiv 2202.08228", "Fig. 3", "cdf"),
     ("arXiv 2202.08228", "Fig. 4", "heatmap"), ("arXiv 2202.08228", "Fig. 5", "violin"),
     ("arXiv 2202.08228", "Fig. 6", "two-case-scatter"), ("arXiv 2202.08228", "Figs. 7 to 11", "offset"),
-    ("SATCOM", "Fig. 2", "percentiles"), ("SATCOM", "Figs. 3, 7, 9, 10", "data-size"),
-    ("SATCOM", "Figs. 6, 8, 11", "data-rate"), ("SATCOM", "Table 2", "loss"), ("SATCOM", "objectives", "objectives"),
+    ("Kuhn et al. (2020)", "Fig. 2", "percentiles"), ("Kuhn et al. (2020)", "Figs. 3, 7, 9, 10", "data-size"),
+    ("Kuhn et al. (2020)", "Figs. 6, 8, 11", "data-rate"), ("Kuhn et al. (2020)", "Table 2", "loss"),
+    ("Kuhn et al. (2020)", "objectives", "objectives"),
     ("quicly over satellite", "packet numbers", "packet-number"), ("quicly over satellite", "RTT and window", "rtt"),
 )  # fmt: skip
 """Where the figures of others have their counterparts."""
+SOURCES = (
+    "*Kuhn et al. (2020)* is the paper *QUIC: Opportunities and threats in SATCOM*. *quicly over satellite* refers to "
+    "slides about the implementation quicly."
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,9 @@ def pictures(campaigns: Sequence[CampaignResults], target: Path, form: str) -> I
     else:
         hardest = tuple(case.abbreviation for case in PlotRequest((), target).measured(main_one.results))[-2:]
         yield Section("Comparisons", draw(PlotRequest((main_one,), target, ("comparison",), forms, hardest)))
-    yield from over_runs(main_one, target, form, tuple(name for name in of["runs"] if name != "objectives"))
+    yield from over_runs(
+        main_one, target, form, tuple(name for name in of["runs"] if name not in ("objectives", "transports"))
+    )
 
 
 def functional(campaign: CampaignResults) -> bool:
@@ -165,26 +175,28 @@ def over_runs(campaign: CampaignResults, target: Path, form: str, names: tuple[s
     for case, pairs in shown.items():
         title = f"Packets over {case.abbreviation}"
         here = (case.abbreviation,)
-        yield Section(
-            f"{title}: the fastest pair", draw(PlotRequest((campaign,), target, names, (form,), here, (pairs[0],)))
-        )
+        fastest = PlotRequest((campaign,), target, names, (form,), here, (pairs[0],), objectives=OBJECTIVES)
+        yield Section(f"{title}: the fastest pair", draw(fastest))
         rest = tuple(
             dict.fromkeys(pair for pair in (pairs[-1], most_wasteful(campaign, case, pairs)) if pair != pairs[0])
         )
         if rest:
             others = draw(PlotRequest((campaign,), target, ("offset",), (form,), here, rest))
-            yield Section(f"{title}: the slowest pair, and the one with the most redundant bytes", others)
+            yield Section(f"{title}: the slowest pair, and the pair with the most redundant bytes", others)
         servers = {pair[0]: pair for pair in reversed(pairs)}
         best = tuple(pair for pair in pairs if pair in servers.values())[:MOST_OVERLAID]
         if len(best) > 1:
-            overlay = PlotRequest((campaign,), target, OVERLAID, (form,), here, best, overlaid=True)
+            overlay = PlotRequest(
+                (campaign,), target, OVERLAID, (form,), here, best, overlaid=True, objectives=OBJECTIVES
+            )
             yield Section(f"{title}: servers overlaid", draw(overlay))
     if len(shown) > 1:
         pair = list(shown.values())[-1][0]
         overlay = PlotRequest((campaign,), target, OVERLAID[:3], (form,), pairs=(pair,), overlaid=True)
         yield Section("Packets: links overlaid", draw(overlay))
     if shown:
-        yield Section("Objectives", draw(PlotRequest((campaign,), target, ("objectives",), (form,))))
+        met = PlotRequest((campaign,), target, ("objectives",), (form,), objectives=OBJECTIVES)
+        yield Section("Objectives", draw(met))
 
 
 def pairs_with_series(campaign: CampaignResults, case: TestCase) -> list[tuple[str, str]]:
@@ -221,9 +233,9 @@ def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> s
     made = (
         f"`make gallery` drew these figures from a campaign of {manifest.started[:10]}: "
         f"{len(manifest.servers)} servers, {len(manifest.clients)} clients, "
-        f"the test cases {', '.join(case.name for case in cases)}, and "
+        f"the test cases {', '.join(f'`{case.name}`' for case in cases)}, and "
         f"{max(case.repetitions for case in cases)} repetitions. `./run.py plot DIR` and "
-        "`./run.py tables DIR` do the same for your own campaigns."
+        "`./run.py tables DIR` draw the same figures and print the same tables for your own campaigns."
     )
     lines = [
         "# Gallery",
@@ -247,12 +259,12 @@ def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> s
 def counterparts(sections: Sequence[Section]) -> Iterator[str]:
     """A table of the papers' figures with links to ours."""
     names = [file.name for section in sections for file in section.gallery.files]
-    yield from ("| figure of | | here |", "|:----------|:--|:-----|")
+    yield from ("| source | figure or table | similar figures |", "|:-------|:----------------|:----------------|")
     for paper, number, plot in PAPERS:
         mine = [name for name in names if name.startswith((f"{plot}-", f"{plot}."))]
         links = ", ".join(f"[{name.partition('.')[0]}](gallery/{name})" for name in mine)
         yield f"| {paper} | {number} | {links} |"
-    yield ""
+    yield from ("", SOURCES, "")
 
 
 def tables(campaign: CampaignResults, cases: Sequence[TestCase]) -> Iterator[Table]:

@@ -11,9 +11,10 @@ import numpy as np
 from interop.model.emulated_link import UniformLoss
 from interop.model.implementation import CongestionControl
 from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts, Measurement, ResultSet, RunResult
+from interop.model.results import ImageFacts, Measurement, ObjectTimes, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS
+from interop.model.workload import ObjectType, RequestOrder, Workload
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 TERRESTRIAL = replace(
@@ -24,6 +25,14 @@ TERRESTRIAL = replace(
 SMALL = replace(
     SAT, name="small", abbreviation="SMALL", description="100 KiB over the satellite", file_sizes=(102_400,)
 )
+PAGE = replace(
+    SAT, name="sat+page", abbreviation="SAT-PG", description="A page over the satellite",
+    file_sizes=(18_000, 5000, 5000, 20_000, 20_000, 20_000),
+    workload=Workload(
+        "page", RequestOrder.ORDERED, (0, 1, 1, 1, 1, 4),
+        (ObjectType.HTML, ObjectType.CSS, ObjectType.CSS, ObjectType.IMAGE, ObjectType.IMAGE, ObjectType.IMAGE),
+    ),
+)  # fmt: skip
 LOSSES = tuple(
     replace(
         SAT, name=f"loss-{rate:g}", abbreviation=f"L{rate:g}", description=f"{rate:%} loss",
@@ -127,8 +136,21 @@ def _dated(made: Shape, case: TestCase, result: RunResult, number: int, rate: fl
     if result.measurement is None or rate is None:
         return replace(result, evidence=evidence)
     time = 8 * case.total_size / rate + 3 * case.link.round_trip_delay
-    numbers = Measurement({**result.measurement.values, "completion_time": time})
+    numbers = Measurement({**result.measurement.values, "completion_time": time}, objects=_objects(case, rate))
     return replace(result, evidence=evidence, measurement=numbers)
+
+
+def _objects(case: TestCase, rate: float) -> tuple[ObjectTimes, ...]:
+    """Of a page: each takes a round trip and its share of ``rate``, bit/s, from the end of the one before it."""
+    if case.workload is None:
+        return ()
+    found: list[ObjectTimes] = []
+    rows = zip(case.file_sizes, case.workload.types, case.workload.after, strict=True)
+    for size, kind, after in rows:
+        asked = found[after - 1].finished if after else 0.6
+        first = asked + case.link.round_trip_delay
+        found.append(ObjectTimes(size, kind, asked, first, first + 8 * size / rate, 0.0))
+    return tuple(found)
 
 
 BIG = Shape(servers=NAMES[:14], clients=NAMES, repetitions=3)

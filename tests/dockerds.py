@@ -104,13 +104,19 @@ def group_at(source: Daemon, reference: str) -> str:
 
 
 def bring(source: Daemon, target: Daemon, references: Collection[str]) -> None:
-    """Copy images from one daemon to another, streaming; raises :class:`LaboratoryError` if one is not there."""
+    """Copy images from one daemon to another, in one archive, so that layers that they share are copied once.
+
+    Raises :class:`LaboratoryError` if one is not there or cannot be copied.
+    """
     for reference in references:
-        image = DaemonImages(source).find(reference)
-        if image is None:
+        if DaemonImages(source).find(reference) is None:
             raise LaboratoryError(f"{reference} is not at {source.url}")
-        DaemonImages(target).load(DaemonImages(source).export(image.id), reference)
-        DaemonImages(target).tag(image.id, reference)
+    with subprocess.Popen(["docker", "-H", source.url, "save", *references], stdout=subprocess.PIPE) as saved:
+        loaded = subprocess.run(
+            ["docker", "-H", target.url, "load", "--quiet"], stdin=saved.stdout, capture_output=True
+        )
+    if saved.returncode or loaded.returncode:
+        raise LaboratoryError(f"images could not be copied to {target.url}: {loaded.stderr.decode()}")
 
 
 def dockerd_command(folder: Path, group: str, *options: str) -> list[str]:

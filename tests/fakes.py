@@ -33,6 +33,7 @@ from interop.execution import campaign_setup
 from interop.execution.run_config import RunConfig
 from interop.execution.transfer import RunContext
 from interop.links.backend import Testbed
+from interop.links.gateways import SIDES
 from interop.links.guest_roots import MOUNT, VOLUME
 from interop.links.virtual_machine import DIRECTORY
 from interop.model.emulated_link import EmulatedLink, LinkCounters
@@ -55,6 +56,7 @@ CASE = TestCase("short", "SH", "", LINK, (2500, 700), 1, PATIENCE)
 SIMULATOR = "simulator"
 LINK_TOOLS = "link-tools"
 VIRTUAL_TIME = "virtual-time"
+LINK_GATEWAYS = "link-gateways"
 _numbers = itertools.count(1)
 
 
@@ -195,6 +197,10 @@ def end_with(status: int) -> Program:
     return lambda _life: status
 
 
+TCP_INFO = b"time,port,congestion_window\n1767225607000000000,5000,14480\n"
+"""Samples of a TCP connection."""
+
+
 def simulate(life: Life) -> int:
     """All commands of the simulator's image."""
     match life.command[:1]:
@@ -205,6 +211,10 @@ def simulate(life: Life) -> int:
             life.engine.cables.append(frozenset(map(int, life.command[1:])))
             return 0
         case ("chrt",) | ("true",):
+            return 0
+        case ("tcp-info",):
+            life.files["logs/tcp_info.csv"] = TCP_INFO
+            life.terminated.wait()
             return 0
         case ("sh",):
             return compete(life)
@@ -268,6 +278,24 @@ def answer(life: Life) -> int:
         return 1
     life.files["logs/probe.json"] = json.dumps(found).encode()
     return 0
+
+
+def link_gateways(life: Life) -> int:
+    """All commands of the gateways' image."""
+    if life.command[0] == "plumb":
+        return simulate(life)
+    if "VPN" in life.environment:
+        leave_endpoint_trace(life)
+    life.say(json.dumps({"event": "ready"}))
+    life.terminated.wait()
+    return 143
+
+
+def leave_endpoint_trace(life: Life, dropped: int = 0) -> None:
+    """What a gateway leaves that is an end of a tunnel; the client's has one packet more than the simulator's trace."""
+    left, right = traces([b"a" * 2500])
+    life.files["logs/trace.pcap"] = left + left[24:] if life.command[1] == "client" else right
+    life.files["logs/capture.json"] = json.dumps({"captured": 9, "dropped": dropped}).encode()
 
 
 def compete(life: Life) -> int:
@@ -411,15 +439,19 @@ class Machine:
         self._result: dict[str, object] = {}
         self._images = {
             part: word.partition("=")[2].removeprefix(f"{MOUNT}/").removesuffix(".erofs")
-            for number, part in enumerate(("client", SIMULATOR, "server"), start=2)
+            for number, part in enumerate(("client", SIMULATOR, "server", LINK_GATEWAYS), start=2)
             for word in life.command
             if word.startswith(f"ubd{number}rc=")
         }
+        self._gateways = [name for name in SIDES if f"{name}.argument" in self._values]
+        self._images |= dict.fromkeys(self._gateways, self._images.pop(LINK_GATEWAYS, ""))
         assert set(self._images.values()) <= set(self._engine.roots)
 
     def run(self) -> int:
         """Exit status of its container."""
         exits = self._values["mode"] == ["exits"]
+        for name in self._gateways:
+            self._begin(name)
         for name in ("server", "client", SIMULATOR):  # a simulator looks for its server once
             if name in self._images and (exits or name != "client"):
                 self._begin(name)
@@ -427,7 +459,7 @@ class Machine:
             self._until(lambda: all(part.ended.is_set() for part in self._ends()), "transfer timeout")
         else:
             self._transfer()
-        for name in ("client", "server", SIMULATOR):
+        for name in ("client", "server", SIMULATOR, *self._gateways):
             self._stop(name)
         if self._life.ended.is_set():
             return 137
@@ -436,8 +468,15 @@ class Machine:
 
     def _transfer(self) -> None:
         simulator, server = self._parts[SIMULATOR], self._parts["server"]
-        self._until(lambda: simulator.lines or simulator.ended.is_set() or server.ended.is_set(), "ready timeout")
-        if not simulator.lines or server.ended.is_set():
+        between = [self._parts[name] for name in self._gateways]
+        self._until(
+            lambda: (
+                (simulator.lines and all(each.lines for each in between))
+                or any(part.ended.is_set() for part in (simulator, server, *between))
+            ),
+            "ready timeout",
+        )
+        if not simulator.lines or any(part.ended.is_set() for part in (server, *between)):
             self._result["timed_out"] = "ready"
             return
         self._result["carried"] = 1
@@ -446,13 +485,14 @@ class Machine:
             self._result["timed_out"] = "transfer"
 
     def _ends(self) -> list[GuestPart]:
-        return [part for name, part in self._parts.items() if name != SIMULATOR]
+        return [part for name, part in self._parts.items() if name not in (SIMULATOR, *self._gateways)]
 
     def _begin(self, name: str) -> None:
         image = self._images[name]
         words = (entry.partition("=") for entry in self._values[f"{name}.environment"])
         environment = {key: value for key, _, value in words}
-        part = GuestPart(self._engine, name, image, (), environment, {}, None, {}, beside=self._parts)
+        command = tuple(self._values[f"{name}.argument"]) if name in self._gateways else ()
+        part = GuestPart(self._engine, name, image, command, environment, {}, None, {}, beside=self._parts)
         part.files = {
             path.removeprefix(f"{name}/"): data for path, data in self._files.items() if path.startswith(f"{name}/")
         }
@@ -489,7 +529,7 @@ class Machine:
             self._result[f"{name}.status"] = part.exit_code
             stamp = "2026-01-01T00:00:06.000000000Z"
             files[f"{name}.output"] = "".join(f"{stamp} {line}\r\n" for line in part.lines).encode()
-            collected = tuple(f"{path.strip('/')}/" for path in self._values[f"{name}.collect"])
+            collected = tuple(f"{path.strip('/')}/" for path in self._values.get(f"{name}.collect", ()))
             files |= {f"{name}/{path}": data for path, data in part.files.items() if path.startswith(collected)}
         return output_disk(self._result, files)
 
@@ -508,7 +548,8 @@ class FakeEngine:
 
     def __init__(self, **programs: Program) -> None:
         self.programs: dict[str, Program] = {
-            SIMULATOR: simulate, LINK_TOOLS: link_tools, VIRTUAL_TIME: virtual_time, **programs,
+            SIMULATOR: simulate, LINK_TOOLS: link_tools, VIRTUAL_TIME: virtual_time, LINK_GATEWAYS: link_gateways,
+            **programs,
         }  # fmt: skip
         self.lives: dict[str, Life] = {}
         self.all_lives: list[Life] = []
@@ -588,6 +629,10 @@ class FakeEngine:
             "DockerRootDir": "/",
             "SystemTime": datetime.now(UTC).isoformat(),
         }
+
+    def version(self) -> dict[str, Any]:
+        self._answer("version")
+        return {"Components": [{"Name": "Engine"}]}
 
     def ping(self) -> bool:
         self._answer("ping")

@@ -323,9 +323,13 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
 
 
 def images_of(root: Path, *names: str) -> list[str]:
-    """References of images built here: ``link-tools`` and endpoints."""
-    expected = build_recipes.expected(root) | {
-        "link-tools": build_recipes.find_recipe(root, "link-tools", build_recipes.LINK_TOOLS).tag
+    """References of images built here: endpoints, their base, and those that are no endpoints."""
+    own = {name: build_recipes.find_recipe(root, name, folder) for name, folder in build_recipes.OWN_FOLDERS.items()}
+    own["endpoint-base"] = build_recipes.find_base(root, "ENDPOINT_BASE")
+    expected = {
+        **build_recipes.expected(root),
+        **{name: recipe.tag for name, recipe in own.items()},
+        "base": build_recipes.BASE,
     }
     return [expected[name] for name in names]
 
@@ -334,7 +338,7 @@ def prepare(url: str, names: Sequence[str]) -> None:
     """Have the images of the link and of implementations at an engine: inside the laboratory no registry is reached."""
     source = Images(DaemonImages(Daemon(url, "laboratory")), ROOT, Policy.AUTO, print)
     source.ensure_simulator()
-    source.ensure_link_tools()
+    source.ensure_own("link-tools")
     known = loader.load_implementations(ROOT / "implementations.json")
     for name in dict.fromkeys(names):
         source.ensure(known[name])

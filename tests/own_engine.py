@@ -3,28 +3,34 @@
 It lives in namespaces of its own (mounts, processes and, if no other is given, network), so that it does not touch the
 machine's daemon, and nothing of it is left when its first process ends.
 
-``python -m tests.own_engine quic-go simulator`` raises one with images of the engine at DOCKER_HOST.
+``python -m tests.own_engine quic-go simulator`` raises one with images of the engine at DOCKER_HOST; with
+``--run COMMAND`` it lasts as long as the command, to which it is the engine at DOCKER_HOST.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from interop.docker.client import Daemon
+from interop.docker.daemon_images import DaemonImages
+from interop.model.errors import MachineError
 from tests.dockerds import PATIENCE, LaboratoryError, bring, dockerd_command, group_at, wait_for
 from tests.laboratory import images_of
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE = 20.0
 """Seconds that what is asked to end has for it."""
+TRIES = 3
+"""Starts of a daemon until it is given up."""
 IDLE = ("dockerd", "containerd")
 """What runs in the namespaces of an engine that has nothing to do, beside their first process."""
 SET_UP = (
@@ -65,7 +71,20 @@ class OwnEngine:
             raise
 
     def start(self) -> None:
-        """Start the daemon, for the first time or anew, and wait until it answers."""
+        """Start the daemon, for the first time or anew, and wait until it answers.
+
+        Tried ``TRIES`` times: on a busy machine it may give up because its containerd is not there in time.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                self._start_once()
+                return
+            except LaboratoryError:
+                self._end_daemon()
+                if not left:
+                    raise
+
+    def _start_once(self) -> None:
         for stale in ("docker.sock", "pid"):
             (self.folder / stale).unlink(missing_ok=True)
         log = self.folder / "log"
@@ -82,7 +101,13 @@ class OwnEngine:
         wait_for(self._answers, "dockerd", self._entry, log)
 
     def _answers(self) -> bool:
-        return (self.folder / "docker.sock").exists()
+        if not (self.folder / "docker.sock").exists():
+            return False
+        try:
+            Daemon(self.url, "own-engine")
+        except MachineError:
+            return False
+        return True
 
     def kill(self) -> None:
         """SIGKILL to the daemon alone: what it has started is left as it is."""
@@ -102,13 +127,16 @@ class OwnEngine:
 
     def close(self) -> None:
         """End the daemon, and with its namespaces all that it has started."""
+        self._end_daemon()
+        os.kill(self.first, signal.SIGKILL)
+        self._holder.wait()
+
+    def _end_daemon(self) -> None:
         if self._entry and self._entry.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self._daemon, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._entry.wait(GRACE)
-        os.kill(self.first, signal.SIGKILL)
-        self._holder.wait()
 
     def processes(self) -> dict[int, str]:
         """Name of all that runs there but what runs in idleness, by its id inside."""
@@ -162,9 +190,25 @@ def own_engine(source: str, *names: str, prefix: str = "quicsat-own-") -> Iterat
             engine.close()
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with own_engine(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", *sys.argv[1:]) as raised:
+def main(words: Sequence[str]) -> int:
+    """Raise an engine and run a command that finds it at DOCKER_HOST, if there is one; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.own_engine", description="A Docker daemon of one's own.")
+    parser.add_argument("images", nargs="+", help="names of images to bring from the engine at DOCKER_HOST")
+    parser.add_argument("--also", nargs="+", default=[], metavar="IMAGE", help="images to bring if they are there")
+    parser.add_argument("--run", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run (default: wait)")
+    options = parser.parse_args(words)
+    source = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    there = DaemonImages(Daemon(source, "own-engine"))
+    also = [name for name in options.also if there.find(images_of(ROOT, name)[0])]
+    with own_engine(source, *options.images, *also) as raised:
+        if options.run:
+            return subprocess.run(options.run, env={**os.environ, "DOCKER_HOST": raised.url}, check=False).returncode
         sys.stdout.write(f"{raised.url}\n")
         sys.stdout.flush()
         signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from interop.model.objective import Objective
 from interop.model.results import Measurement, ResultSet
 from interop.model.run import RunKey
 from interop.model.test_case import TestCase
@@ -38,6 +39,7 @@ def campaign(
     repetitions: int = 3,
     size: int = 100_000,
     values: Mapping[str, float] | None = None,
+    objectives: tuple[Objective, ...] = (),
 ) -> CampaignResults:
     """Results and series of these pairs (server, client) in ``sat``, all alike; ``values``: numbers of every run."""
     piece = 1000 if size < MIB else 1200
@@ -46,7 +48,7 @@ def campaign(
             directory = place / RunKey(server, client, "sat", number).path
             directory.mkdir(parents=True)
             save(series(transfer), directory)
-    case = replace(SAT, file_sizes=(size,))
+    case = replace(SAT, file_sizes=(size,), objectives=objectives)
     made = results(pairs, repetitions, case)
     told = tuple(
         replace(

@@ -52,6 +52,8 @@ PROBES = [
     ("dask-library", "interop.execution.dispatcher", "distributed"),
     ("terminal-libraries", "interop.cli.tables", "prettytable"),
     ("terminal-libraries", "interop.cli.progress", "termcolor"),
+    ("completion-library", "interop.cli.help", "shtab"),
+    ("live-library", "interop.cli.progress", "rich"),
     ("template-library", "interop.site.matrix_cell_text", "jinja2"),
     ("trace-libraries", "interop.analysis.analyse", "pyshark"),
     ("trace-libraries", "plots.rtt", "pyarrow"),

@@ -1,9 +1,7 @@
 #!/opt/aioquic/bin/python
-"""aioquic as an endpoint: HTTP/0.9 and HTTP/3 over QUIC, client or server, chosen by ROLE and TESTCASE.
+"""aioquic as an endpoint: HTTP/0.9, HTTP/3 and WebTransport, client or server, chosen by ROLE, TESTCASE and PROTOCOLS.
 
-The stack keeps its defaults: Reno, and 1 MiB of initial flow control that doubles whenever half of it is used. That
-grows as fast as slow start, so the windows do not bound the goodput of a long link.
-"""
+The stack's defaults: Reno, and 1 MiB of flow control that doubles as fast as slow start, so it bounds no goodput."""
 
 import argparse
 import asyncio
@@ -20,12 +18,12 @@ from aioquic.h3.events import HeadersReceived
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.logger import QuicLogger, QuicLoggerTrace
-from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite, SessionTicket
+from webtransport import WT, Session
 
 TEST, IS_CLIENT = os.environ.get("TESTCASE", ""), os.environ.get("ROLE") == "client"
-UNKNOWN = [0x1A2A3A4A] * (IS_CLIENT and TEST == "versionnegotiation")
-H3, TICKETS = TEST == "http3", TEST in ("resumption", "zerortt")
+UNKNOWN, V1, V2 = [0x1A2A3A4A] * (IS_CLIENT and TEST == "versionnegotiation"), 1, 0x6B3343CF
+H3, TICKETS = TEST.endswith("http3"), TEST in ("resumption", "zerortt")
 
 
 class Qlog(QuicLogger):
@@ -44,18 +42,22 @@ class Endpoint(QuicConnectionProtocol):
     def __init__(self, *arguments: object, **named: object) -> None:
         super().__init__(*arguments, **named)
         self.http = (H3Connection if H3 else H0Connection)(self._quic)
-        self.downloads: dict[int, tuple[Path, list[bytes]]] = {}
+        self.downloads: dict[int, tuple[str, Path, list[bytes]]] = {}
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def fetch(self, urls: list[str]) -> None:
-        """Request all files at once, and wait until they have been stored."""
-        for target in map(urlsplit, urls):
+        self.urls = [*zip(map(urlsplit, urls), os.environ.get("REQUESTS_AFTER", "0 " * len(urls)).split(), strict=True)]
+        self.request("0")
+        await self.finished
+
+    def request(self, arrived: str) -> None:
+        """Request the files that come after another one, whose position from 1 is given; 0 for the first ones."""
+        for number, target in [(n, url) for n, (url, after) in enumerate(self.urls, start=1) if after == arrived]:
             stream = self._quic.get_next_available_stream_id()
-            self.downloads[stream] = (Path("/downloads", Path(target.path).name), [])
+            self.downloads[stream] = (str(number), Path("/downloads", Path(target.path).name), [])
             request = {":method": "GET", ":scheme": "https", ":authority": target.netloc, ":path": target.path}
             self.http.send_headers(stream, [(k.encode(), v.encode()) for k, v in request.items()], end_stream=True)
         self.transmit()
-        await self.finished
 
     def quic_event_received(self, event: events.QuicEvent) -> None:
         if IS_CLIENT and isinstance(event, events.StreamReset):
@@ -74,18 +76,17 @@ class Endpoint(QuicConnectionProtocol):
         if headers[b":method"] == b"GET" and name.is_relative_to("/www") and name.is_file():
             self.http.send_headers(stream, [(b":status", b"200")])
             self.http.send_data(stream, name.read_bytes(), end_stream=True)
-        elif H3:
-            self.http.send_headers(stream, [(b":status", b"404")], end_stream=True)
         else:
-            self._quic.reset_stream(stream, error_code=1)
+            self.http.send_headers(stream, [(b":status", b"404")], True) if H3 else self._quic.reset_stream(stream, 1)
 
     def store(self, stream: int, headers: dict[bytes, bytes], data: bytes, ended: bool) -> None:
-        path, parts = self.downloads[stream]
+        number, path, parts = self.downloads[stream]
         parts.append(data)
         if headers.get(b":status", b"200") != b"200":
             self.fail(f"status {headers[b':status'].decode()} for {path.name}")
         elif ended:
-            path.write_bytes(b"".join(self.downloads.pop(stream)[1]))
+            path.write_bytes(b"".join(self.downloads.pop(stream)[2]))
+            self.request(number)
             if not self.downloads and not self.finished.done():
                 self.finished.set_result(None)
 
@@ -102,9 +103,9 @@ async def run_client(configuration: QuicConfiguration, urls: list[str]) -> None:
     batches = [[url] for url in urls] if TEST == "multiconnect" else [urls[:1], urls[1:]] if TICKETS else [urls]
     tickets: asyncio.Queue[SessionTicket] = asyncio.Queue()
     for number, batch in enumerate(batches):
-        server, own = urlsplit(batch[0]), {"configuration": configuration, "create_protocol": Endpoint}
+        url, own = urlsplit(batch[0]), {"configuration": configuration, "create_protocol": Session if WT else Endpoint}
         own |= {"session_ticket_handler": tickets.put_nowait, "wait_connected": TEST != "zerortt" or number == 0}
-        async with connect(server.hostname, server.port or 443, **own) as client:
+        async with connect(url.hostname, url.port or 443, **own) as client:
             if TEST == "keyupdate":
                 client.request_key_update()
             if TEST != "versionnegotiation":
@@ -116,7 +117,7 @@ async def run_client(configuration: QuicConfiguration, urls: list[str]) -> None:
 async def run_server(configuration: QuicConfiguration) -> None:
     configuration.load_cert_chain("/certs/cert.pem", "/certs/priv.key")
     tickets: dict[bytes, SessionTicket] = {}
-    own = {"configuration": configuration, "create_protocol": Endpoint, "retry": TEST == "retry"}
+    own = {"configuration": configuration, "create_protocol": Session if WT else Endpoint, "retry": TEST == "retry"}
     own["session_ticket_handler"] = (lambda ticket: tickets.update({ticket.ticket: ticket})) if TICKETS else None
     await serve("::", 443, session_ticket_fetcher=lambda label: tickets.pop(label, None), **own)
     await asyncio.get_running_loop().create_future()
@@ -125,20 +126,19 @@ async def run_server(configuration: QuicConfiguration) -> None:
 async def main() -> None:
     parser = argparse.ArgumentParser(description="Further settings come as CLIENT_PARAMS or SERVER_PARAMS.")
     parser.add_argument("--congestion-control", choices=["reno", "cubic"], default="reno")
-    parser.add_argument("urls", nargs="*")
-    options, secrets = parser.parse_args(), os.environ.get("SSLKEYLOGFILE")
+    (options, urls), secrets = parser.parse_known_args(), os.environ.get("SSLKEYLOGFILE")
     configuration = QuicConfiguration(
         is_client=IS_CLIENT,
-        alpn_protocols=["h3" if H3 else "hq-interop"],
+        alpn_protocols=["h3" if H3 or WT else "hq-interop"],
         cafile="/certs/ca.pem" if IS_CLIENT else None,
         cipher_suites=[CipherSuite.CHACHA20_POLY1305_SHA256] if TEST == "chacha20" else None,
         congestion_control_algorithm=options.congestion_control,
-        original_version=(*UNKNOWN, QuicProtocolVersion.VERSION_1)[0],  # Version 2 is offered in its own test only.
-        supported_versions=[*UNKNOWN, *[QuicProtocolVersion.VERSION_2] * (TEST == "v2"), QuicProtocolVersion.VERSION_1],
+        original_version=(*UNKNOWN, V1)[0],  # Version 2 is offered in its own test only.
+        supported_versions=[*UNKNOWN, *[V2] * (TEST == "v2"), V1],
         secrets_log_file=Path(secrets).open("a") if secrets else None,  # noqa: SIM115
         quic_logger=Qlog() if os.environ.get("QLOGDIR") else None,
     )
-    work = asyncio.ensure_future(run_client(configuration, options.urls) if IS_CLIENT else run_server(configuration))
+    work = asyncio.ensure_future(run_client(configuration, urls) if IS_CLIENT else run_server(configuration))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     await asyncio.wait([work])
     for trace in tuple(configuration.quic_logger._traces) if configuration.quic_logger else ():

@@ -11,17 +11,26 @@ import numpy as np
 from interop.analysis import metrics, run_outcome
 from interop.analysis.causes import FailureContext, explain, explain_tcp
 from interop.analysis.endpoint_log_tail import quote
+from interop.analysis.flows import FlowTransfer, flow_metrics, flow_results
 from interop.analysis.functional import Observation, judge
-from interop.analysis.series_metrics import series_metrics
+from interop.analysis.negotiated import negotiated
+from interop.analysis.objects import object_metrics, object_times
+from interop.analysis.series_metrics import sending_times, series_metrics
+from interop.analysis.uploads import upload_values
+from interop.analysis.visits import visit_times
+from interop.model.emulated_link import SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Deadline, Evidence
-from interop.model.implementation import Role
+from interop.model.flow import flow_directory
+from interop.model.functional_checks import Check
+from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import CLOCKS
-from interop.model.results import Measurement
+from interop.model.results import Measurement, ObjectTimes
 from interop.model.run import Run
-from interop.model.test_case import TestCase
+from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
 from interop.model.units import seconds
+from interop.model.webtransport import WebTransport
 from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition
 from interop.traces.run_traces import CLIENT_TRACE as CLIENT_TRACE
@@ -29,6 +38,7 @@ from interop.traces.run_traces import SERVER_TRACE as SERVER_TRACE
 from interop.traces.run_traces import RunTraces, TraceStates, check_traces, read_run
 from interop.traces.series import FILE_NAME as SERIES_FILE
 from interop.traces.series import Series, save
+from interop.traces.tcp import TcpTrace
 from interop.traces.tcp_events import TcpTracePair
 
 TRACE_CODES = {
@@ -70,32 +80,57 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
 
 
 def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
-    """What endpoints, files and traces say; faults of the traces come before what the endpoints did."""
+    """What endpoints, files and traces say of all flows; the first flow with a fault decides."""
+    verdict, measurement, first = _flow(run, run_outcome.of_flow(evidence, 1), directory, 1)
+    if not run.others or verdict.outcome is not Outcome.SUCCEEDED or measurement is None or first is None:
+        return verdict, measurement
+    flows = [first]
+    for number, other in enumerate(run.others, start=2):
+        verdict, _, found = _flow(other, run_outcome.of_flow(evidence, number), directory, number)
+        if found is None:
+            named = f"Flow {number}, {other.server.name} with {other.client.name}: {verdict.reason}"
+            return replace(verdict, reason=named), None
+        flows.append(replace(found, start=found.start - first.start))
+    flows[0] = replace(first, start=0.0)
+    values = _known({**flow_metrics(flows, run.test_case.link.round_trip_delay)})
+    return verdict, replace(measurement, values=measurement.values | values, flows=flow_results(flows))
+
+
+def _flow(
+    run: Run, evidence: Evidence, directory: Path, flow: int
+) -> tuple[Verdict, Measurement | None, FlowTransfer | None]:
+    """What is to be said of one flow, counted from 1; if it succeeded, with its transfer, whose start is absolute.
+
+    Faults of the traces come before what the endpoints did.
+    """
+    own = flow_directory(directory, flow)
     verdict = _endpoints(evidence, run.test_case)
     if verdict is not None:
-        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory))
+        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, own))
         if verdict.excluded or not _began(evidence):
-            return verdict, None
+            return verdict, None, None
     try:
-        found = check_traces(directory, run.protocol)
-        fault = _structure(found, evidence, succeeded=verdict is None)
+        found = check_traces(directory, run.protocol, flow)
+        fault = _structure(found, evidence, run.test_case, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
-            return verdict, None
+            return verdict, None, None
         if fault is None:
-            traces = read_run(directory, run.protocol, run.test_case.link, found)
+            traces = read_run(directory, run.protocol, run.test_case.link, found, flow)
             series = traces.series()
-            save(series, directory)
+            save(series, own)
             fault = None if run.test_case.functional else _unmatched_packets(traces, evidence)
     except HarnessFault as broken:
         fault = run_outcome.our_error(ErrorCode(broken.code), broken.reason)
     except OSError as error:
         fault = run_outcome.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
     if fault is not None:  # only the traces show whether a functional test passed
-        return replace(fault, if_valid=None if run.test_case.functional else verdict or PASSED), None
+        return replace(fault, if_valid=None if run.test_case.functional else verdict or PASSED), None, None
     if verdict is None:
-        return _judged(run, evidence, traces, series)
+        verdict, measurement = _judged(run, evidence, traces, series)
+        succeeded = verdict.outcome is Outcome.SUCCEEDED
+        return verdict, measurement, FlowTransfer(run, traces.start, series) if succeeded else None
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
-    return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None
+    return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None, None
 
 
 def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -103,8 +138,19 @@ def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     return (
         run_outcome.endpoint_ends(evidence, test_case)
         or run_outcome.transfer(evidence, test_case)
-        or run_outcome.files(evidence.offered, evidence.downloaded)
+        or (None if _stopped(evidence, test_case) else _files(evidence, test_case))
     )
+
+
+def _files(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    if test_case.webtransport is not None:
+        return run_outcome.session_files(evidence, test_case.webtransport)
+    return run_outcome.files(evidence.offered, evidence.downloaded)
+
+
+def _stopped(evidence: Evidence, test_case: TestCase) -> bool:
+    """Whether the run lasted for its given time, so that the client has only a part of its file."""
+    return test_case.ends_at_deadline and evidence.timed_out is Deadline.TRANSFER
 
 
 def _began(evidence: Evidence) -> bool:
@@ -137,12 +183,19 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
 def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:
     """What the traces of a run say that has done all that it should."""
     if run.test_case.functional:
-        return _functional(run, traces), None
+        judged = _functional(run, traces)
+        return judged, _functional_values(run, evidence, traces) if judged.outcome is Outcome.SUCCEEDED else None
     sizes = tuple(file.size for file in evidence.offered)
-    verdict = _trace_verdict(traces, run.endpoint_test_case, sizes)
+    stopped = _stopped(evidence, run.test_case)
+    if stopped:
+        sizes = (int(series.arrived.new.sum()),)
+        if not sizes[0]:
+            reason = f"No data arrived within {run.test_case.timeout:g} s, or its streams could not be read."
+            return Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason), None
+    verdict = _trace_verdict(traces, run.endpoint_test_case, sizes, whole=not stopped)
     if verdict is not None:
         return replace(verdict, if_valid=PASSED if verdict.excluded else None), None
-    return PASSED, _measure(traces, series, evidence, run.endpoint_test_case)
+    return PASSED, _measure(traces, series, evidence, run.endpoint_test_case, sizes)
 
 
 def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -158,13 +211,13 @@ def _disturbance(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     return run_outcome.simulator(evidence.simulator, test_case.link.round_trip_delay)
 
 
-def _structure(found: TraceStates, evidence: Evidence, *, succeeded: bool) -> Verdict | None:
+def _structure(found: TraceStates, evidence: Evidence, test_case: TestCase, *, succeeded: bool) -> Verdict | None:
     """Whether both trace files are whole. One without packets is whole if the link has carried none.
 
     A success (``succeeded``) that no packet explains contradicts its trace.
     """
     for side, state in (("client", found.client), ("server", found.server)):
-        if state.condition is Condition.EMPTY and not succeeded and not _carried(evidence, Role(side)):
+        if state.condition is Condition.EMPTY and not succeeded and not _carried(evidence, Role(side), test_case):
             continue
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
@@ -176,8 +229,10 @@ def _structure(found: TraceStates, evidence: Evidence, *, succeeded: bool) -> Ve
     return None
 
 
-def _carried(evidence: Evidence, side: Role) -> int:
-    """Packets that the link counted at one of its ends."""
+def _carried(evidence: Evidence, side: Role, test_case: TestCase) -> int:
+    """Packets of the endpoints that the link counted at one of its ends; 0 if it counts those of a tunnel."""
+    if test_case.tunnelled:
+        return 0
     if evidence.real_link is not None:
         report = evidence.real_link
         return report.client_capture.captured if side is Role.CLIENT else report.server_capture.captured
@@ -185,6 +240,18 @@ def _carried(evidence: Evidence, side: Role) -> int:
         return 0
     forward, back = evidence.simulator.forward, evidence.simulator.back
     return forward.delivered + back.received if side is Role.CLIENT else forward.received + back.delivered
+
+
+def _functional_values(run: Run, evidence: Evidence, traces: RunTraces) -> Measurement | None:
+    """Times of a first and a second visit, or of an upload, if that is what the functional test is about."""
+    pair, values = traces.trace_pair, dict[str, float]()
+    if isinstance(pair, TcpTracePair):
+        return None
+    if run.test_case.check in (Check.RESUMPTION, Check.ZERO_RTT):
+        values = visit_times(pair.client)
+    elif run.test_case.webtransport is WebTransport.SEND:
+        values = upload_values(pair.client, pair.server, (file.size for file in evidence.offered))
+    return Measurement(values) if values else None
 
 
 def _functional(run: Run, traces: RunTraces) -> Verdict:
@@ -197,26 +264,36 @@ def _functional(run: Run, traces: RunTraces) -> Verdict:
     )
 
 
-def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]) -> Verdict | None:
-    """Whether the traces show one whole transfer of the files; the pair is blamed only if they can be believed."""
+def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...], *, whole: bool) -> Verdict | None:
+    """Whether the traces show one transfer of the files; the pair is blamed only if they can be believed.
+
+    If the run was stopped, they need not be ``whole``.
+    """
     verdict = None
     if isinstance(traces.trace_pair, QuicTracePair):
-        verdict = run_outcome.handshake_count(traces.trace_pair.client) or run_outcome.version(traces.trace_pair.client)
-    return verdict or _useful_bytes(traces, test_case, sizes)
+        client = traces.trace_pair.client
+        connections = len(sizes) if test_case.client_test == MULTICONNECT else 1
+        verdict = run_outcome.handshake_count(client, connections) or run_outcome.version(client)
+    return verdict or (_useful_bytes(traces, test_case, sizes) if whole else None)
 
 
 def _unmatched_packets(traces: RunTraces, evidence: Evidence) -> Verdict | None:
-    """Check that every packet that arrived was sent, except those that the link reports as corrupted."""
+    """Check that every packet that arrived was sent, except those that the link reports as corrupted or duplicated."""
     report = evidence.simulator
-    corrupted = (report.forward.corrupted, report.back.corrupted) if report else _unsolicited(traces, evidence)
+    others = _of_link(report) if report else _unsolicited(traces, evidence)
     forward, back = traces.trace_pair.forward.unmatched, traces.trace_pair.back.unmatched
-    if traces.cut or (forward <= corrupted[0] and back <= corrupted[1]):
+    if traces.cut or (forward <= others[0] and back <= others[1]):
         return None
     reason = (
         f"The two traces contradict each other: {forward} packets arrived at the client and {back} at the server that "
         "the other side never sent."
     )
     return run_outcome.our_error(ErrorCode.TRACE_MISMATCH, reason)
+
+
+def _of_link(report: SimulatorReport) -> tuple[int, int]:
+    """Packets forward and return that the link made: corrupted ones, and copies."""
+    return report.forward.corrupted + report.forward.duplicated, report.back.corrupted + report.back.duplicated
 
 
 def _unsolicited(traces: RunTraces, evidence: Evidence) -> tuple[int, int]:
@@ -240,15 +317,17 @@ def _useful_bytes(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...]
 
 
 def _http3(test_case: TestCase) -> bool:
-    return test_case.client_test == "http3"
+    return test_case.client_test in (PROTOCOL_TESTS[Protocol.H3], ORDERED_TESTS[Protocol.H3])
 
 
 # ---- numbers --------------------------------------------------------------------------------
 
 
-def _measure(traces: RunTraces, series: Series, evidence: Evidence, test_case: TestCase) -> Measurement:
-    """All numbers that the traces give."""
-    size, report = sum(file.size for file in evidence.offered), evidence.simulator
+def _measure(
+    traces: RunTraces, series: Series, evidence: Evidence, test_case: TestCase, sizes: tuple[int, ...]
+) -> Measurement:
+    """All numbers that the traces give; ``sizes``: bytes of the files that arrived."""
+    size, report = sum(sizes), evidence.simulator
     values = (
         _tcp_times(traces.trace_pair, series, size)
         if isinstance(traces.trace_pair, TcpTracePair)
@@ -256,15 +335,43 @@ def _measure(traces: RunTraces, series: Series, evidence: Evidence, test_case: T
     )
     rate = values["goodput"]
     values |= {
-        "efficiency": metrics.efficiency(rate, test_case.link.forward_rate) if rate is not None else None,
+        "efficiency": _efficiency(rate, traces.trace_pair, evidence, test_case),
         "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
+        "tunnel_overhead": traces.tunnel_overhead,
         "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
+    values |= metrics.endpoint_cost(evidence.use, size)
     if not traces.cut:
         values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
         values |= series_metrics(series, test_case.link.forward_rate)
-    return Measurement(_known(values), (*_notes(traces, test_case, rate), *_clocks(series, evidence)))
+    objects = _objects(traces, series, test_case, sizes)
+    values |= object_metrics(series, objects)
+    notes = (*_notes(traces, test_case, rate), *_clocks(series, evidence))
+    pair = traces.trace_pair
+    facts = None if isinstance(pair, TcpTracePair) else negotiated(pair.client)
+    return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
+
+
+def _efficiency(
+    rate: float | None, trace_pair: QuicTracePair | TcpTracePair, evidence: Evidence, test_case: TestCase
+) -> float | None:
+    """Goodput over what the link offered in its time; None if either is unknown."""
+    client = trace_pair.client
+    times = metrics.tcp_goodput_interval(client) if isinstance(client, TcpTrace) else metrics.goodput_interval(client)
+    if rate is None or times is None:
+        return None
+    during = client.epoch + times[0], client.epoch + times[1]
+    capacity = metrics.forward_capacity(test_case.link, evidence.simulator, evidence.seed, during)
+    return None if capacity is None else metrics.efficiency(rate, capacity)
+
+
+def _objects(traces: RunTraces, series: Series, test_case: TestCase, sizes: tuple[int, ...]) -> tuple[ObjectTimes, ...]:
+    """Times of the objects of a workload; over TCP, objects share a stream that is not decrypted."""
+    workload = test_case.workload
+    if workload is None or workload.duration is not None or not isinstance(traces.trace_pair, QuicTracePair):
+        return ()
+    return object_times(series, sizes, workload)
 
 
 def _times(trace_pair: QuicTracePair, size: int) -> dict[str, float | None]:

@@ -102,6 +102,13 @@ def _two_connections(seen: Observation) -> Verdict | None:
     return _handshakes(seen, 2) or _version_1(seen)
 
 
+def _webtransport(seen: Observation) -> Verdict | None:
+    """Upstream only counts connections."""
+    if seen.upstream:
+        return _handshakes(seen)
+    return _one_connection(seen) or handshake_checks.http3(seen.client)
+
+
 CHECKS: Mapping[Check, Judge] = {
     Check.VERSION_NEGOTIATION: lambda seen: handshake_checks.version_negotiation(seen.client, upstream=seen.upstream),
     Check.HANDSHAKE: _after(lambda seen: handshake_checks.no_retry(seen.client), _one_connection),
@@ -133,6 +140,7 @@ CHECKS: Mapping[Check, Judge] = {
     Check.REBINDING: _after(_one_connection, _rebinding),
     Check.ADDRESS_REBINDING: _after(_one_connection, lambda seen: _rebinding(seen, address=True)),
     Check.MIGRATION: _after(_one_connection, _migration),
+    Check.WEBTRANSPORT: _webtransport,
 }
 NEED_KEYS = frozenset(
     {

@@ -6,10 +6,16 @@ are seen after queue and loss in the former and before them in the latter.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from interop.model.emulated_link import SimulatorReport
+from interop.model.arrays import Floats
+from interop.model.emulated_link import EmulatedLink, Profile, SimulatorReport
+from interop.model.evidence import ResourceUse
+from interop.model.implementation import Role
+from interop.model.test_case import Link
+from interop.model.units import MIB
 from interop.traces.columns import Datagrams, Form, Trace
 from interop.traces.streams import new_bytes, response_frames
 from interop.traces.tcp import SYN, TcpTrace, finished_handshake, response_rows
@@ -38,14 +44,20 @@ METRICS: tuple[Metric, ...] = (
     Metric("loss_forward", "1", "Share of lost packets, forward (queue and link)", "lower"),
     Metric("loss_return", "1", "Share of lost packets, return (queue and link)", "lower"),
     Metric("queue_loss", "1", "Share of packets dropped by the queue, forward", "lower"),
+    Metric("tunnel_overhead", "B", "Bytes that a VPN adds per packet of the server", "lower"),
     Metric("cross_traffic_goodput", "bit/s", "Goodput of the TCP flow on the same link", "higher"),
-    Metric("retransmitted", "1", "Share of sent response bytes that had already been sent before", "lower"),
-    Metric("spurious", "1", "Share of received response bytes that had already arrived before", "lower"),
+    Metric("flow_share", "1", "Share of the first flow while all flows receive data", "higher"),
+    Metric("jain_index", "1", "Jain's fairness index while all flows receive data", "higher"),
+    Metric("competing_goodput", "bit/s", "Total goodput while all flows receive data", "higher"),
+    Metric("competing_time", "s", "Time during which all flows receive data", "higher"),
+    Metric("convergence_time", "s", "Time until all flows are within 10 % of the fair share", "lower"),
+    Metric("retransmitted", "1", "Share of sent response bytes that had already been sent", "lower"),
+    Metric("spurious", "1", "Share of received response bytes that had already arrived", "lower"),
     Metric("time_to_2_mb", "s", "Time to 2 MB", "lower"),
     Metric("time_to_10_mb", "s", "Time to 10 MB", "lower"),
     Metric("time_to_100_mb", "s", "Time to 100 MB", "lower"),
-    Metric("steady_rate", "bit/s", "Steady rate: 90th percentile over windows of 1 s, received", "higher"),
-    Metric("startup_time", "s", "Time from the first byte to 80 % of the steady rate, over 1 s", "lower"),
+    Metric("steady_rate", "bit/s", "Steady rate: 90th percentile of the rate received in windows of 1 s", "higher"),
+    Metric("startup_time", "s", "Time until the rate over 1 s reaches 80 % of the steady rate", "lower"),
     Metric("rtt_min", "s", "Shortest round trip at the server", "lower"),
     Metric("rtt_median", "s", "Median round trip at the server", "lower"),
     Metric("rtt_95", "s", "95th percentile of the round trips at the server", "lower"),
@@ -67,6 +79,37 @@ METRICS: tuple[Metric, ...] = (
     Metric("gilbert_bb", "1", "Gilbert model of the forward loss: P(b|b)", "lower"),
     Metric("gilbert_gb", "1", "Gilbert model of the forward loss: P(g|b)", "higher"),
     Metric("gilbert_longest_burst", "packets", "Most consecutive lost packets, forward", "lower"),
+    Metric("object_time_median", "s", "Median time of an object, from its request to its last byte", "lower"),
+    Metric("object_time_95", "s", "95th percentile of the times of objects", "lower"),
+    Metric("response_time_median", "s", "Median time from a request to the first byte of its response", "lower"),
+    Metric("response_time_95", "s", "95th percentile of the times from request to response", "lower"),
+    Metric(
+        "head_of_line_blocking", "s", "Time in which an object's bytes waited for earlier bytes of its stream", "lower"
+    ),
+    Metric(
+        "head_of_line_blocking_one_stream",
+        "s",
+        "Head-of-line blocking if all objects shared one stream, in sending order",
+        "lower",
+    ),
+    Metric("first_visit_first_byte", "s", "Time to the first byte of a first visit", "lower"),
+    Metric("second_visit_first_byte", "s", "Time to the first byte of a visit that resumes the session", "lower"),
+    Metric("first_visit_to_100_kb", "s", "Time to 100 kB of a first visit", "lower"),
+    Metric("second_visit_to_100_kb", "s", "Time to 100 kB of a visit that resumes the session", "lower"),
+    Metric("first_visit_to_1_mb", "s", "Time to 1 MB of a first visit", "lower"),
+    Metric("second_visit_to_1_mb", "s", "Time to 1 MB of a visit that resumes the session", "lower"),
+    Metric("upload_time", "s", "Time until the last byte of an upload arrived", "lower"),
+    Metric("upload_goodput", "bit/s", "Goodput of an upload", "higher"),
+    Metric("server_cpu_per_mib", "s", "CPU time of the server per MiB of the files", "lower"),
+    Metric("client_cpu_per_mib", "s", "CPU time of the client per MiB of the files", "lower"),
+    Metric("server_cpu_user", "s", "CPU time of the server in the program itself", "lower"),
+    Metric("client_cpu_user", "s", "CPU time of the client in the program itself", "lower"),
+    Metric("server_cpu_system", "s", "CPU time of the server in the kernel", "lower"),
+    Metric("client_cpu_system", "s", "CPU time of the client in the kernel", "lower"),
+    Metric("server_memory_peak", "B", "Largest memory of the server", "lower"),
+    Metric("client_memory_peak", "B", "Largest memory of the client", "lower"),
+    Metric("server_system_calls_per_mib", "calls", "System calls of the server per MiB of the files", "lower"),
+    Metric("client_system_calls_per_mib", "calls", "System calls of the client per MiB of the files", "lower"),
     Metric("clock_uncertainty", "s", "Uncertainty of the offset between the clocks of both ends", "lower"),
 )
 
@@ -80,13 +123,43 @@ def goodput(client: Trace, size: int) -> float | None:
 
     The definition of the QUIC Interop Runner and of the QIR-SE paper. ``size`` in bytes. None if no time passed.
     """
-    times = client.time[client.from_server & (client.form == Form.ONE_RTT)]
-    return _rate(size, float(times.max() - times.min())) if len(times) else None
+    return _rate(size, goodput_interval(client))
 
 
-def efficiency(rate: float, forward_rate: float) -> float:
-    """Goodput over the forward rate of the link, both in bit/s."""
-    return rate / forward_rate
+def goodput_interval(client: Trace) -> tuple[float, float] | None:
+    """Times of the first and last 1-RTT packet from the server, in the client's trace; None if there is none."""
+    return _interval(client.time[client.from_server & (client.form == Form.ONE_RTT)])
+
+
+def efficiency(rate: float, capacity: float) -> float:
+    """Goodput over the capacity that the link offered in the same time, both in bit/s."""
+    return rate / capacity
+
+
+def forward_capacity(
+    link: Link, report: SimulatorReport | None, seed: int, during: tuple[float, float]
+) -> float | None:
+    """Mean rate that the forward link offered to the packets that arrived between two times, bit/s.
+
+    The link's rate, or that of its profile while these packets left. Losses do not change it. ``seed``: of the run;
+    ``during``: seconds since 1970. None if the link offered nothing, or if it is unknown when its profile began.
+    """
+    if not isinstance(link, EmulatedLink) or link.forward_profile is None or not link.forward_profile.rates:
+        return link.forward_rate or None
+    profile = link.forward_profile
+    began = report.forward_profile.began if report is not None and report.forward_profile is not None else None
+    if began is None:
+        return None
+    since = began - profile.begin(seed)
+    begin, end = (max(_left(profile, link, time - since), 0.0) for time in during)
+    return profile.mean_between(profile.rates, begin, end) or None if end > begin else None
+
+
+def _left(profile: Profile, link: EmulatedLink, arrived: float) -> float:
+    """When a packet left the queue of the link that arrived at a time of its profile, seconds."""
+    if not profile.delays:
+        return arrived - link.forward_delay
+    return arrived - profile.at(profile.delays, max(arrived - link.forward_delay, 0.0))
 
 
 def stream_goodput(client: Trace, size: int) -> float | None:
@@ -96,7 +169,7 @@ def stream_goodput(client: Trace, size: int) -> float | None:
     could be decrypted.
     """
     times = _response_times(client)
-    return _rate(size, times[1] - times[0]) if times else None
+    return _rate(size, times)
 
 
 def handshake_time(client: Trace) -> float | None:
@@ -127,13 +200,17 @@ def tcp_goodput(client: TcpTrace, size: int) -> float | None:
     """As ``goodput``, over TCP: from the first to the last segment with payload that the server sent after the
     handshake; bit/s. Like QUIC's 1-RTT packets these hold session tickets besides the response.
     """
+    return _rate(size, tcp_goodput_interval(client))
+
+
+def tcp_goodput_interval(client: TcpTrace) -> tuple[float, float] | None:
+    """Times of the first and last of these segments, in the client's trace; None if there is none."""
     since = finished_handshake(client)
-    times = client.time[response_rows(client, since)] if since is not None else client.time[:0]
-    return _rate(size, float(times.max() - times.min())) if len(times) else None
+    return None if since is None else _interval(client.time[response_rows(client, since)])
 
 
 def tcp_handshake_time(client: TcpTrace) -> float | None:
-    """Seconds from the client's first SYN to its first payload after the server's first: TCP and TLS together."""
+    """Seconds from the client's first SYN to its first request: TCP and TLS together."""
     syns = client.time[~client.from_server & (client.flags & SYN > 0)]
     since = finished_handshake(client)
     return since - float(syns.min()) if since is not None and len(syns) else None
@@ -154,13 +231,36 @@ def cross_traffic_goodput(report: SimulatorReport) -> float | None:
     return flow.goodput if flow and flow.acknowledged <= flow.delivered * MOST_PAYLOAD else None
 
 
+def endpoint_cost(use: Mapping[str, ResourceUse], size: int) -> dict[str, float | None]:
+    """CPU time, memory and system calls of both endpoints of the first flow.
+
+    ``use`` is by part; ``size``: bytes of the files.
+    """
+    values: dict[str, float | None] = {}
+    for role in Role:
+        if (own := use.get(role)) is not None:
+            calls = own.system_calls
+            values |= {
+                f"{role}_cpu_per_mib": (own.cpu_user + own.cpu_system) / (size / MIB) if size else None,
+                f"{role}_system_calls_per_mib": None if calls is None or not size else calls / (size / MIB),
+                f"{role}_cpu_user": own.cpu_user,
+                f"{role}_cpu_system": own.cpu_system,
+                f"{role}_memory_peak": float(own.memory_peak),
+            }
+    return values
+
+
 def queue_loss(report: SimulatorReport) -> float | None:
     """Share of the server's packets that did not fit into the forward queue, by the simulator's count."""
     return report.forward.queue_drops / report.forward.received if report.forward.received else None
 
 
-def _rate(size: int, duration: float) -> float | None:
-    return 8 * size / duration if duration > 0 and size else None
+def _rate(size: int, during: tuple[float, float] | None) -> float | None:
+    return 8 * size / (during[1] - during[0]) if during and during[1] > during[0] and size else None
+
+
+def _interval(times: Floats) -> tuple[float, float] | None:
+    return (float(times.min()), float(times.max())) if len(times) else None
 
 
 def _start(client: Trace) -> float | None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from signal import Signals
 
 from interop.model.arrays import Integers
 from interop.model.clock import Clock
 from interop.model.emulated_link import Lateness, SimulatorReport
-from interop.model.evidence import CROWDED, Deadline, Evidence, Exit
+from interop.model.evidence import CROWDED, Deadline, Evidence, Exit, FlowEvidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLinkReport
@@ -20,6 +21,7 @@ from interop.model.run import File
 from interop.model.test_case import TestCase
 from interop.model.text import escaped
 from interop.model.units import byte_size, percent, seconds
+from interop.model.webtransport import NEGOTIATED, WebTransport
 from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
 from interop.traces.streams import arrived_bytes
@@ -82,6 +84,16 @@ def starved(evidence: Evidence) -> Verdict | None:
         f"{percent(host.cpu_crowded)} of the run; {percent(CROWDED_LIMIT)} are allowed."
     )
     return our_error(ErrorCode.HOST_STARVED, reason)
+
+
+def of_flow(evidence: Evidence, flow: int) -> Evidence:
+    """The evidence as if a flow, counted from 1, were alone; the deadline is missed by those that had not finished."""
+    if not evidence.flows:
+        return evidence
+    own = FlowEvidence(evidence.client, evidence.server, evidence.downloaded) if flow == 1 else evidence.flows[flow - 2]
+    finished = own.client is not None and own.client.status is not None and not own.client.killed
+    late = None if finished and evidence.timed_out is Deadline.TRANSFER else evidence.timed_out
+    return replace(evidence, client=own.client, server=own.server, downloaded=own.downloaded, timed_out=late, flows=())
 
 
 def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -162,19 +174,26 @@ def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
     """Whether the client came to an end, in time and with success, while the server was there."""
     client, server = evidence.client, evidence.server
     if evidence.timed_out is Deadline.TRANSFER:
+        if test_case.ends_at_deadline:
+            return None
         return Verdict(
             Outcome.TIMEOUT, ErrorCode.TIMEOUT, f"The client had not finished after {test_case.timeout:g} s."
         )
     if client is None or (client.status is None and not client.killed):
         return our_error(ErrorCode.HARNESS_FAULT, "The client never ran, and nothing says why.")
-    if client.killed:
+    if client.killed and not _session_over(evidence, test_case):
         status = server.status if server else None
         return failed(
             ErrorCode.SERVER_EXITED, f"The server ended with exit status {status} before the client had finished."
         )
-    if client.status:
+    if client.status and not client.killed:
         return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {client.status} instead of 0.")
     return None
+
+
+def _session_over(evidence: Evidence, test_case: TestCase) -> bool:
+    """Whether the server ended with success before the client did, as it may at the end of a WebTransport session."""
+    return test_case.webtransport is not None and evidence.server is not None and evidence.server.status == 0
 
 
 def _sides(evidence: Evidence) -> list[tuple[Role, Exit]]:
@@ -192,20 +211,36 @@ def _signal(number: int) -> str:
 # ---- files ----------------------------------------------------------------------------------
 
 
-def files(offered: Iterable[File], downloaded: Iterable[File]) -> Verdict | None:
-    """Whether the client has exactly the files that were offered, byte by byte (SHA-256)."""
+def files(offered: Iterable[File], downloaded: Iterable[File], side: Role = Role.CLIENT) -> Verdict | None:
+    """Whether a side has exactly the files that the other one offered, byte by byte (SHA-256)."""
     wanted, found = {file.name: file for file in offered}, {file.name: file for file in downloaded}
     if missing := sorted(wanted.keys() - found.keys()):
         many = f"{len(missing)} of {len(wanted)} files" if len(wanted) > 1 else "The file"
-        return failed(ErrorCode.FILE_MISSING, f"{many} did not arrive at the client: {_names(missing)}.")
+        return failed(ErrorCode.FILE_MISSING, f"{many} did not arrive at the {side}: {_names(missing)}.")
     if extra := sorted(found.keys() - wanted.keys()):
-        return failed(ErrorCode.FILE_EXTRA, f"The client has files that were not requested: {_names(extra)}.")
+        return failed(ErrorCode.FILE_EXTRA, f"The {side} has files that were not requested: {_names(extra)}.")
     if sizes := sorted(name for name in wanted if wanted[name].size != found[name].size):
         one = sizes[0]
         reason = f"{_names(sizes)}: {found[one].size} bytes arrived instead of {wanted[one].size}."
         return failed(ErrorCode.FILE_SIZE, reason)
     if contents := sorted(name for name in wanted if wanted[name].sha256 != found[name].sha256):
-        return failed(ErrorCode.FILE_CONTENT, f"The content is not what the server offered: {_names(contents)}.")
+        other = Role.SERVER if side is Role.CLIENT else Role.CLIENT
+        return failed(ErrorCode.FILE_CONTENT, f"The content is not what the {other} offered: {_names(contents)}.")
+    return None
+
+
+def session_files(evidence: Evidence, kind: WebTransport) -> Verdict | None:
+    """Whether a test of WebTransport left the files that it should."""
+    if kind.requester is not None:
+        return files(evidence.offered, evidence.downloaded, kind.requester)
+    found = {file.name: file for file in evidence.downloaded}
+    for file in evidence.offered:
+        side = file.name.partition("/")[0]
+        if file.name not in found:
+            return failed(ErrorCode.FILE_MISSING, f"The {side} did not write {NEGOTIATED}.")
+        if found[file.name] != file:
+            reason = f"In the {side}'s {NEGOTIATED} is not the first protocol of the client that the server has."
+            return failed(ErrorCode.FILE_CONTENT, reason)
     return None
 
 

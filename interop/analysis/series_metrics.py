@@ -11,8 +11,10 @@ from interop.traces.series import Packets, Series, window_rate
 
 MEGABYTE = 1_000_000
 MARKS = {"time_to_2_mb": 2, "time_to_10_mb": 10, "time_to_100_mb": 100}
-"""Objectives of "QUIC: Opportunities and threats in SATCOM" (Kuhn et al., 2020), in megabytes."""
+"""Sizes of the objectives of "QUIC: Opportunities and threats in SATCOM" (Kuhn et al., 2020), in megabytes."""
 STEADY_PERCENTILE, STEADY_SHARE = 90, 0.8
+SHARES = 25
+"""Of a response, for ``Measurement.sending_times``."""
 WINDOW, STEP = 1.0, 0.1
 """Seconds over which a rate is taken, and after which it is taken again."""
 BURST_SHARE = 0.5
@@ -37,6 +39,17 @@ def series_metrics(series: Series, forward_rate: float) -> dict[str, float]:
         "clock_uncertainty": series.clock.uncertainty if np.isfinite(series.clock.uncertainty) else None,
     }
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def sending_times(series: Series) -> tuple[float, ...]:
+    """When the server had sent the first new byte, and each of ``SHARES`` equal shares of all; seconds, to 0.1 ms."""
+    rows = series.sent.new > 0
+    if not rows.any():
+        return ()
+    order = np.argsort(series.sent.time[rows], kind="stable")
+    times, data = series.sent.time[rows][order], np.cumsum(series.sent.new[rows][order])
+    places = np.searchsorted(data, np.linspace(0, data[-1], SHARES + 1))
+    return tuple(round(float(time), 4) for time in times[places])
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -26,7 +26,8 @@ NAMED = 10
 """Names and paths of a kind that are listed."""
 DESCRIPTION = (
     "Analyse the stored traces of campaigns again and store the results, or analyse the log directories of the QUIC "
-    "Interop Runner (QIR) or QIR-SE and print a table. Does not need Docker."
+    "Interop Runner (QIR) or of QIR-SE, the runner of arXiv 2202.08228, and print a table. You do not need Docker for "
+    "this command."
 )
 EXAMPLES = (
     "analyse results/latest",
@@ -117,8 +118,8 @@ def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
     columns = (
         Column("server"), Column("client"), Column("test case"), Column("repetition", Unit.COUNT), Column("outcome"),
         Column("handshake", Unit.SECONDS, 3), Column("size", Unit.COUNT), Column("size from"),
-        Column("goodput", Unit.RATE), Column("efficiency", Unit.SHARE, 1), Column("loss forward", Unit.SHARE, 2),
-        Column("loss return", Unit.SHARE, 2), Column("times from"),
+        Column("goodput", Unit.RATE), Column("efficiency", Unit.SHARE, 1), Column("forward loss", Unit.SHARE, 2),
+        Column("return loss", Unit.SHARE, 2), Column("times from"),
     )  # fmt: skip
     rows = [_row(run, each) for run, each in zip(tree.runs, found, strict=True)]
     notes = [f"{run.name}: {note}" for run, each in zip(tree.runs, found, strict=True) for note in each.notes]

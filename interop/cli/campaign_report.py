@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from interop.cli import console
+from interop.cli import console, continuous_integration
 from interop.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
@@ -29,10 +29,11 @@ def show_results(results: ResultSet, *, markdown: bool) -> None:
         console.show(terminal_tables.overhead(results, markdown=markdown))
 
 
-def conclude(finished: CampaignOutcome, options: argparse.Namespace) -> int:
+def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest) -> int:
     """Print and write the results of a campaign that ended or was interrupted; the exit status.
 
-    ``options``: of :func:`interop.cli.options.add_output`.
+    ``options``: of :func:`interop.cli.options.add_output`. Raises InputError if it cannot be compared with the
+    baseline of ``request``.
     """
     results = finished.record.result_set
     show_results(results, markdown=options.markdown)
@@ -49,10 +50,9 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace) -> int:
     if finished.signal is not None:
         console.message(f"Stopped by signal {finished.signal}. {kept}\n{more}")
         return SIGNAL + finished.signal
-    if finished.fault:
-        console.message(f"{finished.fault}\n{kept}\n{more}")
-        return ExitStatus.MACHINE
-    if finished.out_of_time:
-        console.message(f"{finished.out_of_time}\n{kept}\n{more}")
-        return ExitStatus.TIME_UP
-    return exit_status_of(results)
+    if ended := finished.fault or finished.out_of_time:
+        console.message(f"{ended}\n{kept}\n{more}")
+    status = continuous_integration.conclude(request, results, finished.directory, options.draw)
+    if ended:
+        return ExitStatus.MACHINE if finished.fault else ExitStatus.TIME_UP
+    return exit_status_of(results) if status is None else status

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Remove the containers that killed campaigns left behind. Refuses to run while a campaign uses the Docker daemon. "
-    "The next campaign also removes these containers when it begins."
+    "Remove the containers that remain after a campaign was killed. This command refuses to run while a campaign uses "
+    "the Docker daemon. The next campaign also removes these containers when it begins."
 )
 EXAMPLES = ("clean", "clean --hosts hosts.yml   # also on other machines")
 

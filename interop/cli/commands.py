@@ -27,21 +27,25 @@ GROUPS = {
         "tables": "Show statistics of campaigns as text, Markdown, CSV or LaTeX.",
         "plot": "Draw figures of campaigns.",
         "compare": "Compare two campaigns, or two test cases of one campaign.",
+        "baseline": "Save the results of a campaign as a baseline, or check a campaign against one.",
         "analyse": "Analyse stored traces again, or the logs of QIR or QIR-SE.",
-        "packets": "Show packets of a run with all fields, decrypted.",
+        "explain": "Explain a run in about ten lines, with the packets that show it.",
+        "packets": "Decrypt packets of a run, and show them with all fields.",
     },
     "Publish": {
         "site": "Build a static website of campaigns.",
+        "open": "Serve the newest website on this machine, and open it in a browser.",
         "export": "Write results in the JSON format of QIR or QIR-SE.",
     },
     "Maintain": {
         "images": "List, build, pull or check Docker images.",
-        "doctor": "Check whether this machine can measure, and suggest a fix for each problem.",
-        "clean": "Remove containers that killed campaigns left behind.",
+        "doctor": "Check whether this machine is ready, and suggest a fix for each problem.",
+        "clean": "Remove containers that remain after a campaign was killed.",
         "merge": "Merge the shards of a campaign into one.",
         "prune": "Remove traces and logs of old campaigns to free disk space.",
-        "worker": "Run campaigns of a Dask cluster with this Docker daemon.",
-        "help": "Show the help of a command, or the whole reference as Markdown.",
+        "worker": "Join a Dask cluster and run its campaigns on this Docker daemon.",
+        "completion": "Print a script with which bash, zsh or fish completes commands and names.",
+        "help": "Show the help for a command, or the whole reference as Markdown.",
     },
 }
 """Group → command → summary, in the order of `--help`."""
@@ -63,7 +67,8 @@ class Command(Protocol):
     def run(self, options: argparse.Namespace) -> int:
         """Run the command and return its exit status.
 
-        ``options`` also has ``root`` (the checkout), ``words`` (the command line) and ``draw`` (makes figures).
+        ``options`` also has ``root`` (the checkout), ``words`` (the command line) and ``draw`` (makes figures) and
+        ``figures`` (names their kinds).
         """
 
 

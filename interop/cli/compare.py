@@ -13,9 +13,10 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import find
 
 DESCRIPTION = (
-    "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns, or how pairs "
-    "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly worse. In "
-    "virtual time, runs with the same seed repeat, so one repetition is enough to report a change in goodput of 1 %."
+    "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns. With two test "
+    "cases of one campaign, show how pairs differ between them. The exit status is 1 if a pair became significantly "
+    "worse. In virtual time, runs with the same seed are reproducible, so one repetition is enough to find a change in "
+    "goodput of 1 %."
 )
 EXAMPLES = (
     "compare results/before results/after",
@@ -26,7 +27,7 @@ EXAMPLES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     group = stored_campaigns.add_directories(parser)
-    group.add_argument("--all", action="store_true", help="Also list pairs without such a change.")
+    group.add_argument("--all", action="store_true", help="Also list pairs without a significant change.")
     group = parser.add_argument_group("output")
     shared.add_text_format(group)
     group.add_argument(

@@ -22,6 +22,11 @@ def show(text: str) -> None:
     print(text)
 
 
+def command(line: str) -> None:
+    """Print a workflow command to standard output at once, so that it keeps its place among messages."""
+    print(line, flush=True)
+
+
 def message(text: str) -> None:
     """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
     print(printable_lines(text), file=sys.stderr, flush=True)
@@ -35,6 +40,11 @@ def width() -> int | None:
 def colour() -> bool:
     """Whether to colour standard output: it is a capable terminal, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def live() -> bool:
+    """Whether messages go to a terminal on which a picture can be drawn again and again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
 def discard_output() -> None:

@@ -1,4 +1,4 @@
-"""``./run.py doctor``: checks whether this machine can measure, and names a remedy for each problem."""
+"""``./run.py doctor``: checks whether this machine is ready for measurements, and suggests a fix for each problem."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Check Python, tshark, the disk, the Docker daemon and the images on this machine, and the daemons in a hosts "
-    "file. Suggests a fix for each problem. The exit status is 3 if a problem prevents measurements."
+    "Check Python, tshark, the disk, the Docker daemon and the images on this machine, check the daemons in a hosts "
+    "file, and suggest a fix for each problem. The exit status is 3 if a problem prevents measurements."
 )
 EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # also other machines")
 

@@ -117,6 +117,8 @@ def time_needed(
         yield f"No run starts during {', '.join(map(str, limits.hours.closed))} ({limits.hours.zone.key})."
     if limits.deadline is not None:
         yield f"No run starts that is unlikely to end before {shown(limits.deadline, zone)} ({zone})."
+    if limits.required is not None:
+        yield f"{limits.required} is first; runs of pairs that do not succeed in it are skipped."
     if limits.breaker is not None or limits.budget is not None:
         yield "Runs of implementations that stall or exceed --budget may be skipped."
     fewest, most = sorted((soon.made, late.made))
@@ -168,8 +170,9 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
         store = DaemonImages(Daemon(request.url, "plan"))
     except MachineError as error:
         return f"Images: unknown. {str(error).splitlines()[0]}"
-    ends = dict.fromkeys(end for run in runs for end in (run.server, run.client))
+    ends = dict.fromkeys(end for run in runs for end, _ in run.ends)
     own = ("simulator", *(("virtual-time",) if request.clock is Clock.VIRTUAL else ()))
+    own += ("link-gateways",) if any(run.test_case.has_gateways for run in runs) else ()
     stocked: list[Stocked] = [stock_of_own(store, request.root, name) for name in own]
     stocked += [each for end in ends for each in stock_of(store, request.root, end)]
     states = {ImageState.OUTDATED: "outdated, will be rebuilt"}

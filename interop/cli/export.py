@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 QIR, QIR_SE = "qir", "qir-se"
-DESCRIPTION = "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE."
+DESCRIPTION = (
+    "Write the results of a campaign in the JSON format of the QUIC Interop Runner (QIR) or of QIR-SE, the runner of "
+    "arXiv 2202.08228."
+)
 EXAMPLES = ("export results/latest all.json --format qir",)
 
 

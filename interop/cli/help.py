@@ -8,7 +8,7 @@ from interop.cli import commands, console
 from interop.cli.exit_status import ExitStatus
 from interop.cli.parser import Parser
 
-DESCRIPTION = "Show the overview of all commands, the help of one command, or the reference of all commands."
+DESCRIPTION = "Show an overview of all commands, the help for one command, or the reference for all commands."
 EXAMPLES = ("help plot", "help --markdown > cli.md   # the reference page")
 
 PROGRAM = "./run.py"
@@ -19,14 +19,11 @@ Measure QUIC implementations over satellite links. Options of a command: {progra
 
 {groups}
 
-Examples:
+Example:
   {program} -s quic-go -c aioquic -t sat          one server, one client, one link
-  {program} -s quic-go -c aioquic -t ./my.yaml    a link of your own
-  {program} plan -t sat satloss                   what a campaign would run, and how long
 
-{program} --version prints the version.
-Exit status: 0 success, 1 a run failed, 2 wrong option or file, 3 infrastructure error, 4 time up,
-75 another campaign is running, 128 + n stopped by signal n."""
+{program} --version: the version. Exit status: 0 success, 1 a run failed, 2 wrong option or file,
+3 infrastructure error, 4 time up, 75 another campaign is running, 128 + n signal n."""
 
 
 def add_options(parser: Parser) -> None:
@@ -55,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 def overview() -> str:
     """All commands by group; fits on one screen."""
     groups = [
-        f"{title}:\n" + "\n".join(f"  {name:9} {summary}" for name, summary in group.items())
+        f"{title}:\n" + "\n".join(f"  {name:10} {summary}" for name, summary in group.items())
         for title, group in commands.GROUPS.items()
     ]
     return OVERVIEW.format(program=PROGRAM, groups="\n\n".join(groups))

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from interop.model.errors import HarnessFault
 from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ResultSet, RunResult
-from interop.model.run import Run, RunKey
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
+from interop.model.run import Run
 from interop.model.test_case import TestCase
 from interop.model.units import KIB, MIB
 from interop.plan.selection import left_out, make_plan
-from interop.traces import qlog
-from interop.traces.columns import Form
-from interop.traces.key_log import key_lines
-from interop.traces.trace import read
 
 PEER = "quic-go"
 """With this one every implementation is tried, in each of its roles."""
 SMALL, LARGE, IPV6 = "check-1k", "check-10m", "check-ipv6"
-CLIENT_TRACE = "sim/trace_node_left.pcap"
 PASSING = (Outcome.SUCCEEDED, Outcome.UNSUPPORTED)
 """What a functional test may come to."""
 
@@ -85,72 +78,3 @@ def check_runs(
             if not left_out([server], [client]):
                 runs += make_plan([server], [client], cases, seed=seed)
     return tuple(dict.fromkeys(runs))
-
-
-def findings(
-    implementations: Iterable[Implementation], peer: Implementation, results: ResultSet, directory: Path
-) -> tuple[ImageCheck, ...]:
-    """What the runs of a check have shown; their files lie below ``directory``."""
-    return tuple(
-        _finding(implementation, role, peer, results, directory)
-        for implementation in implementations
-        for role in sorted(implementation.roles)
-    )
-
-
-def _finding(
-    implementation: Implementation, role: Role, peer: Implementation, results: ResultSet, directory: Path
-) -> ImageCheck:
-    name = implementation.name
-    server, client = (implementation, peer) if role is Role.SERVER else (peer, implementation)
-    compliance = next((each for each in results.compliance if (each.implementation, each.role) == (name, role)), None)
-    runs = {
-        result.test_case: result
-        for result in results.results
-        if (result.server, result.client) == (server.name, client.name)
-    }
-    small, large, ipv6 = (runs.get(case) for case in (SMALL, LARGE, IPV6))
-    functional = tuple(run for case, run in runs.items() if case not in (SMALL, LARGE, IPV6))
-    reasons = [compliance.reason] if compliance else []
-    reasons += [
-        f"{case}: {run.verdict.reason}" if run.verdict.reason else ""
-        for case, run in runs.items()
-        if run.verdict.code is not ErrorCode.NOT_COMPLIANT
-        and not (run in functional and run.verdict.outcome in PASSING)
-    ]
-    if not runs:
-        reasons.append(left_out([server], [client]))
-    place = directory / RunKey(server.name, client.name, LARGE, 1).path
-    ran = outcome_of(large) not in (None, Outcome.ERROR, Outcome.UNSUPPORTED)
-    return ImageCheck(
-        name=name,
-        role=role,
-        compliant=compliance.compliant if compliance else None,
-        small=small,
-        large=large,
-        ipv6=ipv6,
-        functional=functional,
-        key_log=_decrypts(place, role) if ran else None,
-        qlog=_has_qlog(place / role) if ran else None,
-        reason=next(filter(None, reasons), ""),
-    )
-
-
-def _decrypts(place: Path, role: Role) -> bool:
-    """Whether 1-RTT packets can be decrypted in a run's client-side trace with the key log of one side."""
-    keys = key_lines(place / role / "keys.log")
-    try:
-        trace = read(place / CLIENT_TRACE, keys) if keys else None
-    except HarnessFault:
-        return False
-    return trace is not None and bool((trace.decrypted & (trace.form == Form.ONE_RTT)).any())
-
-
-def _has_qlog(logs: Path) -> bool:
-    for path in (*logs.glob("qlog/**/*"), *logs.glob("*qlog")):
-        try:
-            if path.is_file() and qlog.read(path):
-                return True
-        except (OSError, ValueError):
-            continue
-    return False

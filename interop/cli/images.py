@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop.cli import console
@@ -12,16 +13,18 @@ from interop.cli.exit_status import SIGNAL, ExitStatus
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
-ACTIONS = ("list", "sources", "build", "pull", "check")
+ACTIONS = ("list", "sources", "build", "pull", "check", "lock")
 DESCRIPTION = (
-    "list shows the images on this machine. sources shows the version, commit, patches and build type of each image. "
-    "build builds images from endpoints/. pull pulls images from a registry. check tests the endpoint contract, two "
-    "transfers and the functional tests with quic-go."
+    "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
+    "image. `build` builds images from endpoints/. `pull` pulls images from a registry. `check` tests whether an image "
+    "follows the endpoint contract, and runs transfers and functional tests with quic-go. `lock` writes the digests of "
+    "the images on this machine into a file, so that `run --locked` uses the same images."
 )
 EXAMPLES = (
     "images list",
     "images build simulator quic-go aioquic",
     "images check picoquic:bbr",
+    "images lock",
 )
 
 
@@ -32,12 +35,15 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME",
-        help="Implementations, or simulator, link-tools, virtual-time (default: all but the last two; example: quic-go "
-        "simulator).",
+        help="Implementations, or simulator, link-tools, virtual-time, link-gateways (default: all but the last three; "
+        "example: quic-go simulator).",
     )  # fmt: skip
-    parser.add_argument_group("output").add_argument(
-        "-m", "--markdown", action="store_true", help="Print the table of sources as Markdown."
-    )
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--lock-file", type=Path, default=shared.LOCK_FILE, metavar="FILE",
+        help=f"Lock file; with names, only their entries change (default: {shared.LOCK_FILE}; example: paper.lock).",
+    )  # fmt: skip
+    group.add_argument("-m", "--markdown", action="store_true", help="Print the table of sources as Markdown.")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         options.root,
         options.words,
         markdown=options.markdown,
+        lock=options.lock_file,
     )
     report = perform(request, console.message, reporter)
     console.show(report.text)

@@ -31,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
     if options.what in (None, TESTS):
         cases = loader.load_known_test_cases(options.root / "testcases")
         console.show(terminal_tables.test_cases(cases.values()))
+        workloads = loader.known_workloads(options.root / "testcases" / "workloads")
+        console.show(terminal_tables.workloads(workloads.values()))
     if options.what in (None, IMPLEMENTATIONS):
         known = loader.load_implementations(options.root / "implementations.json")
         console.show(terminal_tables.implementations(known.values()))

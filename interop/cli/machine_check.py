@@ -71,6 +71,7 @@ def examine(url: str, images: dict[str, str], results: Path) -> Iterator[Machine
 
 def _examine_daemon(daemon: Daemon, images: dict[str, str]) -> Iterator[MachineCheck]:
     yield _engine(daemon)
+    yield _limits(daemon)
     if daemon.url == LOCAL_SOCKET:
         yield _disk("images", Path(daemon.info["DockerRootDir"]))
     yield _subnets(daemon)
@@ -165,6 +166,13 @@ def _engine(daemon: Daemon) -> MachineCheck:
     if daemon.info["Architecture"] != "x86_64":
         return MachineCheck("engine", State.WARN, f"{text}, {daemon.info['Architecture']}", "only x86-64 is tested")
     return MachineCheck("engine", State.OK, text)
+
+
+def _limits(daemon: Daemon) -> MachineCheck:
+    if not daemon.limits_containers:
+        text = "without root, cgroup v1 limits neither memory nor processes of containers"
+        return MachineCheck("limits", State.WARN, text, "run only images that you trust, or boot with cgroup v2")
+    return MachineCheck("limits", State.OK, "memory and processes of containers are limited")
 
 
 def _subnets(daemon: Daemon) -> MachineCheck:

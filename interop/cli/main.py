@@ -6,7 +6,7 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,16 @@ if TYPE_CHECKING:
     from interop.report.plot_request import Draw
 
 
-def main(root: Path, arguments: Sequence[str] | None = None, draw: Draw | None = None) -> int:
-    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures."""
+def main(
+    root: Path,
+    arguments: Sequence[str] | None = None,
+    draw: Draw | None = None,
+    figures: Callable[[], Sequence[str]] = tuple,
+) -> int:
+    """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures.
+
+    ``figures`` names all kinds of figures.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     console.prepare()
     if words[:1] in (["-h"], ["--help"]):
@@ -32,7 +40,7 @@ def main(root: Path, arguments: Sequence[str] | None = None, draw: Draw | None =
         console.show(_version(root))
         return ExitStatus.SUCCESS
     options = parse(words)
-    options.root, options.draw, options.words = root, draw, tuple(sys.argv)
+    options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     try:
         return commands.load(options.command).run(options)

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from interop.config import quantities
+from interop.config.flows import parse_flow
 from interop.model.clock import Clock
+from interop.model.emulated_link import REAL_TIME_RATE
 from interop.model.errors import InputError
 from interop.model.results import Schedule
 from interop.model.text import quoted
+from interop.model.units import mbit_per_s
 from interop.plan import order, time_windows
 from interop.plan.limits import CampaignLimits
 
@@ -26,11 +29,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CPU_COST = 3e-6
-"""Default of --cpu-cost, seconds; docs/guide/virtual-time.md shows what it changes."""
+"""Default of --cpu-cost, seconds, for programs without a cost of their own; docs/guide/virtual-time.md shows what it
+changes."""
 AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
 MOST_TESTBEDS = 32
 """A larger ``--parallel`` is taken for a typing error."""
+LOCK_FILE = Path("images.lock")
+"""Usual name of the lock file of images, in the working directory."""
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
 
 
@@ -42,16 +48,22 @@ def add_selection(parser: Parser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument(
         "-s", "--server", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Implementations to measure as servers (default: all that can serve; example: quic-go picoquic:bbr).",
+        help="Implementations to measure as servers (default: all that can act as servers; "
+        "example: quic-go picoquic:bbr).",
     )  # fmt: skip
     group.add_argument(
         "-c", "--client", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Implementations to measure as clients (default: all that can fetch; example: aioquic).",
+        help="Implementations to measure as clients (default: all that can act as clients; example: aioquic).",
     )  # fmt: skip
     group.add_argument(
         "-t", "--test", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Test cases by name or abbreviation, or your own YAML files "
+        help="Test cases or families by name or abbreviation, or your own YAML files "
         "(default: all with an emulated link; example: sat ./my-link.yaml).",
+    )  # fmt: skip
+    group.add_argument(
+        "--with", nargs="+", action="append", default=[], dest="beside", type=value_of(parse_flow), metavar="FLOW",
+        help="Add flows that share the link, each as SERVER/CLIENT or same, optionally followed by @ and a start "
+        "delay; each --with defines another set of flows (default: none; example: nginx-tcp/curl@2s).",
     )  # fmt: skip
     group.add_argument(
         "-r", "--replace", nargs="+", action="extend", default=[], metavar="NAME=IMAGE",
@@ -59,21 +71,28 @@ def add_selection(parser: Parser) -> None:
         "example: quic-go=me/my-build:dev).",
     )  # fmt: skip
     group.add_argument(
+        "-i", "--must-include", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Measure only pairs that contain at least one of these implementations, as the server or as the client "
+        "(default: all pairs; example: quic-go).",
+    )  # fmt: skip
+    group.add_argument(
         "--repetitions", type=int, metavar="N",
         help="Measure each pair and test case N times (default: as in the test case; example: 10).",
     )  # fmt: skip
     group.add_argument(
-        "--timeout", type=float, metavar="SECONDS",
-        help="End each transfer after this many seconds (default: as in the test case; example: 120).",
+        "--timeout", metavar="DURATION",
+        type=value_of(quantities.within(quantities.duration_or_seconds, "1 ms", "24 h")),
+        help="End each transfer after this time, in seconds if it has no unit (default: as in the test case; "
+        'example: 2min).',
     )  # fmt: skip
     group.add_argument(
         "--strict-upstream", action="store_true",
-        help="Judge functional tests by the rules of the QUIC Interop Runner (default: the rules of quicsat).",
+        help="Apply the rules of the QUIC Interop Runner to functional tests (default: the rules of quicsat).",
     )  # fmt: skip
     group = parser.add_argument_group("order and shards")
     group.add_argument(
         "--seed", type=int, metavar="N",
-        help="Seed for the random losses on links, for --shuffle, and for all that is random in virtual time "
+        help="Seed for the random losses on links, for --shuffle, and for all random values in virtual time "
         "(default: a random seed; example: 7).",
     )  # fmt: skip
     group.add_argument(
@@ -90,13 +109,13 @@ def add_clock(parser: Parser) -> None:
     group = parser.add_argument_group("clock")
     group.add_argument(
         "--clock", type=Clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
-        help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that this machine "
-        "cannot disturb (default: real; example: virtual).",
+        help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
+        "this machine cannot disturb (default: real; example: virtual).",
     )  # fmt: skip
     group.add_argument(
         "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
-        help="Virtual time that each system call and each reading of the clock takes "
-        f'(default: {CPU_COST * 1e6:.0f} us; example: "1 us").',
+        help="Virtual time that each system call and each reading of the clock takes, for all programs alike (default: "
+        f'the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
     )  # fmt: skip
 
 
@@ -119,7 +138,7 @@ def add_schedule(parser: Parser) -> None:
         '(default: none; example: "5 h").',
     )  # fmt: skip
     group.add_argument(
-        "--pause", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
+        "--pause", "--pause-between", type=value_of(time_windows.window), action="append", default=[], metavar="HOURS",
         help="Do not start runs during these hours of the day; can be repeated "
         "(default: none; example: 18:00-23:00).",
     )  # fmt: skip
@@ -129,8 +148,13 @@ def add_schedule(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
-        help="Skip the stalled pairs of an implementation after N consecutive runs that timed out or ended "
-        "in an infrastructure error (default: never; example: 3).",
+        help="After N consecutive runs of an implementation that timed out or ended in an error, skip those of "
+        "its pairs whose last run also did so (default: never; example: 3).",
+    )  # fmt: skip
+    group.add_argument(
+        "--require", metavar="TEST",
+        help="Begin with this test case, and skip the runs of a pair in all others if no repetition of it succeeded "
+        "(default: none; example: transfer).",
     )  # fmt: skip
     group.add_argument(
         "--budget", type=value_of(quantities.within(quantities.duration, "1 s", "8760 h")), metavar="DURATION",
@@ -143,7 +167,8 @@ def add_hosts(parser: argparse._ActionsContainer) -> None:
     """Declare the hosts file."""
     parser.add_argument(
         "--hosts", type=Path, metavar="FILE",
-        help="YAML file with other machines, for real links or more testbeds (default: none; example: hosts.yml).",
+        help="YAML file that lists other machines, for real links or for more parallel runs (default: none; "
+        "example: hosts.yml).",
     )  # fmt: skip
 
 
@@ -177,7 +202,8 @@ def add_output(parser: Parser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument(
         "-j", "--json", type=Path, metavar="FILE",
-        help="Also write the results in the JSON format of QIR-SE (default: no file; example: results.json).",
+        help="Also write the results in the JSON format of QIR-SE, the runner of arXiv 2202.08228 (default: no file; "
+        "example: results.json).",
     )  # fmt: skip
     add_markdown(group)
     return group
@@ -195,10 +221,10 @@ def add_text_format(parser: argparse._ActionsContainer) -> None:
 
 
 def daemon_url() -> str:
-    """Address of the Docker daemon: DOCKER_HOST, else the local socket."""
-    from interop.execution.lock import DEFAULT_DAEMON
+    """Address of the Docker daemon: DOCKER_HOST, else a local socket."""
+    from interop.docker import address
 
-    return os.environ.get("DOCKER_HOST") or DEFAULT_DAEMON
+    return address.daemon_url(os.environ)
 
 
 def cluster(options: argparse.Namespace) -> Scheduler | None:
@@ -224,8 +250,21 @@ def check_clock(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> 
     real = [case.name for case in test_cases if case.real]
     if options.clock is Clock.VIRTUAL and real:
         raise InputError(f"Real links have no virtual time: leave out --clock virtual, or {' and '.join(real)}.")
+    if options.clock is Clock.REAL:
+        fast = [
+            f"{case.name} ({mbit_per_s(rate)})" for case, rate in _highest_rates(test_cases) if rate > REAL_TIME_RATE
+        ]
+        if fast:
+            limit = mbit_per_s(REAL_TIME_RATE)
+            fault = f"In real time, links carry at most {limit}; use --clock virtual for {', '.join(fast)}."
+            raise InputError(fault)
     if options.clock is Clock.REAL and options.cpu_cost is not None:
         raise InputError("--cpu-cost needs --clock virtual: in real time, computing takes the time that it takes.")
+
+
+def _highest_rates(test_cases: Sequence[TestCase]) -> list[tuple[TestCase, float]]:
+    """The emulated ones, and the highest rate that their links ever have, bit/s."""
+    return [(case, case.emulated.highest_rate) for case in test_cases if not case.real]
 
 
 def usual_schedule(clock: Clock) -> Schedule:
@@ -238,10 +277,12 @@ def most_testbeds(options: argparse.Namespace, begun: Schedule) -> int | None:
     return begun.testbeds if options.parallel == AS_BEGUN else options.parallel
 
 
-def limits(options: argparse.Namespace, environment: Mapping[str, str], begun: Schedule) -> CampaignLimits:
-    """The limits of :func:`add_schedule`; breaker and budget default to those that the campaign was ``begun`` with.
+def limits(
+    options: argparse.Namespace, environment: Mapping[str, str], begun: Schedule, test_cases: Sequence[TestCase] = ()
+) -> CampaignLimits:
+    """The limits of :func:`add_schedule`; some of them default to those that the campaign was ``begun`` with.
 
-    Raises InputError with all that is wrong with the options together.
+    ``test_cases`` are those of the campaign. Raises InputError with all that is wrong with the options together.
     """
     now = datetime.now(UTC)
     here = options.time_zone or time_windows.zone_of(environment.get("TZ"))
@@ -254,10 +295,16 @@ def limits(options: argparse.Namespace, environment: Mapping[str, str], begun: S
     closed = time_windows.Hours(here, tuple(options.pause)) if options.pause else None
     if closed is not None and closed.opening(now) is None:
         problems.append("--pause leaves no time of the day in which a run may start.")
+    required = begun.required
+    if options.require is not None:
+        found = [case.name for case in test_cases if case.has_label(options.require)]
+        required = found[0] if len(found) == 1 else None
+        if required is None:
+            problems.append(f"--require {quoted(options.require)} is none of the selected test cases.")
     if problems:
         raise InputError(*problems)
     return CampaignLimits(
-        closed, moment, options.max_runtime, options.breaker or begun.breaker, options.budget or begun.budget
+        closed, moment, options.max_runtime, options.breaker or begun.breaker, options.budget or begun.budget, required
     )
 
 

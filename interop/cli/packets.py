@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200
 """Characters of a field's values that are shown."""
-DESCRIPTION = "Show packets of a run with every QUIC and TLS field, decrypted with the run's key logs. Needs tshark."
+DESCRIPTION = "Decrypt packets of a run, and show them with every QUIC and TLS field. This command needs tshark."
 EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
 
 
@@ -25,7 +25,9 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="Directory of a run; example: results/latest/quic-go_aioquic/sat/1."
     )
-    parser.add_argument("frames", type=int, nargs="+", metavar="FRAME", help="Frame numbers; example: 146 147.")
+    parser.add_argument(
+        "frames", type=int, nargs="+", metavar="FRAME", help="Numbers of packets in the trace; example: 146 147."
+    )
     parser.add_argument_group("trace").add_argument(
         "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."
     )

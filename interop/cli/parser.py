@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ from interop.model.text import escaped
 MOST_COLUMNS = 100
 """Width of help on wide terminals."""
 HELP_COLUMN = 30
-SEE_STATUSES = "The exit statuses are in ./run.py --help."
+SEE_STATUSES = "./run.py --help lists the exit statuses."
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,10 +42,15 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
         self._known = known
         self._renamed = dict[str, str]()
+        self._bare = dict[str, str]()
 
     def rename(self, old: str, new: str) -> None:
         """Accept the spelling ``old`` of the option ``new`` for one release, with a warning."""
         self._renamed[old] = new
+
+    def without_value(self, flag: str, sentence: str) -> None:
+        """Refuse a word behind ``flag``, which has no value, with a sentence; for commands without arguments."""
+        self._bare[flag] = sentence
 
     def format_usage(self) -> str:
         """``usage: ./run.py tables [OPTIONS] DIR...``, with required options and arguments."""
@@ -58,6 +64,9 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As always, after old spellings are replaced and arguments are moved before options."""
         words = [self._current(word) for word in (sys.argv[1:] if args is None else args)]
+        for flag, word in pairwise(words):
+            if flag in self._bare and not word.startswith("-"):
+                self.error(f"argument {flag}: {self._bare[flag]}")
         arguments_of = [action for action in self._actions if not action.option_strings]
         if arguments_of:
             arguments, options = self._divided(words, bare=False)

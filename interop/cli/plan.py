@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console, select_runs
+from interop.cli import console, other_runners, select_runs
 from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.cli.progress import earlier_campaigns
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Show the runs, images, duration, end time and disk space of a campaign. Does not start any runs or write "
-    "any files. Takes the options of run."
+    "Show the runs, images, duration, end time and disk space of a campaign. This command does not start any runs or "
+    "write any files. It accepts the same options as `run`."
 )
 EXAMPLES = (
     "plan -s quic-go -c aioquic -t sat satloss",
@@ -32,10 +32,11 @@ def add_options(parser: Parser) -> None:
     shared.add_selection(parser)
     parser.add_argument_group("resumed campaign").add_argument(
         "--resume", type=Path, metavar="DIR",
-        help="Show the remaining runs of this campaign instead (default: none; example: results/latest).",
+        help="Show the remaining runs of this campaign instead of a new plan (default: none; example: results/latest).",
     )  # fmt: skip
     shared.add_clock(parser)
     shared.add_schedule(parser)
+    other_runners.add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     console.show(terminal_tables.plan(runs))
     if note:
         console.show(note)
-    limits, most = shared.limits(options, os.environ, begun), shared.most_testbeds(options, begun)
+    test_cases = tuple(dict.fromkeys(run.test_case for run in runs))
+    limits, most = shared.limits(options, os.environ, begun, test_cases), shared.most_testbeds(options, begun)
     past = earlier_campaigns(options.root, clock)
     request = dry_run.DryRunRequest(shared.daemon_url(), options.root, limits, past, most, clock)
     console.show(dry_run.describe(request, runs))

@@ -10,7 +10,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.model.errors import InputError
 from interop.report.plot_request import FORMATS, PlotRequest
 
-DESCRIPTION = "Draw figures of campaigns, and print the names of the files."
+DESCRIPTION = "Draw figures of campaigns, and print the names of the figures' files."
 EXAMPLES = (
     "plot results/latest --format svg pdf pgf",
     "plot results/latest -p cdf heatmap --metric completion_time",
@@ -28,12 +28,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stored_campaigns.add_pairs(group)
     group.add_argument(
         "--metric", metavar="NAME", default="",
-        help="Metric for plots of one value per run (default: depends on the plot; example: completion_time).",
+        help="Metric for plots that show one value per run (default: depends on the plot; example: completion_time).",
+    )  # fmt: skip
+    group.add_argument(
+        "--over", metavar="FACT", default="",
+        help="Negotiated fact on the horizontal axis of the plot `negotiated` (default: client.initial_max_data; "
+        "example: client.max_ack_delay).",
     )  # fmt: skip
     stored_campaigns.add_objectives(group)
     group = parser.add_argument_group("appearance")
     group.add_argument("--without-failed", action="store_true", help="Omit failed runs instead of counting them as 0.")
-    group.add_argument("--own-scale", action="store_true", help="Scale each heatmap by its own values.")
+    group.add_argument("--own-scale", action="store_true", help="Use a separate scale for each heatmap.")
     group.add_argument(
         "--overlay", action="store_true", help="Overlay the time series of all pairs and test cases in one figure."
     )
@@ -68,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         overlaid=options.overlay,
         ideal=not options.no_ideal,
         metric=options.metric,
+        over=options.over,
         objectives=stored_campaigns.objectives(options.objective),
     )
     gallery = stored_campaigns.draw(options, request)

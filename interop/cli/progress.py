@@ -1,10 +1,12 @@
-"""Progress of a campaign: a line per finished run with its outcome and the estimated time left."""
+"""Progress of a campaign: a live view on a terminal, else a line per finished run with the estimated time left."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from interop.cli import console
 from interop.model.clock import Clock
@@ -16,6 +18,9 @@ from interop.model.text import printable
 from interop.model.units import mbit_per_s, percent
 from interop.plan.duration_estimate import Durations, Span
 
+if TYPE_CHECKING:
+    from interop.execution.run_watcher import RunWatcher
+
 PAST = 3
 """Newest campaigns from which durations are estimated."""
 
@@ -25,6 +30,43 @@ def earlier_campaigns(root: Path, clock: Clock) -> tuple[ResultSet, ...]:
     from interop.results import store
 
     return tuple(each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock)
+
+
+class ProgressView(Protocol):
+    """Where the progress of a campaign is shown."""
+
+    @property
+    def watcher(self) -> RunWatcher | None:
+        """What the campaign tells about runs under way; None if nobody wants to know."""
+
+    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+        """Called with the runs that are to be made; returns what takes each result, and how many runs are done."""
+
+
+@contextmanager
+def view(past: Sequence[ResultSet], *, debug: bool) -> Iterator[ProgressView]:
+    """A live view if messages go to a terminal, else lines; so too with debug messages, which would tear it apart."""
+    if debug or not console.live():
+        yield Lines(past)
+        return
+    from interop.cli.live_view import LiveView
+
+    with LiveView(past).shown() as live:
+        yield live
+
+
+class Lines:
+    """A line per finished run."""
+
+    watcher = None
+
+    def __init__(self, past: Sequence[ResultSet]) -> None:
+        """``past``: earlier campaigns, from which durations are estimated."""
+        self._past = past
+
+    def begin(self, runs: Sequence[Run]) -> Callable[[RunResult, int], None]:
+        """See :class:`ProgressView`."""
+        return reporter(runs, self._past)
 
 
 def reporter(runs: Sequence[Run], past: Sequence[ResultSet] = ()) -> Callable[[RunResult, int], None]:
@@ -47,30 +89,39 @@ class Progress:
 
     def line(self, result: RunResult, finished: int) -> str:
         """The line for a result; ``finished`` counts the runs that are done, this one included."""
+        self.learn(result)
+        left, warning = self.left(), self.warning(result)
+        rest = f"  about {left} left" if left is not None else ""
+        return f"[{finished}/{self._total}] {result.key}: {in_words(result)}{rest}" + (
+            f"\n{warning}" if warning else ""
+        )
+
+    def learn(self, result: RunResult) -> None:
+        """Take note of how long a run took, which is not left any more."""
         run = self._left.pop(result.key, None)
         if run is not None:
             self._durations.learn(run.test_case, result)
         self._spent += sum(result.evidence.phases.values())
-        return f"[{finished}/{self._total}] {result.key}: {_in_words(result)}{self._rest()}{self._warning(result)}"
 
-    def _warning(self, result: RunResult) -> str:
-        """A warning about the clocks of hosts, once per test case."""
+    def warning(self, result: RunResult) -> str:
+        """A warning about the clocks of hosts, once per test case; else empty."""
         found = [note for note in (result.measurement.notes if result.measurement else ()) if note.startswith(CLOCKS)]
         if not found or result.test_case in self._warned:
             return ""
         self._warned.add(result.test_case)
-        return f"\nwarning: {found[0]}"
+        return f"warning: {found[0]}"
 
-    def _rest(self) -> str:
-        """The estimated time left at the present rate, with as many runs at a time as now."""
+    def left(self) -> Span | None:
+        """The estimated time left at the present rate, with as many runs at a time as now; None at the end."""
         if not self._left:
-            return ""
+            return None
         total = self._durations.total(list(self._left.values()))
         pace = min((time.monotonic() - self._begin) / self._spent, 1.0) if self._spent else 1.0
-        return f"  about {Span(total.low * pace, total.high * pace)} left"
+        return Span(total.low * pace, total.high * pace)
 
 
-def _in_words(result: RunResult) -> str:
+def in_words(result: RunResult) -> str:
+    """Goodput and efficiency of a run that succeeded, else its outcome and the reason."""
     verdict, measurement = result.verdict, result.measurement
     if verdict.outcome is Outcome.SUCCEEDED and measurement is not None and "goodput" in measurement.values:
         return f"{mbit_per_s(measurement.values['goodput'])} ({percent(measurement.values['efficiency'])})"

@@ -21,8 +21,8 @@ DAYS = value_of(quantities.within(quantities.count, "0", "36500"))
 SIZE = value_of(quantities.within(quantities.size, "0 B", "999999 GiB"))
 CAMPAIGNS = value_of(quantities.within(quantities.count, "1", "1000000"))
 DESCRIPTION = (
-    "Remove traces, then logs, of the oldest campaigns. Removes results only with --keep. Without --yes, only lists "
-    "the files to remove. Keeps campaigns that are pinned or in use."
+    "Remove the traces, and then the logs, of the oldest campaigns. Results are removed only with --keep. Without "
+    "--yes, this command only lists the files to remove. It never changes campaigns that are pinned or in progress."
 )
 EXAMPLES = (
     'prune --traces 14 --min-free "50 GiB"   # show what would be removed',
@@ -51,7 +51,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--max-size", type=SIZE, metavar="SIZE",
-        help="Remove files until all campaigns together use at most this space "
+        help="Remove files until all campaigns together take up at most this much space "
         '(default: no limit; example: "200 GiB").',
     )  # fmt: skip
     group.add_argument(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import campaign_report, console
+from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
 from interop.cli.export import check_target
-from interop.cli.progress import earlier_campaigns, reporter
+from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts
 from interop.model.outcomes import Outcome
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Continue a campaign with its original plan, seeds, images and options. Keeps finished runs, and repeats runs that "
-    "ended in an infrastructure error."
+    "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "
+    "ended in an error are repeated."
 )
 EXAMPLES = (
     "resume                                   # the newest campaign",
@@ -44,6 +44,8 @@ def add_options(parser: Parser) -> None:
     shared.add_schedule(parser)
     shared.add_machines(parser)
     shared.add_output(parser)
+    continuous_integration.add_options(parser)
+    other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
     check_target(options.json)
     directory = options.directory or options.root / "results" / "latest"
     begun = store.load(directory).result_set.manifest
+    request = continuous_integration.read_request(options)
+    continuous_integration.check_plan(request, begun.clock, begun.seed)
     past = earlier_campaigns(options.root, begun.clock)
     config = CampaignConfig(
         shared.daemon_url(),
@@ -66,13 +70,13 @@ def run(options: argparse.Namespace) -> int:
         0,
         (),
         testbeds=shared.most_testbeds(options, begun.schedule),
-        limits=shared.limits(options, os.environ, begun.schedule),
+        limits=shared.limits(options, os.environ, begun.schedule, begun.test_cases),
         past=past,
         cluster=shared.cluster(options),
         hosts=hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts),
     )
     retry = [Outcome(word) for word in options.retry]
-    progress = partial(reporter, past=past)
-    return campaign_report.conclude(
-        run_campaign.resume_campaign(directory, retry, config, console.message, progress), options
-    )
+    with view(past, debug=options.debug) as progress:
+        config = replace(config, watcher=progress.watcher)
+        finished = run_campaign.resume_campaign(directory, retry, config, console.message, progress.begin)
+    return campaign_report.conclude(finished, options, request)

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import campaign_report, console, select_runs
+from interop.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from interop.cli import options as shared
 from interop.cli.export import check_target
-from interop.cli.progress import earlier_campaigns, reporter
-from interop.config import hosts
+from interop.cli.progress import earlier_campaigns, view
+from interop.config import hosts, quantities
+from interop.model.clock import Clock
 from interop.model.results import Schedule
+from interop.model.run import Run
 from interop.plan import selection as plan
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
+    from interop.execution.campaign_config import CampaignConfig
+    from interop.model.results import ResultSet
 
 DESCRIPTION = (
     "Measure each selected server with each selected client over each selected test case, and print the results. "
-    "Press Ctrl-C to stop; `./run.py resume` continues."
+    "Press Ctrl-C to stop the campaign, and use `./run.py resume` to continue it."
 )
 EXAMPLES = (
     "-s quic-go -c aioquic -t sat                          # one server, one client, one link",
@@ -39,6 +45,11 @@ def add_options(parser: Parser) -> None:
         help="Source of images: auto, local (no network), pull or build (default: auto; example: local).",
     )  # fmt: skip
     group.add_argument(
+        "--locked", nargs="?", type=Path, const=shared.LOCK_FILE, metavar="FILE",
+        help="Use exactly the images that this file names, and refuse others; `images lock` writes it (default: "
+        f"{shared.LOCK_FILE}; example: paper.lock).",
+    )  # fmt: skip
+    group.add_argument(
         "--skip-compliance-check", action="store_true",
         help="Do not check whether images follow the endpoint contract.",
     )  # fmt: skip
@@ -47,32 +58,68 @@ def add_options(parser: Parser) -> None:
     shared.add_schedule(parser)
     group = shared.add_machines(parser)
     group.add_argument(
-        "--baseline", type=float, default=0.0, metavar="SECONDS",
-        help="First measure the TCP throughput of real links with iperf3 for this many seconds "
-        "(default: 0, not at all; example: 10).",
+        "--baseline", default=0.0, metavar="DURATION",
+        type=shared.value_of(quantities.within(quantities.duration_or_seconds, "0 s", "1 h")),
+        help="First measure the TCP throughput of real links with iperf3 for this time, in seconds if it has no unit "
+        "(default: 0, which means no measurement; example: 10s).",
     )  # fmt: skip
     parser.rename("--bare-link", "--baseline")
     group = shared.add_output(parser)
     group.add_argument(
         "-l", "--log-dir", type=Path, metavar="DIR",
-        help="Directory of the campaign; must be empty or not exist (default: results/DATE; example: results/a).",
+        help="Directory of the campaign, which must be empty or not exist (default: results/DATE; example: results/a).",
     )  # fmt: skip
     group.add_argument(
         "-f", "--save-files", action="store_true", help="Keep the transferred files of runs that do not succeed."
     )
+    for flag in ("-f", "--save-files"):
+        parser.without_value(flag, other_runners.SAVE_FILES)
+    continuous_integration.add_options(parser)
+    other_runners.add_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure, and print the results."""
+    selection, runs, seed = select_runs.select(options)
+    check_target(options.json)
+    other_runners.check_earlier_results(options.json)
+    request = continuous_integration.read_request(options)
+    continuous_integration.check_plan(request, options.clock, seed)
+    return measure(options, selection, runs, seed, request)
+
+
+def measure(
+    options: argparse.Namespace,
+    selection: plan.Selection,
+    runs: Sequence[Run],
+    seed: int,
+    request: continuous_integration.CiRequest,
+) -> int:
+    """Carry the runs out, and print the results; only here are the libraries imported that this takes.
+
+    ``options``: of :func:`add_options`, with the root of the checkout and the words of the command line.
+    """
     from interop.execution import run_campaign
+
+    past = earlier_campaigns(options.root, options.clock)
+    config = _config(options, selection, seed, past)
+    if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
+        console.message(lost)
+    with view(past, debug=options.debug) as progress:
+        config = replace(config, watcher=progress.watcher)
+        finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
+    return campaign_report.conclude(finished, options, request)
+
+
+def _config(
+    options: argparse.Namespace, selection: plan.Selection, seed: int, past: tuple[ResultSet, ...]
+) -> CampaignConfig:
+    """The options as a campaign takes them."""
     from interop.execution.campaign_config import CampaignConfig
     from interop.execution.run_config import RunConfig, environment_parameters
     from interop.images import pull_or_build as images
 
-    selection, runs, seed = select_runs.select(options)
-    check_target(options.json)
-    past = earlier_campaigns(options.root, options.clock)
-    config = CampaignConfig(
+    return CampaignConfig(
         hosts=hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts),
         bare_link=options.baseline,
         url=shared.daemon_url(),
@@ -80,20 +127,23 @@ def run(options: argparse.Namespace) -> int:
         results=options.root / "results",
         directory=options.log_dir,
         policy=images.Policy(options.images),
+        lock=options.locked,
         seed=seed,
         command=shared.without_addresses(options.words),
         check_compliance=not options.skip_compliance_check,
         run=RunConfig(
-            not options.no_qlog, options.save_files, environment_parameters(), options.clock, shared.cpu_cost(options)
+            not options.no_qlog,
+            options.save_files,
+            environment_parameters(),
+            options.clock,
+            shared.cpu_cost(options),
+            own_cpu_costs=options.clock is Clock.VIRTUAL and options.cpu_cost is None,
         ),
         testbeds=shared.most_testbeds(options, shared.usual_schedule(options.clock)),
         shuffle=options.shuffle,
         shard=options.shard or "",
-        limits=shared.limits(options, os.environ, Schedule()),
+        must_include=select_runs.must_include(options),
+        limits=shared.limits(options, os.environ, Schedule(), selection.test_cases),
         past=past,
         cluster=shared.cluster(options),
     )
-    if lost := plan.left_out(selection.servers, selection.clients):
-        console.message(lost)
-    finished = run_campaign.run_campaign(selection, runs, config, console.message, reporter(runs, past))
-    return campaign_report.conclude(finished, options)

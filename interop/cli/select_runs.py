@@ -15,23 +15,32 @@ from interop.config import loader
 from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
+from interop.model.implementation import Protocol
 from interop.model.results import Schedule
 from interop.model.run import Run
+from interop.model.text import quoted
 from interop.plan import order
 from interop.plan import selection as plan
 
 
 def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
     """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
+    implementations = loader.load_implementations(options.root / "implementations.json")
+    known, tests = loader.load_known_test_cases(options.root / "testcases"), options.test
+    if options.protocol == Protocol.WEBTRANSPORT:
+        implementations, known, tests = plan.with_webtransport(implementations, known, tests)
     selection = plan.choose(
-        loader.load_implementations(options.root / "implementations.json"),
-        loader.load_known_test_cases(options.root / "testcases"),
+        implementations,
+        known,
         loader.load_test_cases,
+        loader.known_workloads(options.root / "testcases" / "workloads"),
         servers=options.server,
         clients=options.client,
-        tests=options.test,
+        tests=tests,
         images=options.replace,
+        flows=tuple(map(tuple, options.beside)),
     )
+    selection = _taking_part(selection, must_include(options))
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
     runs = plan.make_plan(
         selection.servers,
@@ -41,22 +50,49 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
         timeout=options.timeout,
         rules=Rules.UPSTREAM if options.strict_upstream else Rules.STANDARD,
         seed=seed,
+        others=selection.others,
     )
+    if options.shard and options.require:
+        raise InputError("--require and --shard exclude each other: a shard does not know the results of the others.")
     if options.shard and options.seed is None:
         raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
     shared.check_clock(options, selection.test_cases)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
-    runs = order.part_of(runs, options.shard or "")
+    runs = order.part_of(order.involving(runs, must_include(options)), options.shard or "")
     if not runs:
         raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
     return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
+
+
+def must_include(options: argparse.Namespace) -> tuple[str, ...]:
+    """The names of ``--must-include``, without repeats."""
+    return tuple(dict.fromkeys(plan.split(options.must_include)))
+
+
+def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Selection:
+    """The selection without servers and clients that are in no pair with one of ``names``.
+
+    Raises :class:`InputError` if one of ``names`` was not selected.
+    """
+    servers, clients = selection.servers, selection.clients
+    ends = [end.name for end in (*servers, *clients)]
+    if missing := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in ends)]:
+        raise InputError(f"--must-include: {', '.join(missing)} is neither a selected server nor a selected client.")
+    named_servers, named_clients = (
+        tuple(end for end in ends if order.is_named(end.name, names)) for ends in (servers, clients)
+    )
+    return replace(
+        selection,
+        servers=servers if named_clients or not names else named_servers,
+        clients=clients if named_servers or not names else named_clients,
+    )
 
 
 def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule, Clock]:
     """For ``plan``: the runs, notes about them, and schedule and clock of the campaign, or of the one to be resumed."""
     if options.resume is None:
         selection, runs, seed = select(options)
-        lines = [plan.left_out(selection.servers, selection.clients)]
+        lines = [plan.left_out(selection.servers, selection.clients, selection.test_cases)]
         if options.shuffle and options.seed is None:
             lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
         return runs, "\n".join(filter(None, lines)), shared.usual_schedule(options.clock), options.clock

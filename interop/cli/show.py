@@ -23,7 +23,12 @@ def add_options(parser: Parser) -> None:
         "directory", type=Path, nargs="?", metavar="DIR",
         help="Directory of the campaign (default: results/latest; example: results/a).",
     )  # fmt: skip
-    shared.add_markdown(parser.add_argument_group("output"))
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--negotiated", action="store_true",
+        help="Also show what the endpoints negotiated: version, cipher and transport parameters.",
+    )  # fmt: skip
+    shared.add_markdown(group)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,4 +39,11 @@ def run(options: argparse.Namespace) -> int:
     for warning in record.warnings:
         console.message(warning)
     campaign_report.show_results(record.result_set, markdown=options.markdown)
+    if options.negotiated:
+        from interop.report import negotiated_tables
+        from interop.report.table import render
+
+        results = record.result_set
+        table = negotiated_tables.negotiated(results, results.manifest.test_cases)
+        console.show(render(table, "markdown" if options.markdown else "text", console.width()))
     return exit_status_of(record.result_set)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 PORT = 8000
-DESCRIPTION = "Build a static website of campaigns. Copy it to a web server to publish it."
+DESCRIPTION = "Build a static website of campaigns. To publish the website, copy it to a web server."
 EXAMPLES = ("site results -o site --serve", "site results/a results/b -o /var/www/quic --files")
 
 
@@ -27,7 +27,7 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o", "--output", type=Path, metavar="SITE",
-        help="Directory of the website, replaced in one step (default: site; example: /var/www/quic).",
+        help="Directory of the website, which is replaced in one step (default: site; example: /var/www/quic).",
     )  # fmt: skip
     group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
     group.add_argument(

@@ -10,12 +10,12 @@ from interop.cli import console
 from interop.config import loader, quantities
 from interop.model.errors import InputError, MachineError
 from interop.model.names import did_you_mean
+from interop.model.objective import Objective
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
 from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
-from interop.statistics.objectives import Objective
-from interop.statistics.samples import find
+from interop.statistics.facts import read_condition, where
 
 # ---- options --------------------------------------------------------------------------------
 
@@ -24,12 +24,17 @@ def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Declare campaigns and test cases; the group for further options that select."""
     parser.add_argument(
         "directories", type=Path, nargs="+", metavar="DIR",
-        help="Campaign directories, or result files of QIR or QIR-SE; example: results/latest.",
+        help="Campaign directories, or result files of QIR or QIR-SE (see export); example: results/latest.",
     )  # fmt: skip
     group = parser.add_argument_group("selection")
     group.add_argument(
         "-t", "--test", nargs="+", metavar="NAME", default=[],
-        help="Test cases by name or abbreviation (default: all; example: SAT SATL).",
+        help="Test cases or families by name or abbreviation (default: all; example: SAT SATL).",
+    )  # fmt: skip
+    group.add_argument(
+        "--fact", nargs="+", metavar="CONDITION", default=[],
+        help="Select only runs whose handshake has these facts: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
+        "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
     )  # fmt: skip
     return group
 
@@ -38,7 +43,7 @@ def add_pairs(group: argparse._ArgumentGroup) -> None:
     """Declare pairs."""
     group.add_argument(
         "--pair", nargs="+", metavar="SERVER_CLIENT", default=[],
-        help="Pairs for tables and plots of single runs (default: all; example: picoquic_quic-go).",
+        help="Pairs for tables and plots that show individual runs (default: all; example: picoquic_quic-go).",
     )  # fmt: skip
 
 
@@ -46,7 +51,8 @@ def add_objectives(group: argparse._ArgumentGroup) -> None:
     """Declare objectives."""
     group.add_argument(
         "--objective", nargs="+", metavar="SIZE=TIME", default=[],
-        help="Amounts of data, and times to receive them in (default: as in the SATCOM paper; example: 10MB=8s).",
+        help="Time limits for receiving amounts of data (default: the objectives of each test case; "
+        "example: 10MB=8s).",
     )  # fmt: skip
 
 
@@ -57,6 +63,7 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
     """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError."""
     from interop.results.qir_import import open_results
 
+    conditions = [read_condition(text) for text in options.fact]
     known = loader.load_implementations(options.root / "implementations.json")
     campaigns = list[CampaignResults]()
     for place in options.directories:
@@ -64,7 +71,9 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
         for warning in record.warnings:
             console.message(warning)
         campaigns.append(
-            CampaignResults(_label(place, campaigns), record.result_set, place if place.is_dir() else None)
+            CampaignResults(
+                _label(place, campaigns), where(record.result_set, conditions), place if place.is_dir() else None
+            )
         )
     _check_tests(options.test, [campaign.results for campaign in campaigns])
     _check_clocks(campaigns)
@@ -91,11 +100,13 @@ def _check_clocks(campaigns: Sequence[CampaignResults]) -> None:
 
 
 def _check_tests(wanted: Sequence[str], results: Sequence[ResultSet]) -> None:
-    known = [name for each in results for case in each.manifest.test_cases for name in (case.name, case.abbreviation)]
+    cases = [case for each in results for case in each.manifest.test_cases]
+    known = [name for case in cases for name in (case.name, case.abbreviation)]
+    known += {case.family.name: None for case in cases if case.family}
     problems = [
         f"These results have no test case {quoted(name)}.{did_you_mean(name, known)}"
         for name in wanted
-        if not any(find(each, name) for each in results)
+        if not any(case.has_label(name) for case in cases)
     ]
     if problems:
         raise InputError(*problems)
@@ -113,7 +124,8 @@ def test_cases(results: ResultSet, wanted: Sequence[str]) -> Sequence[TestCase]:
     """The wanted test cases of a campaign; all if none is named."""
     if not wanted:
         return results.manifest.test_cases
-    return [case for name in wanted if (case := find(results, name)) is not None]
+    cases = (case for name in wanted for case in results.manifest.test_cases if case.has_label(name))
+    return list(dict.fromkeys(cases))
 
 
 def two_test_cases(wanted: Sequence[str]) -> tuple[str, str]:

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from interop.report.table import Table
 
 TABLES = (
-    "summary", "pairs", "congestion", "implementations", "variance", "clusters", "groups", "links", "accesses", "loss",
-    "sweep", "runs", "senders", "times", "objectives", "attempts", "history",
+    "summary", "pairs", "families", "congestion", "implementations", "variance", "clusters", "groups", "links",
+    "accesses", "loss", "sweep", "runs", "senders", "times", "objects", "flows", "negotiated", "objectives",
+    "attempts", "history",
 )  # fmt: skip
-DESCRIPTION = "Show statistics of campaigns. Uses only stored results: does not measure anything or read traces."
+DESCRIPTION = "Show statistics of campaigns. This command uses only stored results, and does not read traces."
 EXAMPLES = (
     "tables results/latest --table pairs variance",
     "tables results/latest -t SAT --table pairs --format csv",
@@ -33,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = stored_campaigns.add_directories(parser)
     group.add_argument(
         "--table", nargs="+", choices=TABLES, metavar="TABLE", default=[],
-        help=f"Tables to show: {', '.join(TABLES)} (default: summary, or history of several campaigns; "
+        help=f"Tables to show: {', '.join(TABLES)} (default: summary, or history for several campaigns; "
         "example: pairs).",
     )  # fmt: skip
     stored_campaigns.add_pairs(group)
@@ -68,12 +69,21 @@ def run(options: argparse.Namespace) -> int:
 
 def _tables(name: str, campaign: CampaignResults, options: argparse.Namespace) -> Sequence[Table]:
     """The tables of this name of one campaign."""
-    from interop.report import attempt_tables, campaign_tables, run_tables
+    from interop.report import (
+        attempt_tables,
+        campaign_tables,
+        flow_tables,
+        negotiated_tables,
+        object_tables,
+        run_tables,
+    )
 
     results = campaign.results
     cases = stored_campaigns.test_cases(results, options.test)
     if name == "attempts":
         return [attempt_tables.attempts(results, cases)]
+    if name == "negotiated":
+        return [negotiated_tables.negotiated(results, cases)]
     if name == "clusters":
         return [campaign_tables.clusters(results, *stored_campaigns.two_test_cases(options.test))]
     if name == "groups":
@@ -89,4 +99,5 @@ def _tables(name: str, campaign: CampaignResults, options: argparse.Namespace) -
             objectives=stored_campaigns.objectives(options.objective),
         )
         return [run_tables.objectives_met(request)]
-    return [(campaign_tables.PER_CAMPAIGN | run_tables.PER_CAMPAIGN)[name](results, cases)]
+    others = run_tables.PER_CAMPAIGN | object_tables.PER_CAMPAIGN | flow_tables.PER_CAMPAIGN
+    return [(campaign_tables.PER_CAMPAIGN | others)[name](results, cases)]

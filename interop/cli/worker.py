@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. Uses the Docker daemon "
-    "on this machine. Press Ctrl-C to stop. Needs `scripts/setup --cluster`."
+    "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. The worker uses the "
+    "Docker daemon at DOCKER_HOST. Press Ctrl-C to stop the worker. Before you use this command, run "
+    "`scripts/setup --cluster`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
 
@@ -25,7 +26,7 @@ def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
         "address", type=shared.scheduler_address, metavar="ADDRESS",
-        help="Address of the Dask scheduler, tcp://… or tls://…; example: tcp://scheduler:8786.",
+        help="Address of the Dask scheduler, with tcp:// or tls://; example: tcp://scheduler:8786.",
     )  # fmt: skip
     group = parser.add_argument_group("worker")
     group.add_argument(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection
 
-from interop.config.quantities import matching, one_line, one_of
+from interop.config.quantities import duration, matching, one_line, one_of, within
 from interop.config.yaml_fields import Fields
-from interop.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
+from interop.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
 from interop.model.names import IMAGE_RULE, NAME_RULE, is_image, is_name
 from interop.model.text import quoted
 
@@ -18,11 +18,14 @@ ROLES = {
 }
 EXAMPLES = {"image": '"owner/name:tag"', "url": '"https://example.org/quic"', "role": '"both"'}
 """Keys that an implementation must have -> an example of the value; image is optional with a folder."""
-KEYS = (*EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract")
+KEYS = (
+    *EXAMPLES, "build", "protocols", "licence", "language", "congestion control", "variants", "contract", "cpu cost",
+)  # fmt: skip
 CONGESTION_CONTROL_KEYS = ("default", "known", "hystart", "source", "date")
 CONGESTION_CONTROL_EXAMPLES = {"source": '"README of version 1.2"', "date": '"2026-11-21"'}
 VARIANT_KEYS = ("server", "client", "congestion control")
 CONTRACT_KEYS = ("protocols", "version")
+CPU_COST_KEYS = ("server", "client")
 
 
 def _parse_date(text: str) -> str:
@@ -44,6 +47,7 @@ _LICENCE = matching(r"[A-Za-z0-9.+() -]{1,100}", "an SPDX expression such as MIT
 _WORD = matching(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}", "one word of letters, digits, dots, hyphens and underscores")
 _PROTOCOL = matching(r"[!-~]{1,100}", "one word of 1 to 100 ASCII characters")
 _VERSION = matching(r"0x[0-9a-f]{1,8}", 'a QUIC version in hexadecimal digits such as "0x1"')
+_CPU_COST = within(duration, "0.1 us", "1 ms")
 _PARAMETERS = matching(
     r"[!-~]{1,100}(?: [!-~]{1,100}){0,9}", "one to ten words of ASCII characters, single blanks between"
 )
@@ -68,6 +72,7 @@ def read_implementation(name: str, fields: Fields) -> Implementation | None:
         congestion_control=congestion_control,
         variants=_read_variants(fields, congestion_control.known if congestion_control else ()),
         contract=_read_contract(fields),
+        cpu_cost=_read_cpu_cost(fields),
     )
     return implementation if len(fields.problems) == faults else None
 
@@ -93,6 +98,17 @@ def _read_contract(fields: Fields) -> Contract:
     section = fields.mapping(key)
     section.allow_only(CONTRACT_KEYS)
     return Contract(section.read_list("protocols", _PROTOCOL) or (), section.read("version", _VERSION) or "")
+
+
+def _read_cpu_cost(fields: Fields) -> CpuCost:
+    key = "cpu cost"
+    if not fields.holds_mapping(key):
+        if key in fields:
+            fields.note(f"{key} must be a mapping of {', '.join(CPU_COST_KEYS)}.", fields.line_of(key))
+        return CpuCost()
+    section = fields.mapping(key)
+    section.allow_only(CPU_COST_KEYS)
+    return CpuCost(*(section.read(role, _CPU_COST) for role in CPU_COST_KEYS))
 
 
 def _read_congestion_control(fields: Fields) -> CongestionControl | None:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from interop.config.implementations import read_implementation
 from interop.config.quantities import one_of
+from interop.config.sweeps import check_member, members, swept_keys
 from interop.config.test_cases import read_test_case
+from interop.config.workloads import load_workloads
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml
 from interop.model.implementation import OWN_IMAGES, Implementation
-from interop.model.names import NAME_RULE, is_name
+from interop.model.names import MEMBER_SIGN, NAME_RULE, is_name
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
+from interop.model.workload import WorkloadFiles
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "ns3-scenarios"
 """The scenarios that the simulator knows: each folder in here that holds a main.cc is one."""
+
+WORKLOADS = Path(__file__).resolve().parents[2] / "testcases" / "workloads"
+"""The workloads that test cases may name."""
+
+
+def known_workloads(folder: Path = WORKLOADS) -> dict[str, WorkloadFiles]:
+    """The workloads by name; raises :class:`InputError` with every fault of their files."""
+    return load_workloads(folder)
 
 
 def known_scenarios(folder: Path = SCENARIOS) -> tuple[str, ...]:
@@ -59,7 +71,8 @@ def _implementation(entries: Fields, name: str) -> Implementation | None:
 def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None) -> dict[str, TestCase]:
     """The test cases of all YAML files of a folder by name.
 
-    Functional tests come first, in the order of their files, then measurements, the shortest deadline first.
+    Functional tests come first, in the order of their files, then measurements, the shortest deadline first; members of
+    a family with the same deadline are in the order of its values.
 
     ``scenarios`` are those that the simulator knows, by default the folders of ns3-scenarios/.
     Raises :class:`InputError` with every fault of all files.
@@ -73,7 +86,9 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
     found = _resolve(documents, {}, scenarios, problems)
     raise_problems(problems)
     tests = [case for case in found if case.functional]
-    measurements = sorted((case for case in found if not case.functional), key=lambda case: (case.timeout, case.name))
+    measurements = sorted(
+        (case for case in found if not case.functional), key=lambda case: (case.timeout, case.random_name)
+    )
     return {test_case.name: test_case for test_case in [*tests, *measurements]}
 
 
@@ -105,22 +120,32 @@ def _resolve(
     scenarios: Collection[str] | None,
     problems: list[Problem],
 ) -> list[TestCase]:
-    """The documents as test cases, in their order; extended documents are read first."""
+    """The documents as test cases, in their order, families as their members; extended documents are read first."""
     mappings = [fields for fields in documents if fields.is_mapping]
     allowed = known_scenarios() if scenarios is None else scenarios
     if mappings and not allowed:
         problems.append(Problem(display_path(SCENARIOS), 0, "holds no scenario; the checkout is incomplete."))
     _check_labels(mappings, known)
+    workloads = known_workloads() if any("workload" in fields for fields in mappings) else {}
     found = dict(known)
-    read: dict[int, TestCase] = {}
+    read: dict[int, list[TestCase]] = {}
     for fields in _bases_first(mappings):
         base_name = fields.read("extends", str)
         base = found.get(base_name or "")
         whole = base is not None or "extends" not in fields
-        if test_case := read_test_case(fields, base, allowed, whole=whole):
-            found[test_case.name] = read[id(fields)] = test_case
-    _check_bases(mappings, known)
-    return [read[id(fields)] for fields in mappings if id(fields) in read]
+        base = replace(base, family=None) if base else None
+        own: list[TestCase] = []
+        if not swept_keys(fields):
+            own += filter(None, [read_test_case(fields, base, allowed, workloads, whole=whole)])
+        else:
+            for member in members(fields):
+                if case := read_test_case(member.fields, base, allowed, workloads, whole=whole):
+                    own.append(member.named(case))
+                    check_member(fields, own[-1])
+        read[id(fields)] = own
+        found |= {case.name: case for case in own}
+    _check_bases(mappings, found)
+    return [case for fields in mappings for case in read.get(id(fields), ())]
 
 
 def _bases_first(documents: list[Fields]) -> list[Fields]:
@@ -134,7 +159,8 @@ def _bases_first(documents: list[Fields]) -> list[Fields]:
         step: Fields | None = fields
         while step is not None and id(step) not in chain and id(step) not in ordered:
             chain[id(step)] = step
-            step = by_name.get(step.read("extends", str)) if "extends" in step else None
+            base = (step.read("extends", str) or "").partition(MEMBER_SIGN)[0]
+            step = by_name.get(base) if base else None
         if step is not None and id(step) in chain:
             step.note("extends itself, directly or through others.", step.line_of("extends"))
         ordered.update(reversed(chain.items()))
@@ -142,11 +168,21 @@ def _bases_first(documents: list[Fields]) -> list[Fields]:
 
 
 def _check_bases(documents: list[Fields], known: Mapping[str, TestCase]) -> None:
+    """Report names of bases that are none; ``known`` are the test cases, with those of the documents."""
     names = [fields.read("name", str) or "" for fields in documents]
+    families = {case.family.name for case in known.values() if case.family}
     for fields, own in zip(documents, names, strict=True):
         others = [name for name in dict.fromkeys([*known, *names]) if name not in ("", own)]
-        if fields.read("extends", str) != own:
+        base = fields.read("extends", str)
+        if base in families and base != own:
+            member = next(name for name, case in known.items() if case.family and case.family.name == base)
+            fields.note(f"{base} is a family; extend a member of it, like {member}.", fields.line_of("extends"))
+        elif base != own:
             fields.read("extends", one_of(others))
+
+
+def _of_family(case: TestCase) -> tuple[str, ...]:
+    return (case.family.name, case.family.abbreviation) if case.family else ()
 
 
 def _check_labels(documents: list[Fields], known: Mapping[str, TestCase]) -> None:
@@ -154,7 +190,7 @@ def _check_labels(documents: list[Fields], known: Mapping[str, TestCase]) -> Non
     taken = {
         label.casefold(): test_case.source
         for test_case in known.values()
-        for label in (test_case.name, test_case.abbreviation)
+        for label in (test_case.name, test_case.abbreviation, *_of_family(test_case))
     }
     for fields in documents:
         place = f"{fields.file}:{fields.line}"

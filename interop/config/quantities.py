@@ -57,24 +57,62 @@ SIZE = Dimension(
     },
 )
 SHARE = Dimension("share", "1 %", {"%": Decimal("0.01")})
+LEVEL = Dimension("level", "12 dB", {"dB": Decimal(1)})
+SLOPE = Dimension("slope", "0.5 dB/s", {"dB/s": Decimal(1)})
+
+DIMENSIONS = (TIME, RATE, SIZE, SHARE, LEVEL, SLOPE)
+
+
+class NoQuantityError(ValueError):
+    """Text that is no quantity of the wanted kind; ``fault`` says so without an end."""
+
+    def __init__(self, fault: str, example: str = "", units: str = "", hint: str = "") -> None:
+        self.fault = fault
+        self._units = units and f" (units: {units})"
+        self._hint = hint
+        wanted = example and f"; write for example {quoted(example)}"
+        super().__init__(f"{fault}{wanted}{self._units}.{hint}")
+
+    def with_range(self, least: str, most: str) -> str:
+        """The fault, with the allowed range in place of an example."""
+        return f"{self.fault}; allowed: {least} to {most}{self._units}.{self._hint}"
 
 
 def _parse(text: str, dimension: Dimension) -> Decimal:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"is no {dimension.name}; write for example {quoted(dimension.example)}.")
+        raise NoQuantityError(f"is no {dimension.name}", dimension.example)
     number, unit = match.groups()
     allowed = ", ".join(dimension.units)
     if not unit:
-        raise ValueError(f"has no unit; write for example {quoted(dimension.example)} (units: {allowed}).")
+        raise NoQuantityError("has no unit", dimension.example, allowed)
     if unit not in dimension.units:
-        raise ValueError(f"has a unit that is none of {allowed}.{did_you_mean(unit, dimension.units)}")
+        hint = did_you_mean(unit, dimension.units)
+        raise NoQuantityError(f"has a unit that is none of {allowed}", hint=hint)
     return Decimal(number) * dimension.units[unit]
+
+
+def quantity(text: str) -> tuple[float, str, float] | None:
+    """``"0.1 %"`` -> ``(0.001, "%", 0.01)``: number in SI base units, unit, and its size; None if it is no number.
+
+    A word that is no known unit is kept: ``"50 packets"`` -> ``(50.0, "packets", 1.0)``.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        return None
+    number, unit = match.groups()
+    size = next((each.units[unit] for each in DIMENSIONS if unit in each.units), Decimal(1))
+    return float(Decimal(number) * size), unit, float(size)
 
 
 def duration(text: str) -> float:
     """``"300 ms"`` -> ``0.3`` seconds."""
     return float(_parse(text, TIME))
+
+
+def duration_or_seconds(text: str) -> float:
+    """``"2min"`` -> ``120.0``; a number without a unit counts seconds, ``"3.5"`` -> ``3.5``: for options only."""
+    return duration(f"{text} s" if re.fullmatch(_NUMBER, text.strip()) else text)
 
 
 def rate(text: str) -> float:
@@ -86,13 +124,23 @@ def size(text: str) -> int:
     """``"10 MiB"`` -> ``10485760`` bytes; only whole bytes."""
     number = _parse(text, SIZE)
     if number != int(number):
-        raise ValueError("is no whole number of bytes.")
+        raise NoQuantityError("is no whole number of bytes")
     return int(number)
 
 
 def share(text: str) -> float:
     """``"1 %"`` -> ``0.01``."""
     return float(_parse(text, SHARE))
+
+
+def level(text: str) -> float:
+    """``"12 dB"`` -> ``12.0``."""
+    return float(_parse(text, LEVEL))
+
+
+def slope(text: str) -> float:
+    """``"0.5 dB/s"`` -> ``0.5`` dB/s."""
+    return float(_parse(text, SLOPE))
 
 
 def probability(text: str) -> float:
@@ -103,7 +151,7 @@ def probability(text: str) -> float:
 def count(text: str) -> int:
     """``"25"`` -> ``25``."""
     if _WHOLE.fullmatch(text) is None:
-        raise ValueError("is no whole number.")
+        raise NoQuantityError("is no whole number")
     return int(text)
 
 
@@ -112,7 +160,10 @@ def within(parse: Callable[[str], N], least: str, most: str) -> Callable[[str], 
     low, high = parse(least), parse(most)
 
     def parse_within(text: str) -> N:
-        value = parse(text)
+        try:
+            value = parse(text)
+        except NoQuantityError as fault:
+            raise ValueError(fault.with_range(least, most)) from None
         if not low <= value <= high:
             raise ValueError(f"is out of range: {least} to {most}.")
         return value

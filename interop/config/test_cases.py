@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from itertools import chain
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from interop.config.emulated_links import BLANK_LINK, LINK_EXAMPLE, read_link
-from interop.config.quantities import SIZE, count, duration, matching, one_line, one_of, size, within
+from interop.config.file_sizes import FILE_SIZE_KEYS, read_file_sizes
+from interop.config.flows import parse_flow
+from interop.config.objectives import KEY as OBJECTIVES
+from interop.config.objectives import read_objectives
+from interop.config.quantities import count, duration, matching, one_line, one_of, within
 from interop.config.real_links import means_real_link, read_real_link
+from interop.config.workloads import read_own_workload
 from interop.config.yaml_fields import Fields
 from interop.model.functional_checks import Check
 from interop.model.names import NAME_RULE, is_name
+from interop.model.objective import MB
 from interop.model.real_link import RealLink
-from interop.model.test_case import Link, TestCase
-from interop.model.units import MIB, byte_size
+from interop.model.test_case import TRANSFER, Link, TestCase, apply_workload, flow_fault
+from interop.model.webtransport import WebTransport
+from interop.model.workload import WorkloadFiles
 
 T = TypeVar("T")
 
 RESERVED = ("onlytests", "onlymeasurements")
 """Words that select several test cases on the command line."""
-LARGEST_TOTAL = 10 * 1024 * MIB
-"""Bytes of all files of a test case together."""
 
 NAMING_EXAMPLES = {"name": "leo", "abbreviation": "LEO"}
 """Keys that every test case must have -> an example of the value."""
@@ -32,14 +36,17 @@ EXAMPLES = {
     "repetitions": "10",
     "timeout": "60 s",
 }
-"""Keys that a test case must have if it extends none -> an example of the value; and one of FILE_SIZE_KEYS."""
-FILE_SIZE_KEYS = ("file size", "file sizes")
-FUNCTIONAL_KEYS = ("check", "certificate chain", "name length")
+"""Keys that a test case must have if it extends none -> an example of the value; and one of FILE_SIZE_KEYS, or a
+workload."""
+FUNCTIONAL_KEYS = ("check", "certificate chain", "name length", "webtransport")
 TEST_CASE_KEYS = (
     *NAMING_EXAMPLES,
     "extends",
     *EXAMPLES,
     *FILE_SIZE_KEYS,
+    "workload",
+    OBJECTIVES,
+    "flows",
     "endpoint test",
     "server name",
     *FUNCTIONAL_KEYS,
@@ -58,22 +65,13 @@ def parse_name(text: str) -> str:
     return text
 
 
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """``"2 MiB"`` -> one file's size, ``"50 × 1 KiB"`` (or with an x) -> those of fifty, ``none``; bytes."""
-    if text == "none":
-        return ()
-    number, sign, each = re.sub("[×x]", "×", text).partition("×")
-    return (_FILE_SIZE(each.strip()),) * _FILES(number.strip()) if sign else (_FILE_SIZE(text),)
-
-
 _ABBREVIATION = matching(r"[A-Za-z0-9][A-Za-z0-9-]{0,9}", "1 to 10 letters, digits and hyphens")
 _ENDPOINT_TEST = matching(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "one word of letters, digits, hyphens and underscores")
 _SERVER_NAME = one_of(("server4", "server6", "server46"))
-_FILE_SIZE = within(size, "1 B", "10 GiB")
-_FILES = within(count, "1", "10000")
 _CHAIN_LENGTH = within(count, "1", "20")
 _NAME_LENGTH = within(count, "8", "250")
 _CHECK = one_of(check.value for check in Check)
+_WEBTRANSPORT = one_of(kind.value for kind in WebTransport)
 _REPETITIONS = within(count, "1", "10000")
 _TIMEOUT = within(duration, "1 ms", "24 h")
 
@@ -82,21 +80,28 @@ _TIMEOUT = within(duration, "1 ms", "24 h")
 
 
 def read_test_case(
-    fields: Fields, base: TestCase | None, scenarios: Collection[str], *, whole: bool = True
+    fields: Fields,
+    base: TestCase | None,
+    scenarios: Collection[str],
+    workloads: Mapping[str, WorkloadFiles],
+    *,
+    whole: bool = True,
 ) -> TestCase | None:
     """The test case that ``fields`` describe; None if a fault was noted.
 
-    Missing keys are inherited from ``base``. If not ``whole`` (the extended test case is faulty), missing keys are not
-    reported.
+    Missing keys are inherited from ``base``; ``workloads`` are those that it may name. If not ``whole`` (the extended
+    test case is faulty), missing keys are not reported.
     """
     faults = len(fields.problems)
     fields.allow_only(TEST_CASE_KEYS)
     fields.require(NAMING_EXAMPLES | (EXAMPLES if whole and base is None else {}))
     link = _read_link(fields, base.link if base else None, scenarios, whole=whole)
-    file_sizes = _read_file_sizes(fields, needed=whole and base is None)
+    file_sizes = read_file_sizes(fields, needed=whole and base is None and "workload" not in fields)
     client_test, server_test = _read_endpoint_tests(fields)
-    check = fields.read("check", _CHECK)
+    check, session = fields.read("check", _CHECK), fields.read("webtransport", _WEBTRANSPORT)
     inherited = base or _BLANK
+    if inherited.workload is not None and file_sizes is not None:
+        inherited = replace(inherited, workload=None, client_test=TRANSFER, server_test=TRANSFER)
     test_case = TestCase(
         name=_or(fields.read("name", parse_name), ""),
         abbreviation=_or(fields.read("abbreviation", _ABBREVIATION), ""),
@@ -112,14 +117,60 @@ def read_test_case(
         check=inherited.check if check is None else Check(check),
         chain_length=_or(fields.read("certificate chain", _CHAIN_LENGTH), inherited.chain_length),
         name_length=_or(fields.read("name length", _NAME_LENGTH), inherited.name_length),
+        objectives=_or(read_objectives(fields), () if "workload" in fields else inherited.objectives),
+        flows=_or(fields.read_list("flows", parse_flow), inherited.flows),
+        webtransport=inherited.webtransport if session is None else WebTransport(session),
     )
+    if (files := _read_workload(fields, inherited, workloads)) is not None:
+        test_case = apply_workload(test_case, files)
+        if test_case.functional:
+            fields.note("a functional test has no workload.", fields.line_of("workload"))
     if file_sizes == () and test_case.check is None and len(fields.problems) == faults:
         fields.note(
             "a measurement needs a file.", fields.line_of("file sizes" if "file sizes" in fields else "file size")
         )
+    if len(fields.problems) == faults:
+        _check_objectives(fields, test_case)
+    if test_case.flows and (fault := flow_fault(test_case)) and len(fields.problems) == faults:
+        fields.note(fault[0].lower() + fault[1:], fields.line_of("flows"))
+    if test_case.webtransport is not None and len(fields.problems) == faults:
+        _check_session(fields, test_case)
     if isinstance(link, RealLink) and test_case.check is not None and len(fields.problems) == faults:
         fields.note("a functional test needs an emulated link.", fields.line_of("link"))
     return test_case if len(fields.problems) == faults else None
+
+
+def _check_session(fields: Fields, case: TestCase) -> None:
+    """Report what does not fit a test of WebTransport, which must be a functional one."""
+    line = fields.line_of("webtransport")
+    if case.check is None:
+        fields.note("webtransport needs a check: only functional tests use it.", line)
+    elif bool(case.file_sizes) == (case.webtransport is WebTransport.HANDSHAKE):
+        fields.note("webtransport: a handshake has no files, all others have some.", line)
+
+
+def _check_objectives(fields: Fields, case: TestCase) -> None:
+    """Report objectives that no run can meet, unless they are inherited."""
+    if OBJECTIVES not in fields or not case.objectives:
+        return
+    largest = case.objectives[-1]
+    if case.functional:
+        fields.note("a functional test has no objectives.", fields.line_of(OBJECTIVES))
+    elif largest.size > case.total_size:
+        fault = f"{largest.name}, but all files together have {case.total_size / MB:g} MB; at most that is allowed."
+        fields.note(f"{OBJECTIVES}: {fault}", fields.line_of(OBJECTIVES))
+
+
+def _read_workload(fields: Fields, inherited: TestCase, workloads: Mapping[str, WorkloadFiles]) -> WorkloadFiles | None:
+    """The workload of a test case, its own or the inherited one."""
+    if "workload" in fields:
+        for key in (*FILE_SIZE_KEYS, "endpoint test"):
+            if key in fields:
+                fields.note(f'write either "workload" or "{key}".', fields.line_of(key))
+        return read_own_workload(fields, workloads)
+    if inherited.workload is None:
+        return None
+    return WorkloadFiles(inherited.workload, "", "", inherited.file_sizes, 0.0)
 
 
 def _read_link(fields: Fields, base: Link | None, scenarios: Collection[str], *, whole: bool) -> Link:
@@ -134,21 +185,6 @@ _BLANK = TestCase("", "", "", BLANK_LINK, (), 0, 0)
 
 def _or(value: T | None, default: T) -> T:
     return default if value is None else value
-
-
-def _read_file_sizes(fields: Fields, *, needed: bool) -> tuple[int, ...] | None:
-    used = [key for key in FILE_SIZE_KEYS if key in fields]
-    if len(used) > 1:
-        fields.note('write either "file size" or "file sizes".', fields.line_of(used[1]))
-    if not used:
-        if needed:
-            fields.require({FILE_SIZE_KEYS[0]: SIZE.example})
-        return None
-    read = fields.read_list(used[0], parse_sizes)
-    sizes = None if read is None else tuple(chain.from_iterable(read))
-    if sizes and sum(sizes) > LARGEST_TOTAL:
-        fields.note(f"all files together are larger than {byte_size(LARGEST_TOTAL)}.", fields.line_of(used[0]))
-    return sizes
 
 
 def _read_endpoint_tests(fields: Fields) -> tuple[str | None, str | None]:

@@ -7,6 +7,7 @@ size is limited.
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,16 @@ LARGEST_FILE = 256 * KIB
 
 MOST_DOCUMENTS = 200
 """Documents in one file."""
+
+SHOWN_ITEMS = 5
+"""Of a list or mapping in a message."""
+
+_NUMBER = r"[ \t]*[+-]?[0-9][0-9.]*[ \t]*"
+_LIST_OF_ONE_UNIT = re.compile(
+    rf"(?<=:)([ \t]+)\[({_NUMBER}(?:,{_NUMBER})*)\][ \t]+(%|[A-Za-z][A-Za-z/]*)(?=[ \t]*(?:[,}}]|[ \t]#|\r?$))",
+    re.MULTILINE,
+)
+"""``[0, 0.1, 1] %`` behind a key: numbers that share the unit behind the list, which YAML would not accept."""
 
 _TAG = "tag:yaml.org,2002:"
 _TEXT = frozenset({_TAG + "str"})
@@ -68,6 +79,7 @@ class Fields:
     ) -> None:
         self.file = file
         self.problems = problems
+        self._node = node
         self.line = _line(node)
         self._scalars = scalars
         self._nodes: dict[str, yaml.Node] = {}
@@ -130,7 +142,7 @@ class Fields:
             value = self.read(key, parse)
             return None if value is None else (value,)
         if not node.value:
-            self.note(f"{key} is an empty list.", _line(node))
+            self.note(f"{key} is an empty list{_without_value(parse)}", _line(node))
         values = (self._parse(key, item, parse) for item in node.value)
         return tuple(value for value in values if value is not None)
 
@@ -141,7 +153,7 @@ class Fields:
             return None
         if isinstance(node, yaml.ScalarNode) and node.tag == _FLAG and node.value in ("true", "false"):
             return bool(node.value == "true")
-        self.note(f"{key} must be true, false or null.", _line(node))
+        self.note(f"{key} {quoted(in_words(node))} must be true, false or null.", _line(node))
         return None
 
     def holds_null(self, key: str) -> bool:
@@ -157,17 +169,119 @@ class Fields:
         """The mapping that is the value of ``key``, which must exist."""
         return Fields(self.file, self._nodes[key], self.problems, about or self.about, self._scalars)
 
+    def part(self, key: str) -> Fields:
+        """As ``mapping``; faults name ``key``, too."""
+        return self.mapping(key, f"{self.about}{key}: ")
+
+    def mappings(self, key: str, example: str) -> tuple[Fields, ...]:
+        """The mappings in the list that is the value of ``key``; none if it is missing or no list (reported)."""
+        node = self._nodes.get(key)
+        if node is None:
+            return ()
+        if not isinstance(node, yaml.SequenceNode):
+            self.note(f"{key} must be a list of mappings; write for example - {example}", self.line_of(key))
+            return ()
+        found = (Fields(self.file, item, self.problems, f"{self.about}{key}: ", self._scalars) for item in node.value)
+        return tuple(each for each in found if each.is_mapping)
+
+    def in_words(self, key: str) -> str:
+        """The value of ``key``, which must exist, for a message."""
+        return in_words(self._nodes[key])
+
+    def lists(self, places: Callable[[tuple[str, ...]], bool]) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The lists of two or more single values in this mapping and those within it.
+
+        Returns the keys that lead to a list -> its values.
+
+        Only lists and mappings of which ``places`` is true are looked at. Every node is looked at once, as aliases
+        could repeat them without end.
+        """
+        return dict(_lists(self._node, (), places, set()))
+
+    def with_items(self, chosen: Mapping[tuple[str, ...], int]) -> Fields:
+        """The same mapping with single values in place of lists: keys that lead to a list -> position of the value."""
+        return Fields(self.file, _with_items(self._node, (), chosen), self.problems, self.about, self._scalars)
+
     def _parse(self, key: str, node: yaml.Node, parse: Callable[[str], T]) -> T | None:
-        if not isinstance(node, yaml.ScalarNode) or node.tag not in self._scalars:
-            wanted = "text in double quotes" if self._scalars is _TEXT else "a single value"
-            fault = "has no value" if node.tag == _NOTHING else f"must be {wanted}"
-            self.note(f"{key} {fault}.", _line(node))
+        text = in_words(node)
+        if not text and node.tag == _NOTHING:
+            self.note(f"{key} has no value{_without_value(parse)}", _line(node))
             return None
+        single = isinstance(node, yaml.ScalarNode) and node.tag in self._scalars
+        fault = ""
         try:
-            return parse(node.value)
-        except ValueError as fault:
-            self.note(f"{key} {quoted(node.value)} {fault}", _line(node))
-            return None
+            if single or self._scalars is not _TEXT:
+                value = parse(text)
+                if single:
+                    return value
+        except ValueError as error:
+            fault = str(error)
+        wanted = "text in double quotes" if self._scalars is _TEXT else "a single value"
+        self.note(f"{key} {quoted(text)} {fault or f'must be {wanted}.'}", _line(node))
+        return None
+
+    def must_be_mapping(self, key: str, example: str) -> None:
+        """Report that the value of ``key``, which exists, is not a mapping."""
+        shown = in_words(self._nodes[key])
+        value = f"{key} {quoted(shown)}" if shown else key
+        self.note(f"{value} must be a mapping; write for example {key}: {example}", self.line_of(key))
+
+
+def _without_value(parse: Callable[[str], object]) -> str:
+    """The end of a sentence about a key without a value: what ``parse`` says of an empty text, if anything."""
+    try:
+        parse("")
+    except ValueError as fault:
+        return f': "" {fault}'
+    return "."
+
+
+def in_words(node: yaml.Node, depth: int = 2) -> str:
+    """A value on one line as YAML has it, its first items if it has many; empty for null."""
+    if isinstance(node, yaml.ScalarNode):
+        tag = "" if node.tag in _SCALARS or node.tag == _NOTHING else f"{node.tag.removeprefix(_TAG)} "
+        return f"{tag}{'' if node.tag == _NOTHING else node.value}"
+    brackets = "[]" if isinstance(node, yaml.SequenceNode) else "{}"
+    items = node.value[:SHOWN_ITEMS] if depth else []
+    if isinstance(node, yaml.MappingNode):
+        words = [f"{in_words(key, depth - 1)}: {in_words(value, depth - 1)}" for key, value in items]
+    else:
+        words = [in_words(item, depth - 1) for item in items]
+    return f"{brackets[0]}{', '.join([*words, *['…'][: len(node.value) - len(items)]])}{brackets[1]}"
+
+
+def _lists(
+    node: yaml.Node, path: tuple[str, ...], places: Callable[[tuple[str, ...]], bool], seen: set[int]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        place = (*path, key.value) if isinstance(key, yaml.ScalarNode) else ()
+        if not place or id(value) in seen or not places(place):
+            continue
+        seen.add(id(value))
+        if (
+            isinstance(value, yaml.SequenceNode)
+            and len(value.value) > 1
+            and all(_is_single(item) for item in value.value)
+        ):
+            yield place, tuple(item.value for item in value.value)
+        else:
+            yield from _lists(value, place, places, seen)
+
+
+def _is_single(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS
+
+
+def _with_items(node: yaml.Node, path: tuple[str, ...], chosen: Mapping[tuple[str, ...], int]) -> yaml.Node:
+    if path in chosen:
+        item: yaml.Node = node.value[chosen[path]]
+        return item
+    inside = {place[len(path)] for place in chosen if place[: len(path)] == path}
+    if not inside:
+        return node
+    pairs = [(key, _with_items(value, (*path, key.value), chosen) if key.value in inside else value)
+             for key, value in node.value]  # fmt: skip
+    return yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
 
 
 def _line(node: yaml.Node) -> int:
@@ -186,18 +300,28 @@ def display_path(path: Path) -> str:
 
 
 def read_yaml(path: Path, problems: list[Problem]) -> tuple[Fields, ...]:
-    """The documents of a YAML file without the empty ones; none if the file cannot be read (reported)."""
+    """The documents of a YAML file without the empty ones; none if the file cannot be read (reported).
+
+    Numbers of a list may share a unit: ``loss: [0, 1] %`` is read as ``loss: [0 %, 1 %]``.
+    """
     file = display_path(path)
-    nodes = [node for node in _compose(file, _read(path, problems), problems) if node.tag != _NOTHING]
+    text = read_text(path, problems)
+    text = text and _LIST_OF_ONE_UNIT.sub(_with_unit, text)
+    nodes = [node for node in _compose(file, text, problems) if node.tag != _NOTHING]
     if len(nodes) > MOST_DOCUMENTS:
         problems.append(Problem(file, _line(nodes[MOST_DOCUMENTS]), f"more than {MOST_DOCUMENTS} documents."))
     return tuple(Fields(file, node, problems) for node in nodes[:MOST_DOCUMENTS])
 
 
+def _with_unit(found: re.Match[str]) -> str:
+    space, numbers, unit = found.groups()
+    return f"{space}[{', '.join(f'{number.strip()} {unit}' for number in numbers.split(','))}]"
+
+
 def read_json(path: Path, problems: list[Problem]) -> Fields | None:
     """The object that a JSON file holds; None if there is none (reported)."""
     file = display_path(path)
-    text = _read(path, problems)
+    text = read_text(path, problems)
     if text is None:
         return None
     try:
@@ -232,7 +356,8 @@ def _compose(file: str, text: str | None, problems: list[Problem]) -> list[yaml.
     return []
 
 
-def _read(path: Path, problems: list[Problem]) -> str | None:
+def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE) -> str | None:
+    """Content of a regular file of at most ``largest`` bytes; None if it cannot be read (reported)."""
     fault = ""
     try:
         if stat.S_ISDIR(path.stat().st_mode):
@@ -241,10 +366,10 @@ def _read(path: Path, problems: list[Problem]) -> str | None:
             fault = "is no regular file."
         else:
             with path.open("rb") as file:
-                content = file.read(LARGEST_FILE + 1)
-            if len(content) <= LARGEST_FILE:
+                content = file.read(largest + 1)
+            if len(content) <= largest:
                 return content.decode("utf-8-sig")
-            fault = f"is larger than {byte_size(LARGEST_FILE)}."
+            fault = f"is larger than {byte_size(largest)}."
     except FileNotFoundError:
         fault = "no such file."
     except UnicodeDecodeError as error:

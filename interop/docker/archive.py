@@ -92,10 +92,11 @@ def _too_large(limits: ArchiveLimits) -> HarnessFault:
 def pack(files: Mapping[str, bytes | Path | IO[bytes]], directories: Iterable[str] = ()) -> IO[bytes]:
     """An uncompressed archive of ``path -> content``, ready to be read from its beginning; open files stay open.
 
-    Plain tar only: a compressed one would be unpacked by a program of the container's image.
+    Plain tar only: a compressed one would be unpacked by a program of the container's image. Long names are those of
+    GNU tar, which the guest of virtual time can read, too.
     """
     archive = tempfile.TemporaryFile()  # noqa: SIM115 - the caller reads and closes it
-    with tarfile.open(fileobj=archive, mode="w") as tar:
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for name in directories:
             entry = tarfile.TarInfo(name)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o777

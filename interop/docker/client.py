@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import docker
@@ -27,6 +28,8 @@ SLOW = 120
 REMOTE_PATIENCE = 60
 """Seconds for which the daemon of another machine may be unreachable before a run is given up."""
 OLDEST_API = "1.40"
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Go's names of architectures, which podman reports, and the kernel's, which Docker reports."""
 LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
 
 
@@ -52,6 +55,7 @@ class Daemon:
             version = str(self.quick.api_version)
             self.slow: Any = self.connect(version, SLOW)
             self.info: dict[str, Any] = self.quick.info()
+            self.podman = _is_podman(self.quick.version())
         except LIBRARY_ERRORS as error:
             raise MachineError(
                 f"No Docker daemon answers at {host or url}: {first_line(error)}\n"
@@ -62,6 +66,9 @@ class Daemon:
                 )
             ) from error
         self.api_version = version
+        if self.podman:
+            self.info["ServerVersion"] = f"podman {self.info['ServerVersion']}"
+            self.info["Architecture"] = ARCHITECTURES.get(self.info["Architecture"], self.info["Architecture"])
         if url.startswith("unix:"):  # an engine confined to some CPUs reports only those
             self.info["NCPU"] = os.cpu_count() or self.info["NCPU"]
 
@@ -80,8 +87,22 @@ class Daemon:
 
     @property
     def id(self) -> str:
-        """Identifier that the daemon reports for itself."""
+        """What tells it from other daemons."""
+        if self.podman:  # it reports another identifier each time
+            return f"podman {self.info['Name']} {self.info['DockerRootDir']}"
         return str(self.info["ID"])
+
+    @property
+    def limits_containers(self) -> bool:
+        """Whether limits of memory and processes hold; podman claims so, but cgroup v1 needs root for it."""
+        return self.info.get("CgroupVersion", "1") != "1" or not self.rootless
+
+    @property
+    def rootless(self) -> bool:
+        """Whether it runs as an ordinary user, as far as its socket or its own words tell."""
+        if "name=rootless" in (self.info.get("SecurityOptions") or ()):
+            return True
+        return self.url.startswith("unix:") and _owner(self.url.removeprefix("unix://")) > 0
 
     def system_time(self) -> float:
         """Time of the daemon's clock now, seconds since 1970."""
@@ -130,6 +151,18 @@ class Daemon:
         with self.translate_errors("list", "networks"):
             networks = self.quick.networks()
         return {each["Name"]: tuple(one["Subnet"] for one in each["IPAM"].get("Config") or ()) for each in networks}
+
+
+def _is_podman(version: Mapping[str, Any]) -> bool:
+    return any("podman" in str(part.get("Name")).lower() for part in version.get("Components") or ())
+
+
+def _owner(path: str) -> int:
+    """User id of a file's owner; 0 if it cannot be told."""
+    try:
+        return Path(path).stat().st_uid
+    except OSError:
+        return 0
 
 
 def first_line(error: BaseException) -> str:

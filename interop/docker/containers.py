@@ -65,6 +65,8 @@ class ContainerSpec:
     dropped_capabilities: tuple[str, ...] = ()
     """``("ALL",)`` leaves only ``capabilities``."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    """Devices of the daemon's host, by path."""
     tty: bool = False
     host_pids: bool = False
     memory: int = 1024 * MIB
@@ -289,6 +291,7 @@ def _create(daemon: Daemon, spec: ContainerSpec) -> str:
         cap_drop=list(spec.dropped_capabilities),
         security_opt=["no-new-privileges"],
         sysctls=dict(spec.sysctls),
+        devices=[f"{path}:{path}:rwm" for path in spec.devices],
         pid_mode="host" if spec.host_pids else None,
         binds=[f"{name}:{path}" for name, path in spec.volumes.items()] or None,
         mem_limit=spec.memory,

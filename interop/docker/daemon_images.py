@@ -112,13 +112,15 @@ class DaemonImages:
 
     def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
         """Create an image of one layer from the archive of a root file system."""
-        repository, _, name = tag.rpartition(":")
         with self._daemon.translate_errors("import", tag):
-            answer = self._daemon.slow.import_image_from_data(archive, repository=repository, tag=name)
-            error = next((line for line in str(answer).splitlines() if "error" in json.loads(line)), None)
+            lines = str(self._daemon.slow.import_image_from_data(archive)).splitlines()
+            answer = json.loads(lines[-1]) if lines else {}
+        if "error" in answer or "status" not in answer:
+            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot import {tag}: {answer.get('error', 'no answer')}")
+        self.tag(answer["status"], tag)  # podman ignores the tag that an import names
         image = self.find(tag)
-        if image is None or error:
-            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"cannot import {tag}: {error}")
+        if image is None:
+            raise HarnessFault(ErrorCode.IMAGE_MISSING, f"the import of {tag} ended without an image")
         return image
 
     def export(self, image: str) -> Iterator[bytes]:

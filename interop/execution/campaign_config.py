@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from interop.execution.run_config import RunConfig, environment_parameters
+from interop.execution.run_watcher import RunWatcher
 from interop.images.pull_or_build import Policy
 from interop.model.real_link import Host, Scheduler
 from interop.model.results import ResultSet
@@ -30,6 +31,8 @@ class CampaignConfig:
     seed: int
     command: tuple[str, ...]
     """The command line, which the manifest stores."""
+    lock: Path | None = None
+    """Lock file of the images that the campaign has to use; None if it may use any."""
     run: RunConfig = field(default_factory=lambda: RunConfig(parameters=environment_parameters()))
     """Options of every run."""
     check_compliance: bool = True
@@ -43,8 +46,12 @@ class CampaignConfig:
     """The plan is in random order."""
     shard: str = ""
     """Which part of a plan this is, as ``2/4``; empty for a whole plan."""
+    must_include: tuple[str, ...] = ()
+    """Names of implementations of which each pair contains at least one; empty for all pairs."""
     limits: CampaignLimits = field(default_factory=CampaignLimits)
     past: tuple[ResultSet, ...] = ()
     """Earlier campaigns, from which durations of runs are estimated."""
+    watcher: RunWatcher | None = None
+    """Who wants to know what happens to runs under way."""
     cluster: Scheduler | None = None
     """Dask scheduler whose workers make the runs; None to make them from this process."""

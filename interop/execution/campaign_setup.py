@@ -172,6 +172,7 @@ def _local_worker(
         stop=resources.stop,
         monitor=monitor or CpuMonitor(),
         run=config.run,
+        watcher=config.watcher,
     )
     measured = monitor is not None and config.testbeds is None
     return LocalWorker(worker_config, analyse_run, say, testbeds=testbeds, measured=measured)

@@ -100,6 +100,8 @@ class Cluster:
                 "Start one (`dask scheduler`), or look at its address and TLS; see docs/guide/cluster.md."
             )
             raise MachineError(message) from error
+        self._workers: Mapping[str, Any] = {}
+        """Workers at the last answer of the scheduler, by address."""
 
     def close(self) -> None:
         """Disconnect; workers stop what they still do for this client."""
@@ -109,15 +111,27 @@ class Cluster:
     def offers(self) -> dict[str, Offer]:
         """Workers that offer testbeds now, by address; raises :class:`MachineError` if the scheduler is lost."""
         try:
-            workers: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._workers = self._client.sync(self._identify)["workers"]
+        except OSError as error:  # the client tries to connect again, and closes if that fails
+            if self._client.status not in ("running", "connecting"):
+                raise self._scheduler_is_gone() from error
         except (Exception, asyncio.CancelledError) as error:
-            gone = f"The Dask scheduler at {self.address} is gone. What was finished is kept."
-            raise MachineError(gone) from error
+            raise self._scheduler_is_gone() from error
         return {
             address: Offer(address, str(each["name"]), int(each["resources"][RESOURCE]))
-            for address, each in [*workers.items()]
+            for address, each in self._workers.items()
             if each.get("resources", {}).get(RESOURCE, 0) >= 1
         }
+
+    async def _identify(self) -> Mapping[str, Any]:
+        """What the scheduler knows. ``Client.scheduler_info`` returns what the client's timer may just have emptied."""
+        if self._client.scheduler is None:
+            raise ConnectionError("not connected")
+        identity: Mapping[str, Any] = await self._client.scheduler.identity(n_workers=-1)
+        return identity
+
+    def _scheduler_is_gone(self) -> MachineError:
+        return MachineError(f"The Dask scheduler at {self.address} is gone. What was finished is kept.")
 
     def ask(
         self,
@@ -141,8 +155,11 @@ class Cluster:
             future.release()
 
     def hold(self, worker: str, verb: str, key: str, *words: Any) -> tuple[Any, Callable[[], None]]:
-        """As :meth:`ask`, with a function that releases the call; until then, the worker keeps its session open."""
-        future = self._submit(worker, verb, words, None, key=key)
+        """As :meth:`ask`, with a function that releases the call; until then, the worker keeps its session open.
+
+        The service gets ``key`` after ``words``.
+        """
+        future = self._submit(worker, verb, (*words, key), None, key=key)
         try:
             return self._await(future, worker, None, None), future.release
         except BaseException:
@@ -244,8 +261,7 @@ class ServicePlugin(distributed.WorkerPlugin):
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """Called when a task changes its state; a task without a client is released."""
         if finish in ("released", "forgotten") and str(key).startswith(f"{PLUGIN}-open-"):
-            campaign = str(key).split("-")[2]
-            threading.Thread(target=self.service.close, args=(campaign,), daemon=True, name="close").start()
+            threading.Thread(target=self.service.close, args=("", str(key)), daemon=True, name="close").start()
 
 
 def session_key(campaign: str) -> str:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import secrets
 
+from interop.execution.run_inputs import Inputs
 from interop.execution.transfer import RunContext, endpoint
 from interop.links.session import SessionRequest
 from interop.model.emulated_link import EmulatedLink
 from interop.model.evidence import Exit
 from interop.model.implementation import Implementation, Role
 from interop.model.results import Compliance
-from interop.model.run import Run
+from interop.model.run import File, Run
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS, MS
 
 TIMEOUT = 30.0
 """Seconds within which an endpoint must have ended; clients may wait that long for the simulator."""
 UNSUPPORTED = 127
+FILE = Inputs((File("file", 0, ""),), {}, {})
+"""What a client would be asked to fetch."""
 
 
 def check_compliance(
@@ -27,7 +30,7 @@ def check_compliance(
     Raises :class:`HarnessFault` or ``Interrupted`` if the check itself fails.
     """
     run = _unknown_test(implementation)
-    endpoints = {role: endpoint(role, run, context, ("file",)) for role in roles}
+    endpoints = {role: endpoint(role, run, context, FILE) for role in roles}
     ends = context.testbed.exits(SessionRequest(run, endpoints, context.stop), TIMEOUT)
     image = context.images[implementation.name]
     reasons = {role: _non_compliance(ends[role]) for role in roles}

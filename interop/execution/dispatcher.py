@@ -94,8 +94,14 @@ class Dispatcher:
         )  # fmt: skip
         single = self._workers.max_slots == 1
 
+        def run_next(runner: Runner, run: Run) -> None:
+            try:
+                run_one(runner, run)
+            finally:
+                queue.over(run)
+
         def run_one(runner: Runner, run: Run) -> None:
-            ends = [(run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)]
+            ends = [(end.name, role) for end, role in run.ends]
             if offenders := [end for end in ends if end in not_compliant]:
                 self._finish(_not_compliant(run, offenders))
                 return
@@ -110,7 +116,7 @@ class Dispatcher:
             queue.record(run, result)
             self._finish(result)
 
-        self._in_parallel(queue, run_one)
+        self._in_parallel(queue, run_next)
         if disturbed:
             self._tell(f"{len(disturbed)} runs that parallel runs may have disturbed are repeated, one at a time")
         for run, attempt in disturbed:

@@ -13,7 +13,10 @@ from interop.model.clock import Clock
 
 
 def emulated_backend(daemon: Daemon, images: Mapping[str, str], config: RunConfig) -> LinkBackend:
-    """The back end at ``daemon``; ``images``: ids by name, with ``simulator``, and ``virtual-time`` if it is needed."""
+    """The back end at ``daemon``.
+
+    ``images``: ids by name, with ``simulator``, and ``virtual-time`` and ``link-gateways`` if they are needed.
+    """
     if config.clock is Clock.VIRTUAL:
         return VirtualBackend(daemon, images, config.cpu_cost)
-    return Ns3Backend(daemon, images["simulator"])
+    return Ns3Backend(daemon, images["simulator"], gateways=images.get("link-gateways"))

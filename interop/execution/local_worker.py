@@ -6,9 +6,10 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from interop.execution.admission import Admission, AdmissionTicket
 from interop.execution.compliance import check_compliance
 from interop.execution.cpu_monitor import CpuMonitor
 from interop.execution.run_config import RunConfig
+from interop.execution.run_watcher import RunWatcher
 from interop.execution.transfer import KEPT, RunContext, transfer
 from interop.execution.worker import DISTURBED, Analyse, Outage, result_of
 from interop.links.backend import LinkBackend
@@ -52,6 +54,8 @@ class WorkerConfig:
     """Back ends of real links, by the names of client host and server host; ``backend`` serves all other links."""
     link_daemons: tuple[Daemon, ...] = ()
     """Daemons of the hosts of real links."""
+    watcher: RunWatcher | None = None
+    """Who wants to know what happens to runs under way."""
 
     def backend_of(self, link: Link) -> LinkBackend:
         """The back end that opens testbeds with ``link``."""
@@ -183,7 +187,8 @@ class LocalSlot:
         context = self._context(self._config.backend_of(run.test_case.link))
         facts = host_facts.watch(self._config.daemon.info, self._config.monitor)
         context = replace(context, on_client_start=ticket.client_started, on_client_end=ticket.client_ended)
-        evidence = transfer(run, context, directory)
+        with _watched(run, self._config.watcher) as on_received:
+            evidence = transfer(run, replace(context, on_received=on_received), directory)
         host = replace(facts(), neighbours=ticket.most_neighbours)
         if self._config.daemon.host:  # another machine: only its daemon describes it
             host = replace(host, cpu_pressure=None, processor="")
@@ -208,6 +213,19 @@ class LocalSlot:
             config = self._config
             self._contexts[backend] = RunContext(testbed, config.images, config.stop, config.run)
         return self._contexts[backend]
+
+
+@contextmanager
+def _watched(run: Run, watcher: RunWatcher | None) -> Iterator[Callable[[int], object] | None]:
+    """Tell ``watcher`` when an attempt begins and ends; what its session calls with the bytes received."""
+    if watcher is None:
+        yield None
+        return
+    watcher.began(run)
+    try:
+        yield partial(watcher.received, run)
+    finally:
+        watcher.ended(run)
 
 
 def _where(daemon: Daemon) -> str:

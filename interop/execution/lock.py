@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from interop.docker.address import daemon_url
 from interop.model.errors import LockedError, MachineError
 
 FOLDERS = ("/run/lock", "/tmp")
 """Folders for locks, the preferred one first."""
-DEFAULT_DAEMON = "unix:///var/run/docker.sock"
 MEASURING, ASKING = ("run", "resume"), ("-h", "--help", "--version")
 SHOWN = 200
 """Characters of the command line that the lock file shows."""
@@ -69,7 +69,7 @@ def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None
     if not measures or elsewhere or any(word in ASKING for word in words):
         yield
     else:
-        with exclusive(environment.get("DOCKER_HOST") or DEFAULT_DAEMON, " ".join(words)[:SHOWN] or "run"):
+        with exclusive(daemon_url(environment), " ".join(words)[:SHOWN] or "run"):
             yield
 
 

@@ -76,7 +76,8 @@ def pinned_images(
     kinds = {run.test_case.real: None for run in runs}
     own = ["link-tools" if real else "simulator" for real in kinds]
     own += ["virtual-time"] if manifest.clock is Clock.VIRTUAL else []
-    ends = [end.name for run in runs for end in (run.server, run.client) if end.name in manifest.images]
+    own += ["link-gateways"] if any(run.test_case.has_gateways for run in runs) else []
+    ends = [end.name for run in runs for end, _ in run.ends if end.name in manifest.images]
     names = dict.fromkeys([*own, *ends])
     pinned = {name: manifest.images[name] for name in names if name in manifest.images}
     gone = [name for name in names if name not in pinned or find(pinned[name].id) is None]

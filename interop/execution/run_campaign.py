@@ -22,6 +22,7 @@ from interop.execution.run_config import RunConfig
 from interop.execution.tool_version import tool_version
 from interop.execution.worker import result_of
 from interop.images import pull_or_build
+from interop.images.lock_file import LockedImages
 from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
@@ -114,6 +115,7 @@ def _as_begun(config: CampaignConfig, manifest: Manifest) -> CampaignConfig:
         parameters=config.run.parameters if manifest.parameters is None else manifest.parameters,
         clock=manifest.clock,
         cpu_cost=manifest.cpu_cost or 0.0,
+        own_cpu_costs=manifest.own_cpu_costs,
     )
     return replace(config, run=run, check_compliance=stored.get("check_compliance", config.check_compliance))
 
@@ -177,7 +179,7 @@ def _with_images(
     """The runs whose images are available; all others get an error result at once."""
     able = list[Run]()
     for run in work.runs:
-        lacking = dict.fromkeys(end.name for end in (run.server, run.client) if end.name not in facts)
+        lacking = dict.fromkeys(end.name for end, _ in run.ends if end.name not in facts)
         if not lacking:
             able.append(run)
             continue
@@ -195,7 +197,7 @@ def _unchecked_roles(
     """The roles in which implementations have to be checked, without those that were checked before."""
     wanted: dict[str, tuple[Implementation, set[Role]]] = {}
     for run in plan:
-        for implementation, role in ((run.server, Role.SERVER), (run.client, Role.CLIENT)):
+        for implementation, role in run.ends:
             if (implementation.name, role) not in known:
                 wanted.setdefault(implementation.name, (implementation, set()))[1].add(role)
     return wanted
@@ -210,26 +212,32 @@ def _images(
 ) -> dict[str, ImageFacts]:
     """The images of the plan's implementations and of its links.
 
-    Raises :class:`MachineError` if no run of the plan can be made. A missing image affects only the runs that need it.
+    Raises :class:`MachineError` if no run of the plan can be made. A missing image affects only the runs that need it;
+    one that differs from the lock file ends the campaign.
     """
-    source = pull_or_build.Images(DaemonImages(resources.daemon), config.root, config.policy, say)
+    store = DaemonImages(resources.daemon)
+    source: pull_or_build.Images | LockedImages = pull_or_build.Images(store, config.root, config.policy, say)
+    if config.lock is not None:
+        source = LockedImages(store, config.root, config.lock, config.policy, say)
     facts: dict[str, ImageFacts] = {}
     if not all(run.test_case.real for run in plan):
-        facts["simulator"] = source.ensure_simulator()
+        facts["simulator"] = source.ensure_own("simulator")
     lacking = list[str]()
-    for implementation in dict.fromkeys((*selection.servers, *selection.clients)):
+    for implementation in dict.fromkeys((*selection.servers, *selection.clients, *selection.others)):
         try:
             facts[implementation.name] = source.ensure(implementation)
         except MachineError as error:
             lacking.append(str(error))
-    if not any(run.server.name in facts and run.client.name in facts for run in plan):
+    if (lacking and config.lock is not None) or not any(all(end.name in facts for end, _ in run.ends) for run in plan):
         raise MachineError("\n".join(dict.fromkeys(lacking)))
     for problem in lacking:
         say(f"{problem}\nRuns that need this image are not made; all others are.")
     if any(run.test_case.real for run in plan):
-        facts["link-tools"] = source.ensure_link_tools()
+        facts["link-tools"] = source.ensure_own("link-tools")
     if config.run.clock is Clock.VIRTUAL:
-        facts["virtual-time"] = source.ensure_virtual_time()
+        facts["virtual-time"] = source.ensure_own("virtual-time")
+    if any(run.test_case.has_gateways for run in plan):
+        facts["link-gateways"] = source.ensure_own("link-gateways")
     distribute_images(facts, resources, config, say)
     return facts
 
@@ -260,7 +268,7 @@ def _manifest(
         seed=config.seed,
         servers=tuple(server.name for server in selection.servers),
         clients=tuple(client.name for client in selection.clients),
-        implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients))),
+        implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients, *selection.others))),
         test_cases=selection.test_cases,
         images=dict(facts),
         planned_runs=len(plan),
@@ -271,11 +279,13 @@ def _manifest(
             "shuffle": config.shuffle,
         },
         shard=config.shard,
-        schedule=Schedule(config.testbeds, config.limits.breaker, config.limits.budget),
+        must_include=config.must_include,
+        schedule=Schedule(config.testbeds, config.limits.breaker, config.limits.budget, config.limits.required),
         parameters=dict(config.run.parameters),
         versions=versions,
         clock=config.run.clock,
         cpu_cost=config.run.cpu_cost if config.run.clock is Clock.VIRTUAL else None,
+        own_cpu_costs=config.run.own_cpu_costs,
     )
 
 

@@ -26,6 +26,8 @@ class RunConfig:
     """The clock of endpoints, emulated links and deadlines."""
     cpu_cost: float = 0.0
     """Simulated seconds that each system call and each reading of the clock takes; without effect in real time."""
+    own_cpu_costs: bool = False
+    """System calls of implementations with a CPU cost of their own take that time instead."""
 
 
 def environment_parameters() -> dict[str, str]:

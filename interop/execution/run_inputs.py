@@ -5,31 +5,25 @@ from __future__ import annotations
 import datetime
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
+from interop.execution.page_files import SUFFIXES, page_object
+from interop.links.keys import certificates
 from interop.links.session import InputOrigin
+from interop.model.implementation import Role
 from interop.model.run import File
 from interop.model.test_case import TestCase
 from interop.model.units import MIB
+from interop.model.webtransport import NEGOTIATED, WebTransport
 
+PROTOCOLS, SESSION_NAME = 5, 16
+"""Application protocols of each side in a handshake, and characters of their names and of a session's path."""
 INPUTS = ".inputs-"
 """Prefix of the directory with the files that the server offers during a run."""
-LONG_NAMES = 20
-"""Number of 250-character names that enlarge the leaf of a longer chain, as in the QUIC Interop Runner."""
-SERVER_NAMES = ("server", "server4", "server6", "server46")
-"""Names in the certificate, from the endpoint contract."""
-P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""Number of points of the curve P-256 (FIPS 186-4, D.1.2.3); private keys are below it."""
-VALIDITY = datetime.timedelta(days=10)
 
 
 @dataclass(frozen=True)
@@ -37,13 +31,32 @@ class Inputs:
     """Files of one run: paths inside the containers -> content."""
 
     files: tuple[File, ...]
+    """Those that must be found at the end, by the names that they have then."""
     www: dict[str, Path]
+    """Of the side that has the files."""
     certs: dict[str, bytes]
+    session: SessionInputs | None = None
+    """Only of tests of WebTransport."""
 
     @property
     def requests(self) -> tuple[str, ...]:
         """Names of the files, in the order of the requests; one empty name if there is no file."""
         return tuple(file.name for file in self.files) or ("",)
+
+
+@dataclass(frozen=True)
+class SessionInputs:
+    """What both sides of a WebTransport session are told."""
+
+    path: str
+    """Of the session in the URL, without slashes; both sides have a directory of this name below ``www``."""
+    protocols: Mapping[Role, tuple[str, ...]]
+    """Application protocols of each side, the preferred one first."""
+
+    @property
+    def expected(self) -> str:
+        """The first protocol of the client that the server has."""
+        return next(each for each in self.protocols[Role.CLIENT] if each in self.protocols[Role.SERVER])
 
 
 @contextmanager
@@ -55,14 +68,60 @@ def make_inputs(test_case: TestCase, directory: Path, origin: InputOrigin | None
     numbers = random.SystemRandom() if origin is None else random.Random(origin.seed)
     moment = datetime.datetime.now(datetime.UTC) if origin is None else origin.moment
     with TemporaryDirectory(prefix=INPUTS, dir=directory) as folder:
-        files = tuple(_random_file(Path(folder), size, test_case.name_length, numbers) for size in test_case.file_sizes)
+        files = _files(test_case, Path(folder), numbers)
         www = {f"www/{file.name}": Path(folder, file.name) for file in files}
         chain = certificates(test_case.chain_length, numbers, moment)
-        yield Inputs(files, www, {f"certs/{name}": content for name, content in chain.items()})
+        inputs = Inputs(files, www, {f"certs/{name}": content for name, content in chain.items()})
+        yield inputs if test_case.webtransport is None else _in_session(inputs, test_case.webtransport, numbers)
+
+
+def _in_session(inputs: Inputs, kind: WebTransport, numbers: random.Random) -> Inputs:
+    """``inputs`` for a test of WebTransport: the files are in the directory of the session.
+
+    In a handshake, both sides have two protocols in common, in different orders. Then the files to be found are those
+    in which they write the protocol that they agree on, one of each side.
+    """
+    path = _name_of_file(SESSION_NAME, numbers)
+    if kind is not WebTransport.HANDSHAKE:
+        protocol = (_name_of_file(SESSION_NAME, numbers),)
+        session = SessionInputs(path, dict.fromkeys(Role, protocol))
+        files = tuple(replace(file, name=f"{path}/{file.name}") for file in inputs.files)
+        www = {f"www/{path}/{name.removeprefix('www/')}": content for name, content in inputs.www.items()}
+        return replace(inputs, files=files, www=www, session=session)
+    protocols = {role: [_name_of_file(SESSION_NAME, numbers) for _ in range(PROTOCOLS)] for role in Role}
+    first, second = sorted(numbers.sample(range(PROTOCOLS), 2))
+    client, server = protocols[Role.CLIENT], protocols[Role.SERVER]
+    server[first], server[second] = client[second], client[first]
+    session = SessionInputs(path, {role: tuple(words) for role, words in protocols.items()})
+    return replace(inputs, files=tuple(protocol_file(role, session.expected) for role in Role), session=session)
+
+
+def protocol_file(role: Role, protocol: str) -> File:
+    """The file of a side with the application protocol of a session; blanks around it do not count."""
+    content = protocol.strip().encode()
+    return File(f"{role}/{NEGOTIATED}", len(content), hashlib.sha256(content).hexdigest())
+
+
+def _files(test_case: TestCase, folder: Path, numbers: random.Random) -> tuple[File, ...]:
+    """The files of a run, in the order of the requests; those of a page name each other."""
+    workload = test_case.workload
+    if workload is None or not workload.types:
+        return tuple(_random_file(folder, size, test_case.name_length, numbers) for size in test_case.file_sizes)
+    names = [_name_of_file(test_case.name_length, numbers) + SUFFIXES[kind] for kind in workload.types]
+    files = []
+    for place, (name, size) in enumerate(zip(names, test_case.file_sizes, strict=True)):
+        content = page_object(place, size, workload.types, workload.after, names, numbers)
+        Path(folder, name).write_bytes(content)
+        files.append(File(name, size, hashlib.sha256(content).hexdigest()))
+    return tuple(files)
+
+
+def _name_of_file(length: int, numbers: random.Random) -> str:
+    return numbers.randbytes(length).hex()[:length]
 
 
 def _random_file(folder: Path, size: int, name_length: int, numbers: random.Random) -> File:
-    name = numbers.randbytes(name_length).hex()[:name_length]
+    name = _name_of_file(name_length, numbers)
     digest = hashlib.sha256()
     with Path(folder, name).open("wb") as out:
         for start in range(0, size, MIB):
@@ -70,90 +129,3 @@ def _random_file(folder: Path, size: int, name_length: int, numbers: random.Rand
             digest.update(data)
             out.write(data)
     return File(name, size, digest.hexdigest())
-
-
-def certificates(chain_length: int, numbers: random.Random, moment: datetime.datetime) -> dict[str, bytes]:
-    """``ca.pem`` (the root), ``cert.pem`` (the leaf and its ``chain_length - 1`` intermediates) and ``priv.key``.
-
-    Keys are ECDSA P-256, as the QUIC Interop Runner makes them, and signatures deterministic (RFC 6979): the same
-    ``numbers`` and ``moment`` give the same bytes.
-    """
-
-    def new_key() -> ec.EllipticCurvePrivateKey:
-        return ec.derive_private_key(numbers.randrange(1, P256_ORDER), ec.SECP256R1())
-
-    def certificate(
-        subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey, names: Sequence[str] = ()
-    ) -> x509.Certificate:
-        serial = numbers.getrandbits(159) | 1
-        return _certificate(subject, issuer, public_key, issuer_key, serial, moment, names)
-
-    issuer_key = new_key()
-    issuer = _name("quicsat root")
-    root = certificate(issuer, issuer, issuer_key.public_key())
-    chain: list[x509.Certificate] = []
-    for level in range(1, chain_length + 1):
-        leaf = level == chain_length
-        key = new_key()
-        subject = _name("server" if leaf else f"quicsat intermediate {level}")
-        names = (*SERVER_NAMES, *_long_names(LONG_NAMES if chain_length > 1 else 0, numbers)) if leaf else ()
-        chain.insert(0, certificate(subject, issuer, key.public_key(), names))
-        issuer, issuer_key = subject, key
-    private = issuer_key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    pem = [certificate.public_bytes(serialization.Encoding.PEM) for certificate in (root, *chain)]
-    return {"ca.pem": pem[0], "cert.pem": b"".join(pem[1:]), "priv.key": private}
-
-
-def _long_names(count: int, numbers: random.Random) -> list[str]:
-    """Random host names of 250 characters, in labels of at most 63 (RFC 1035, section 2.3.4)."""
-    return [".".join(numbers.randbytes(31).hex() for _ in range(4))[:250] for _ in range(count)]
-
-
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _certificate(
-    subject: x509.Name,
-    issuer: x509.Name,
-    public_key: ec.EllipticCurvePublicKey,
-    signing_key: ec.EllipticCurvePrivateKey,
-    serial: int,
-    moment: datetime.datetime,
-    names: Sequence[str],
-) -> x509.Certificate:
-    """A server's certificate if there are ``names`` of servers, else an authority's."""
-    authority = not names
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(public_key)
-        .serial_number(serial)
-        .not_valid_before(moment - datetime.timedelta(days=1))  # clocks of hosts differ
-        .not_valid_after(moment + VALIDITY)
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
-        .add_extension(_key_usage(authority=authority), critical=True)
-    )
-    if not authority:
-        alternatives = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
-        builder = builder.add_extension(alternatives, critical=False)
-    return builder.sign(signing_key, hashes.SHA256(), ecdsa_deterministic=True)
-
-
-def _key_usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not authority,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )

@@ -1,4 +1,5 @@
-"""Which run is next, and whether it may start: time windows, deadlines, budgets, and a breaker for stalling pairs."""
+"""Which run is next, and whether it may start: time windows, deadlines, budgets, required test cases, and a breaker for
+stalling pairs."""
 
 from __future__ import annotations
 
@@ -46,9 +47,15 @@ class RunQueue(Iterator[Run]):
     ) -> None:
         """``say`` gets messages about pauses and skipped runs; ``stop`` ends waiting.
 
-        ``earlier``: results of a resumed campaign in their order; they count for budget and breaker.
+        ``earlier``: results of a resumed campaign in their order; they count for budget, breaker and requirement.
         """
-        self._left = list(plan)
+        self._left = (
+            sorted(plan, key=lambda run: run.test_case.name != limits.required) if limits.required else list(plan)
+        )
+        self._begun: Counter[tuple[str, str]] = Counter()
+        """Runs of the required test case that have begun and are not over, by server and client."""
+        self._passed: dict[tuple[str, str], bool] = {}
+        """Whether a repetition of the required test case has succeeded, by server and client."""
         self._limits = limits
         self._durations = durations
         self._stop = stop
@@ -71,20 +78,41 @@ class RunQueue(Iterator[Run]):
 
     def __next__(self) -> Run:
         self.wait_for_opening()
+        while True:
+            with self._lock:
+                if not self._left:
+                    raise StopIteration
+                if self._stop.is_set():
+                    raise Interrupted
+                if candidates := self._candidates():
+                    return self._take(candidates)
+            self._stop.wait(PATIENCE)
+
+    def over(self, run: Run) -> None:
+        """A run that was next has ended, however it did."""
         with self._lock:
-            if not self._left:
-                raise StopIteration
-            if self._stop.is_set():
-                raise Interrupted
-            candidates = self._left
-            if self._testbeds > 1 and len(candidates) <= NEAR_THE_END * self._testbeds:
-                candidates = sorted(candidates, key=lambda run: -self._durations.of(run).low)
-            run = next((run for run in candidates if self._too_late(run) is None), None)
-            if run is None:
-                self.stop_reason = self._too_late(self._left[0])
-                raise StopIteration
-            self._left.remove(run)
-            return run
+            if run.test_case.name == self._limits.required:
+                self._begun[_pair(run)] -= 1
+
+    def _candidates(self) -> list[Run]:
+        """The runs that are left, without those that wait for their pair's runs of the required test case."""
+        required = self._limits.required
+        if required is None:
+            return self._left
+        undecided = {_pair(run) for run in self._left if run.test_case.name == required} | set(+self._begun)
+        return [run for run in self._left if run.test_case.name == required or _pair(run) not in undecided]
+
+    def _take(self, candidates: list[Run]) -> Run:
+        if self._testbeds > 1 and len(candidates) <= NEAR_THE_END * self._testbeds:
+            candidates = sorted(candidates, key=lambda run: -self._durations.of(run).low)
+        run = next((run for run in candidates if self._too_late(run) is None), None)
+        if run is None:
+            self.stop_reason = self._too_late(candidates[0])
+            raise StopIteration
+        self._left.remove(run)
+        if run.test_case.name == self._limits.required:
+            self._begun[_pair(run)] += 1
+        return run
 
     def wait_for_opening(self) -> None:
         """Wait until a time window is open, the campaign is to end, or its time is up."""
@@ -112,11 +140,15 @@ class RunQueue(Iterator[Run]):
                 if limits.budget is not None and self._spent.get(name, 0.0) >= limits.budget:
                     reason = f"The runs of {name} have used up their budget of {seconds(limits.budget)}."
                     return self._skipped(ErrorCode.BUDGET, reason)
+            if run.test_case.name != limits.required and not self._passed.get(_pair(run), True):
+                reason = f"{run.client.name} with server {run.server.name} did not succeed in {limits.required}."
+                return self._skipped(ErrorCode.REQUIREMENT, reason)
             if limits.breaker is None or (run.server.name, run.client.name, run.test_case.name) not in self._bad:
                 return None  # a pair is skipped only if its own last run stalled; each pair gets a first run
             for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
                 if (count := self._stalled[name, role, run.test_case.name]) >= limits.breaker:
-                    reason = f"{count} runs of {name} as {role} in {run.test_case.name} in a row stalled."
+                    runs = f"The last {count} runs of {name} as {role} in {run.test_case.name}"
+                    reason = f"{runs} timed out or ended in an error."
                     return self._skipped(ErrorCode.BREAKER, reason, about=f"{name} {role} {run.test_case.name}")
         return None
 
@@ -130,6 +162,10 @@ class RunQueue(Iterator[Run]):
         """Count the time that a result took, and whether it stalled."""
         if result.verdict.outcome is Outcome.SKIPPED:
             return
+        if result.test_case == self._limits.required and result.verdict.outcome is not Outcome.ERROR:
+            succeeded = result.verdict.outcome is Outcome.SUCCEEDED
+            pair = (result.server, result.client)
+            self._passed[pair] = succeeded or self._passed.get(pair, False)
         for name in {result.server, result.client}:
             self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
         stalled = result.verdict.outcome in STALLING
@@ -166,3 +202,7 @@ class RunQueue(Iterator[Run]):
             if text not in self._said:
                 self._said.add(text)
                 self._say(text)
+
+
+def _pair(run: Run) -> tuple[str, str]:
+    return run.server.name, run.client.name

@@ -43,6 +43,8 @@ MAX_SLOTS = 64
 """Maximum number of parallel runs."""
 REFUSAL = 15.0
 """Seconds after which a worker that refused is asked again, since it may have been busy."""
+REJOIN = 15.0
+"""Seconds after which a worker that was lost is asked again, if it is still there: it may be about to end."""
 
 
 class WorkerProxy:
@@ -53,6 +55,8 @@ class WorkerProxy:
         self.slots: tuple[SlotProxy, ...] = ()
         self.stop = stop
         self.say = say
+        self.lost = False
+        """Whether an attempt found that it is lost; it must register again."""
         self._cluster = cluster
         self._offer = offer
         self._config = config
@@ -81,14 +85,20 @@ class WorkerProxy:
     def ask(self, verb: str, *words: Any, testbed: bool = False, patience: float | None = None) -> Any:
         """Call its service; see :meth:`Cluster.ask`. An attempt is aborted at once if the campaign is to end."""
         stop = self.stop if testbed else None
-        return self._cluster.ask(self._offer.address, verb, *words, stop=stop, testbed=testbed, patience=patience)
+        try:
+            return self._cluster.ask(self._offer.address, verb, *words, stop=stop, testbed=testbed, patience=patience)
+        except HarnessFault as fault:
+            self.lost = self.lost or (testbed and fault.code is ErrorCode.WORKER_LOST)
+            raise
 
     def outage(self) -> Outage | None:
         """That it does not answer, or the outage that it reports; None if it can be used."""
         return self.ask_for_outage("outage", patience=QUESTION)
 
     def ask_for_outage(self, verb: str, *words: Any, patience: float) -> Outage | None:
-        """The outage that a call of its service returns; also one if it does not answer."""
+        """The outage that a call of its service returns; also one if it does not answer, or is lost."""
+        if self.lost:
+            return Outage(f"{self.name} was lost")
         try:
             found = self.ask(verb, *words, patience=patience)
         except (HarnessFault, RefusedError):
@@ -251,8 +261,8 @@ class _WorkerDiscovery:
         self._say = say
         self._taking_part: dict[str, WorkerProxy] = {}
         """Workers in use, by address."""
-        self._asked: dict[str, float] = {}
-        """When a worker was last asked, on the monotonic clock; infinite while it is being asked."""
+        self._ask_from: dict[str, float] = {}
+        """From when on a worker may be asked again, on the monotonic clock; infinite while it is being asked."""
         self._said: set[str] = set()
 
     def watch(self) -> None:
@@ -263,14 +273,15 @@ class _WorkerDiscovery:
             except MachineError as error:
                 self._workers.no_worker = str(error)
                 offers = {}
-            for address in self._taking_part.keys() - offers.keys():
-                worker = self._taking_part.pop(address)
-                self._say(f"{worker.name} is gone")
-                self._workers.remove(worker)
+            for address, worker in [*self._taking_part.items()]:
+                if worker.lost or address not in offers:
+                    del self._taking_part[address]
+                    self._ask_from[address] = time.monotonic() + REJOIN
+                    self._say(f"{worker.name} is gone")
+                    self._workers.remove(worker)
             for address, offer in offers.items():
-                asked = self._asked.get(address, -math.inf)
-                if address not in self._taking_part and time.monotonic() - asked > REFUSAL:
-                    self._asked[address] = math.inf
+                if address not in self._taking_part and time.monotonic() > self._ask_from.get(address, -math.inf):
+                    self._ask_from[address] = math.inf
                     threading.Thread(target=self._register, args=(offer,), daemon=True, name=offer.name).start()
 
     def _register(self, offer: Offer) -> None:
@@ -288,4 +299,4 @@ class _WorkerDiscovery:
             else:
                 self._taking_part[offer.address] = worker
                 self._workers.add(worker)
-        self._asked[offer.address] = time.monotonic()
+        self._ask_from[offer.address] = time.monotonic() + REFUSAL

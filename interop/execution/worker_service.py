@@ -101,6 +101,8 @@ class _Session:
     """The campaign that a worker serves."""
 
     config: RemoteConfig
+    key: str
+    """What the campaign opened it with."""
     daemon: Daemon
     folder: Path
     stack: ExitStack
@@ -159,8 +161,11 @@ class WorkerService:
         self._lock = threading.RLock()
         self._session: _Session | None = None
 
-    def open(self, config: RemoteConfig) -> Registration:
-        """Reserve the daemon for a campaign; raises :class:`LockedError` if another campaign uses it."""
+    def open(self, config: RemoteConfig, key: str = "") -> Registration:
+        """Reserve the daemon for a campaign; raises :class:`LockedError` if another campaign uses it.
+
+        ``key`` identifies this session to :meth:`close`: a campaign that has lost the worker opens another one.
+        """
         with self._lock:
             if self._session is not None:
                 if self._session.config.campaign != config.campaign:
@@ -179,7 +184,7 @@ class WorkerService:
                 missing = tuple(
                     name for name, image in config.images.items() if DaemonImages(daemon).find(image.id) is None
                 )
-                self._session = _Session(config, daemon, folder, stack.pop_all(), monitor)
+                self._session = _Session(config, key, daemon, folder, stack.pop_all(), monitor)
             return Registration(socket.gethostname(), self._testbeds(config, int(daemon.info["NCPU"])), missing)
 
     def _testbeds(self, config: RemoteConfig, cpus: int) -> int:
@@ -270,10 +275,13 @@ class WorkerService:
         with session.working() as worker:
             return worker.outage() or session.disk_outage()
 
-    def close(self, campaign: str = "") -> None:
-        """Stop a campaign, by default any, and remove everything that it has created; does nothing if there is none."""
+    def close(self, campaign: str = "", key: str = "") -> None:
+        """Stop a campaign and remove everything that it has created; does nothing if there is none.
+
+        Only ``campaign``, and only its session ``key``, if they are given.
+        """
         session = self._session
-        if session is None or (campaign and session.config.campaign != campaign):
+        if session is None or campaign not in ("", session.config.campaign) or key not in ("", session.key):
             return
         session.stop.set()
         with self._lock:

@@ -23,7 +23,8 @@ NO_ENDPOINTS = ("base", "base-rust", "TEMPLATE")
 SIMULATOR = "ns3-scenarios"
 LINK_TOOLS = "link-tools"
 VIRTUAL_TIME = "virtual-time"
-OWN_FOLDERS = dict(zip(OWN_IMAGES, (SIMULATOR, LINK_TOOLS, VIRTUAL_TIME), strict=True))
+LINK_GATEWAYS = "link-gateways"
+OWN_FOLDERS = dict(zip(OWN_IMAGES, (SIMULATOR, LINK_TOOLS, VIRTUAL_TIME, LINK_GATEWAYS), strict=True))
 """Folder of each image that is not an endpoint."""
 HOST_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 """Additional certificate authorities of this machine; builds behind some proxies need them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -40,6 +41,8 @@ FIRST_PULL = 15.0
 PULL_STALL = 120.0
 """Seconds without progress after which a pull without alternative fails."""
 BOOTSTRAP_TIMEOUT = 1800.0
+STEP = re.compile(r"Step \d|(\[\d+/\d+\] )?STEP \d")
+"""How Docker and podman begin the line with which they announce a step of a build."""
 
 Say = Callable[[str], None]
 
@@ -126,14 +129,6 @@ class Images:
     def ensure_simulator(self) -> ImageFacts:
         """The simulator's image, which is in no registry: found or built; raises :class:`MachineError`."""
         return self.ensure_own("simulator")
-
-    def ensure_link_tools(self) -> ImageFacts:
-        """The image of the link tools; otherwise as :meth:`ensure_simulator`."""
-        return self.ensure_own("link-tools")
-
-    def ensure_virtual_time(self) -> ImageFacts:
-        """The image of the machine of virtual time; otherwise as :meth:`ensure_simulator`."""
-        return self.ensure_own("virtual-time")
 
     def ensure_own(self, name: str) -> ImageFacts:
         """An image of ``OWN_IMAGES``; otherwise as :meth:`ensure_simulator`."""
@@ -228,7 +223,7 @@ class Images:
                 nonlocal step
                 stream.write(f"{line}\n")
                 stream.flush()
-                if line.startswith("Step "):
+                if STEP.match(line):
                     step = f"in {line.strip()}"
 
             try:
@@ -258,8 +253,8 @@ class Images:
             if failure:
                 raise MachineError(
                     f"base: mmdebstrap could not make {BASE}: {failure}\nThe whole log is in {self._relative(log)}. It "
-                    "needs root, Debian's mirrors and a debian-archive-keyring that knows Debian 13 (where it is "
-                    f"too old, `docker load` a {PUBLIC_BASE} from elsewhere and tag it {BASE})."
+                    "needs root or user namespaces, Debian's mirrors and a debian-archive-keyring that knows Debian 13 "
+                    f"(where it is too old, `docker load` a {PUBLIC_BASE} from elsewhere and tag it {BASE})."
                 )
             with archive.open("rb") as stream:
                 image = self._store.import_rootfs(stream, BASE)

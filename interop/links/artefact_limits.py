@@ -28,16 +28,20 @@ MOST_FILES = 20_000
 
 
 def trace_limits(test_case: TestCase) -> ArchiveLimits:
-    """Of both traces of a run together: what its link can carry until its deadline, and what its files can need.
+    """Of all traces of a run together: what its link can carry until its deadline, and what its files can need.
+
+    There are two, and with a VPN two more, of the packets outside the tunnel.
 
     A competing flow needs what the link can carry. Reaching the limit is a harness error (trace-limit).
     """
     link = test_case.link
-    traces = 2
-    bits = (link.forward_rate + link.return_rate) * (test_case.timeout + AROUND)
+    traces = 4 if test_case.tunnelled else 2
+    size = test_case.flow_count * test_case.total_size
+    rates = link.highest_rates if isinstance(link, EmulatedLink) else (link.forward_rate, link.return_rate)
+    bits = sum(rates) * (test_case.timeout + AROUND)
     needed = traces * OVERLOAD * bits / 8
     if not (isinstance(link, EmulatedLink) and link.cross_traffic):
-        needed = min(needed, traces * REPEATED * test_case.total_size)
+        needed = min(needed, traces * REPEATED * size)
     return ArchiveLimits(total=max(LEAST_TRACES, round(needed)), fault=ErrorCode.TRACE_LIMIT)
 
 
@@ -56,4 +60,7 @@ def run_limits(test_case: TestCase) -> ArchiveLimits:
     """Of all files of a run together, as a worker sends them; reaching them is a harness error."""
     parts = (trace_limits(test_case), log_limits(test_case), log_limits(test_case), download_limits(test_case))
     size = sum(part.total for part in parts) + test_case.total_size  # and what the server offered
-    return ArchiveLimits(total=size, files=sum(part.files for part in parts), fault=ErrorCode.TRACE_LIMIT)
+    flows = test_case.flow_count
+    return ArchiveLimits(
+        total=flows * size, files=flows * sum(part.files for part in parts), fault=ErrorCode.TRACE_LIMIT
+    )

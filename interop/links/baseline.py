@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,7 +47,7 @@ def take(ends: HostPair, fill: float = 0.0) -> Baseline:
         interval = f"{INTERVAL / MS:.0f}ms"
         series = _ask(ends, "ask", _bracketed(ends.address), interval, f"{duration:g}s", patience=duration)
         round_trips = _round_trips(series)
-        rate = _ask(ends, "fill", ends.address, f"{fill:.0f}", patience=fill) if fill else None
+        rate = _ask(ends, "fill", ends.address, str(math.ceil(fill)), patience=fill) if fill else None
     return Baseline(taken, round_trips, INTERVAL, _rate(rate))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,8 @@ from interop.docker.containers import (
     StartFailure,
     create_container,
 )
+from interop.docker.received_bytes import ReceivedBytes
+from interop.docker.resource_use import ResourceMonitor
 from interop.links.session import (
     CANNOT_EXECUTE,
     DIRECTORIES,
@@ -31,6 +34,7 @@ from interop.links.session import (
     Endpoint,
     SessionRecord,
     SessionRequest,
+    part_name,
 )
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.errors import HarnessFault, Interrupted
@@ -84,7 +88,7 @@ class ContainerTestbed(Protocol):
     def daemon(self, role: Role) -> Daemon:
         """The daemon that creates the endpoint's container."""
 
-    def network(self, role: Role) -> str:
+    def network(self, role: Role, flow: int = 1, /) -> str:
         """Network mode of the endpoint's container."""
 
     def capabilities(self, role: Role) -> Capabilities:
@@ -106,12 +110,17 @@ def container_session(
         with ThreadPoolExecutor(1) as pool:
             reset = pool.submit(testbed.reset)
             link = stack.enter_context(testbed.link(request.run))
+            endpoints = {
+                (number, role): endpoint
+                for number, flow in request.flows.items()
+                for role, endpoint in flow.endpoints.items()
+            }
             containers = {
-                role: stack.enter_context(_endpoint_container(testbed, role, request, endpoint))
-                for role, endpoint in request.endpoints.items()
+                (flow, role): stack.enter_context(_endpoint_container(testbed, role, request, endpoint, flow))
+                for (flow, role), endpoint in endpoints.items()
             }
             with ThreadPoolExecutor() as puts:
-                list(puts.map(lambda role: _put(containers[role], request.endpoints[role]), containers))
+                list(puts.map(lambda place: _put(containers[place], endpoints[place]), containers))
             reset.result()
         yield ContainerSession(request, record, link, containers)
 
@@ -146,14 +155,15 @@ def container_exits(testbed: ContainerTestbed, request: SessionRequest, patience
 
 
 def _endpoint_container(
-    testbed: ContainerTestbed, role: Role, request: SessionRequest, endpoint: Endpoint
+    testbed: ContainerTestbed, role: Role, request: SessionRequest, endpoint: Endpoint, flow: int = 1
 ) -> AbstractContextManager[Container]:
     daemon, capabilities = testbed.daemon(role), testbed.capabilities(role)
+    name = f"quicsat-{daemon.campaign}-{'-'.join(request.run.path.parts)}-{part_name(role, flow)}"
     spec = ContainerSpec(
-        name=f"quicsat-{daemon.campaign}-{'-'.join(request.run.path.parts)}-{role}".replace("+", "."),  # of a variant
+        name=re.sub("[^a-zA-Z0-9_.-]", ".", name),  # Docker's grammar has no signs of variants, families and flows
         image=endpoint.image,
         environment=endpoint.environment,
-        network=testbed.network(role),
+        network=testbed.network(role, flow),
         capabilities=capabilities.added,
         dropped_capabilities=capabilities.dropped,
         tty=True,
@@ -166,7 +176,7 @@ def _endpoint_container(
 
 
 def _put(container: Container, endpoint: Endpoint) -> None:
-    container.put(pack(endpoint.files, DIRECTORIES))
+    container.put(pack(endpoint.files, (*DIRECTORIES, *endpoint.directories)))
 
 
 def next_event(events: SimpleQueue[ContainerEvent], deadline: float, stop: threading.Event) -> ContainerEvent | None:
@@ -187,47 +197,58 @@ class ContainerSession:
     """See :class:`interop.links.session.Session`."""
 
     def __init__(
-        self, request: SessionRequest, record: SessionRecord, link: RunningLink, containers: Mapping[Role, Container]
+        self,
+        request: SessionRequest,
+        record: SessionRecord,
+        link: RunningLink,
+        containers: Mapping[tuple[int, Role], Container],
     ) -> None:
+        """``containers``: by flow, counted from 1, and role."""
         self._request = request
         self._record = record
         self._link = link
-        self._server = containers[Role.SERVER]
-        self._client = containers[Role.CLIENT]
+        self._server = containers[1, Role.SERVER]
         self._containers = containers
+        self._monitor = ResourceMonitor()
+        self._received: ReceivedBytes | None = None
+        """Of the first client, if somebody wants to know."""
+        self._waiting: dict[int, float] = {}
+        """When the clients that are not yet started are due, by flow, on the monotonic clock."""
         self._events: SimpleQueue[ContainerEvent] = SimpleQueue()
 
     def run(self) -> None:
         """See :meth:`interop.links.session.Session.run`."""
-        try:
-            if self._start():
-                self._request.on_client_start()
-                self._await_end()
-        finally:
-            self._request.on_client_end()
-            with self._record.phase("stop"):
-                self._stop()
+        with self._monitor.watching():
+            try:
+                if self._start():
+                    self._request.on_client_start()
+                    self._await_end()
+            finally:
+                self._request.on_client_end()
+                with self._record.phase("stop"):
+                    self._stop()
+        self._record.use = self._monitor.use
 
-    def fetch(self, role: Role, path: str) -> AbstractContextManager[Iterator[bytes]]:
+    def fetch(self, role: Role, path: str, flow: int = 1) -> AbstractContextManager[Iterator[bytes]]:
         """See :meth:`interop.links.session.Session.fetch`."""
-        return self._containers[role].fetch(path)
+        return self._containers[flow, role].fetch(path)
 
-    def output(self, role: Role) -> bytes:
+    def output(self, role: Role, flow: int = 1) -> bytes:
         """See :meth:`interop.links.session.Session.output`."""
-        return self._containers[role].output()
+        return self._containers[flow, role].output()
 
     def collect(self, directory: Path, client: Interval | None, /) -> SimulatorReport | RealLinkReport | None:
         """See :meth:`interop.links.session.Session.collect`."""
         return self._link.collect(directory, client)
 
     def _start(self) -> bool:
-        """Start server and link, then the client; False if the run is over before its client has started."""
+        """Start servers and link, then the first client; False if the run is over before this has started."""
         record, link, server = self._record, self._link, self._server
         with record.phase("start"):
             begin = time.monotonic()
             with ThreadPoolExecutor() as pool:
                 link_started = pool.submit(link.start, self._events)
-                alive = self._start_endpoint(Role.SERVER)
+                alive = all(self._start_endpoint(flow, Role.SERVER) for flow in self._request.flows)
                 link_started.result()
             took = time.monotonic() - begin
             deadline = time.monotonic() + READY_TIMEOUT
@@ -236,7 +257,7 @@ class ContainerSession:
                 if event is None and time.monotonic() >= deadline:
                     break
                 if event is not None and link.ready(event):
-                    return self._start_endpoint(Role.CLIENT)
+                    return self._start_endpoint(1, Role.CLIENT)
                 alive = server.running() and link.running()
             if (fault := link.outage()) is not None:
                 raise fault
@@ -246,44 +267,79 @@ class ContainerSession:
             record.timed_out = Deadline.READY  # also if the server has ended, since it can never be ready
             return False
 
-    def _start_endpoint(self, role: Role) -> bool:
-        container = self._containers[role]
+    def _start_endpoint(self, flow: int, role: Role) -> bool:
+        container = self._containers[flow, role]
         try:
             container.start()
         except StartFailure as failure:
-            self._record.exits[role] = Exit(CANNOT_EXECUTE)
-            self._record.notes.append(f"{role}: cannot be started: {failure}")
+            self._record.exits_of(flow)[role] = Exit(CANNOT_EXECUTE)
+            self._record.notes.append(f"{part_name(role, flow)}: cannot be started: {failure}")
             return False
+        self._monitor.add(part_name(role, flow), container.pid, container.id)
+        if (flow, role) == (1, Role.CLIENT) and self._request.on_received is not None:
+            self._received = ReceivedBytes(container.pid, container.id)
         container.watch(self._events)
         return True
 
     def _await_end(self) -> None:
-        """Wait until the client, the server or the link has ended, or the deadline of the transfer has passed."""
-        record, client, server, link = self._record, self._client, self._server, self._link
+        """Wait until each flow or the link has ended, or the deadline of the transfer has passed.
+
+        A flow has ended when its client or its server has. Further clients are started when they are due.
+        """
+        record, link = self._record, self._link
         with record.phase("transfer"):
-            deadline = time.monotonic() + self._request.run.test_case.timeout
+            begin = time.monotonic()
+            deadline = begin + self._request.run.test_case.timeout
+            self._waiting = {number: begin + flow.start for number, flow in self._request.flows.items() if number > 1}
             while True:
-                event = next_event(self._events, deadline, self._request.stop)
-                if event is not None and event.line is not None:
+                self._start_due_clients()
+                self._tell_received()
+                patience = min([deadline, *self._waiting.values()])
+                event = next_event(self._events, patience, self._request.stop)
+                if (event is not None and event.line is not None) or self._due():
                     continue
-                if not (client.running() and server.running() and link.running()):
+                if not link.running() or not (self._waiting or any(map(self._transfers, self._request.flows))):
                     return
                 if time.monotonic() >= deadline:
                     record.timed_out = Deadline.TRANSFER
                     return
-                if event is None:
-                    record.sample_cpu(client.cpu_seconds() + server.cpu_seconds() + link.cpu_seconds())
+                if event is None and not self._waiting:  # a daemon takes up to a second to answer
+                    with ThreadPoolExecutor() as pool:
+                        used = sum(pool.map(Container.cpu_seconds, self._containers.values()))
+                    record.sample_cpu(used + link.cpu_seconds())
+
+    def _tell_received(self) -> None:
+        told = self._request.on_received
+        if told is not None and (count := self._received.read() if self._received else None) is not None:
+            told(count)
+
+    def _due(self) -> list[int]:
+        """The flows whose clients are to start now."""
+        return [flow for flow, due in self._waiting.items() if due <= time.monotonic()]
+
+    def _start_due_clients(self) -> None:
+        for flow in self._due():
+            del self._waiting[flow]
+            self._start_endpoint(flow, Role.CLIENT)
+
+    def _transfers(self, flow: int) -> bool:
+        return self._containers[flow, Role.CLIENT].running() and self._containers[flow, Role.SERVER].running()
 
     def _stop(self) -> None:
-        record, client, server, linger = self._record, self._client, self._server, self._request.linger
-        if not record.timed_out and not server.running():
+        for flow in self._request.flows:
+            self._stop_flow(flow)
+        self._link.stop()
+
+    def _stop_flow(self, flow: int) -> None:
+        client, server = self._containers[flow, Role.CLIENT], self._containers[flow, Role.SERVER]
+        exits, linger = self._record.exits_of(flow), self._request.linger
+        if not self._record.timed_out and not server.running():
             client.wait(linger)  # a server may end as soon as it has served
-        record.exits.setdefault(Role.CLIENT, client.exit())
+        exits.setdefault(Role.CLIENT, client.exit())
         if client.running():
             client.stop(grace=0)
-            record.exits[Role.CLIENT] = client.exit()
+            exits[Role.CLIENT] = client.exit()
         elif server.running():
             server.wait(linger)
         server.stop(grace=STOP_GRACE)
-        record.exits.setdefault(Role.SERVER, server.exit())
-        self._link.stop()
+        exits.setdefault(Role.SERVER, server.exit())

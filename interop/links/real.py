@@ -234,8 +234,8 @@ class RealTestbed:
         """The daemon at which the endpoint in ``role`` runs."""
         return self._ends.daemons[role]
 
-    def network(self, role: Role) -> str:
-        """Network mode of an endpoint's container: the namespace that is held for it."""
+    def network(self, role: Role, _flow: int = 1) -> str:
+        """Network mode of an endpoint's container: the namespace that is held for it; a real link has one flow."""
         return f"container:{self._holders[role].id}"
 
     def capabilities(self, role: Role) -> Capabilities:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from interop.model.emulated_link import Interval, SimulatorReport
-from interop.model.evidence import Deadline, Exit
+from interop.model.evidence import Deadline, Exit, ResourceUse
 from interop.model.implementation import Role
 from interop.model.real_link import RealLinkReport
 from interop.model.run import Run
@@ -28,7 +28,7 @@ CANNOT_EXECUTE = 126
 DIRECTORIES = ("www", "downloads", "certs", "logs")
 """Directories of both endpoints (docs/reference/endpoint-contract.md).
 
-The server's ``www`` and the client's ``downloads`` hold files.
+The server's ``www`` and the client's ``downloads`` hold files; over WebTransport, each side can have both.
 """
 
 
@@ -49,6 +49,19 @@ class Endpoint:
     environment: Mapping[str, str]
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
     """Content by path, without the leading slash."""
+    directories: tuple[str, ...] = ()
+    """Further directories beside ``DIRECTORIES``."""
+    cpu_cost: float | None = None
+    """Simulated seconds that each of its system calls takes in virtual time; None for the cost of all others."""
+
+
+@dataclass(frozen=True)
+class FurtherFlow:
+    """The endpoints of a flow beside the first one."""
+
+    endpoints: Mapping[Role, Endpoint]
+    start: float
+    """Seconds from the start of the first client to that of this one."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +70,21 @@ class SessionRequest:
 
     run: Run
     endpoints: Mapping[Role, Endpoint]
+    """Of the first flow."""
     stop: threading.Event
     """Set when the campaign is to end."""
     on_client_start: Callable[[], object] = lambda: None
     """Called when the client has been started."""
     on_client_end: Callable[[], object] = lambda: None
     """Called when the transfer is over."""
+    on_received: Callable[[int], object] | None = None
+    """Called every few seconds with the bytes that the client has received so far, where they can be read."""
+    further: tuple[FurtherFlow, ...] = ()
+
+    @property
+    def flows(self) -> dict[int, FurtherFlow]:
+        """All flows, counted from 1."""
+        return dict(enumerate((FurtherFlow(self.endpoints, 0.0), *self.further), start=1))
 
     @property
     def linger(self) -> float:
@@ -79,9 +101,18 @@ class SessionRecord:
     notes: list[str] = field(default_factory=list)
     timed_out: Deadline | None = None
     exits: dict[Role, Exit] = field(default_factory=dict)
+    """Of the first flow."""
+    further_exits: dict[int, dict[Role, Exit]] = field(default_factory=dict)
+    """Of the others, counted from 2."""
+    use: dict[str, ResourceUse] = field(default_factory=dict)
+    """Of endpoints, by the name of the part."""
     cpu_peak: float | None = None
     cpu_before: tuple[float, float] | None = None
     """Time of the previous sample on the monotonic clock, and the CPU seconds used until then."""
+
+    def exits_of(self, flow: int) -> dict[Role, Exit]:
+        """The exits of a flow, counted from 1, to be added to."""
+        return self.exits if flow == 1 else self.further_exits.setdefault(flow, {})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -101,16 +132,21 @@ class SessionRecord:
         self.cpu_before = now, used
 
 
+def part_name(role: Role, flow: int) -> str:
+    """``client``, and ``client-2`` of the second flow."""
+    return str(role) if flow == 1 else f"{role}-{flow}"
+
+
 class Session(Protocol):
     """Endpoints and link of one run; its methods raise :class:`HarnessFault`."""
 
     def run(self) -> None:
         """Start server, link and client, wait for the end, and stop all. Raises ``Interrupted`` if it is asked to."""
 
-    def fetch(self, role: Role, path: str) -> AbstractContextManager[Iterator[bytes]]:
+    def fetch(self, role: Role, path: str, flow: int = 1) -> AbstractContextManager[Iterator[bytes]]:
         """The archive of a path of an endpoint, in chunks; empty if there is no such path. Only after :meth:`run`."""
 
-    def output(self, role: Role) -> bytes:
+    def output(self, role: Role, flow: int = 1) -> bytes:
         """What an endpoint wrote to its standard output and error: bounded, each line with its time (RFC 3339)."""
 
     def collect(self, directory: Path, client: Interval | None, /) -> SimulatorReport | RealLinkReport | None:

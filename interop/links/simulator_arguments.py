@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interop.links.addresses import SERVER, of_flow
 from interop.model.emulated_link import (
     Blackhole,
     Corruption,
     CorruptionMode,
+    Demand,
     EmulatedLink,
     GilbertElliottLoss,
+    Jitter,
     Loss,
+    Profile,
+    Queue,
+    QueueUnit,
     Rebind,
+    Reordering,
     TimersFrom,
+    UdpCrossTraffic,
     UniformLoss,
 )
+from interop.model.gateways import VpnTransport
 from interop.model.implementation import Protocol
 from interop.model.run import Run
 from interop.model.units import MS, PERCENT
@@ -23,28 +32,63 @@ CROSS_PORT = 5001
 """TCP port of cross traffic at the client, as in the QUIC Interop Runner."""
 ASYMMETRIC = "asymmetric-p2p"
 DROP_RATE = "drop-rate"
+NANOSECOND = 1e-9
+"""Seconds."""
 SERVER_PATIENCE = 10
 """Seconds that the simulator waits for the server's first answer, as in the QUIC Interop Runner."""
 SERVER_SILENT = 3
 """The simulator's exit status if the server never answered."""
+STOPPED = 0
+"""The simulator's exit status after SIGTERM: it never ends by itself with this status."""
 TIMERS = {TimersFrom.FIRST_PACKET: "first-packet", TimersFrom.START: "start"}
+
+
+PROFILES = "profiles"
+"""Where the simulator's container has the profiles of its link."""
+
+
+def simulator_files(link: EmulatedLink) -> dict[str, bytes]:
+    """Files of the simulator's container by path from its root: the profiles, in the simulator's own format."""
+    profiles = {"client": link.forward_profile, "server": link.return_profile}
+    return {f"{PROFILES}/{towards}": _steps(profile) for towards, profile in profiles.items() if profile}
+
+
+def _steps(profile: Profile) -> bytes:
+    """A line for each step: nanoseconds, bit/s, nanoseconds and a share; ``-`` for what the link itself states."""
+    nothing = ["-"] * len(profile.times)
+    columns = (
+        [f"{round(time / NANOSECOND)}" for time in profile.times],
+        [f"{round(rate)}" for rate in profile.rates] or nothing,
+        [f"{round(delay / NANOSECOND)}" for delay in profile.delays] or nothing,
+        [f"{loss:.9g}" for loss in profile.losses] or nothing,
+    )
+    return "".join(f"{' '.join(step)}\n" for step in zip(*columns, strict=True)).encode()
 
 
 def simulator_environment(run: Run, *, wait_for_server: bool = True) -> dict[str, str]:
     """Environment variables of the simulator's container for ``run``."""
     return {
-        "SCENARIO": scenario(run.test_case.emulated, run.seed, run.protocol),
-        "WAITFORSERVER": "server:443" if wait_for_server else "",
+        "SCENARIO": scenario(run.test_case.emulated, run.seed, *(flow.protocol for flow in (run, *run.others))),
+        "WAITFORSERVER": " ".join(_servers(run)) if wait_for_server else "",
         "WAITTIMEOUT": str(SERVER_PATIENCE),
     }
 
 
-def scenario(link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ) -> str:
+def _servers(run: Run) -> Iterator[str]:
+    yield "server:443"
+    for flow, _ in enumerate(run.others, start=2):
+        yield f"{of_flow(SERVER, flow)[0]}:443"
+
+
+def scenario(link: EmulatedLink, seed: int, *protocols: Protocol) -> str:
     """Name and arguments of the ns-3 program, as the simulator's environment variable SCENARIO.
 
-    In a run over TCP, TCP packets are lost instead of UDP packets, with the same seed.
+    ``protocols``: of all flows; QUIC if none is given. In a run over TCP, TCP packets are lost instead of UDP packets,
+    with the same seed; over both, packets of both; through a VPN, those of the tunnel.
     """
     words = [link.scenario, *_geometry(link)]
+    words += _queue(link.forward_queue, "client")
+    words += _queue(link.return_queue, "server")
     for towards, loss, corruption, drops in (
         ("client", link.forward_loss, link.forward_corruption, link.forward_drops),
         ("server", link.return_loss, link.return_corruption, link.return_drops),
@@ -52,11 +96,19 @@ def scenario(link: EmulatedLink, seed: int, protocol: Protocol = Protocol.HQ) ->
         words += _loss(loss, towards, upstream=link.scenario == DROP_RATE)
         words += _corruption(corruption, towards)
         words += [f"--drops_to_{towards}={','.join(map(str, drops))}"] if drops else []
+    words += _disturbance(link.forward_jitter, link.forward_reordering, link.forward_duplication, "client")
+    words += _disturbance(link.return_jitter, link.return_reordering, link.return_duplication, "server")
     words += _timed(link.blackhole, link.rebind)
+    words += _profile(link.forward_profile, "client", seed)
+    words += _profile(link.return_profile, "server", seed)
+    words += _demand(link.demand)
+    words += _udp_cross_traffic(link.forward_udp_cross_traffic, "client")
+    words += _udp_cross_traffic(link.return_udp_cross_traffic, "server")
     if link.cross_traffic:
         words.append(f"--cross-port={CROSS_PORT}")
-    if protocol is Protocol.TCP:
-        words.append("--protocol=tcp")
+    tcp = {link.vpn.transport is VpnTransport.TCP} if link.vpn else {one is Protocol.TCP for one in protocols}
+    if True in tcp:
+        words.append("--protocol=both" if False in tcp else "--protocol=tcp")
     return " ".join([*words, f"--queue-mode={link.queue_mode}", f"--seed={seed}"])
 
 
@@ -65,14 +117,53 @@ def _geometry(link: EmulatedLink) -> Iterator[str]:
     if link.scenario != ASYMMETRIC and both == (link.return_delay, link.return_rate, link.return_queue):
         yield f"--delay={_ms(link.forward_delay)}"
         yield f"--bandwidth={link.forward_rate:.0f}bps"
-        yield f"--queue={link.forward_queue}"
+        if isinstance(link.forward_queue, int):
+            yield f"--queue={link.forward_queue}"
         return
     yield f"--forward-delay={_ms(link.forward_delay)}"
     yield f"--return-delay={_ms(link.return_delay)}"
     yield f"--forward-data-rate={link.forward_rate:.0f}bps"
     yield f"--return-data-rate={link.return_rate:.0f}bps"
-    yield f"--forward-queue={link.forward_queue}"
-    yield f"--return-queue={link.return_queue}"
+    for way, queue in (("forward", link.forward_queue), ("return", link.return_queue)):
+        if isinstance(queue, int):
+            yield f"--{way}-queue={queue}"
+
+
+def _queue(queue: int | Queue, towards: str) -> Iterator[str]:
+    """A queue that is more than a number of packets."""
+    if isinstance(queue, int):
+        return
+    values: dict[str, str | float | None] = {
+        "queue-discipline": queue.discipline,
+        "queue-limit": f"{queue.limit}{'p' if queue.unit is QueueUnit.PACKETS else 'B'}",
+        "queue-target": None if queue.target is None else _ms(queue.target),
+        "queue-interval": None if queue.interval is None else _ms(queue.interval),
+        "queue-mark-above": None if queue.mark_above is None else _ms(queue.mark_above),
+        "red-minimum": queue.minimum,
+        "red-maximum": queue.maximum,
+        "red-probability": queue.probability,
+        "red-weight": queue.weight,
+    }
+    yield from (f"--{name}-to-{towards}={value}" for name, value in values.items() if value is not None)
+    if queue.ecn:
+        yield f"--queue-ecn-to-{towards}"
+
+
+def _disturbance(
+    jitter: Jitter | None, reordering: Reordering | None, duplication: float, towards: str
+) -> Iterator[str]:
+    if jitter:
+        yield f"--jitter-to-{towards}={_ms(jitter.size)}"
+        yield f"--jitter-shape-to-{towards}={jitter.shape}"
+        if jitter.overtake:
+            yield f"--jitter-overtakes-to-{towards}"
+    if reordering:
+        yield f"--reorder-rate-to-{towards}={reordering.rate / PERCENT:.9g}"
+        yield f"--reorder-delay-to-{towards}={_ms(reordering.delay)}"
+        if reordering.gap is not None:
+            yield f"--reorder-gap-to-{towards}={reordering.gap}"
+    if duplication:
+        yield f"--duplicate-rate-to-{towards}={duplication / PERCENT:.9g}"
 
 
 def _ms(duration: float) -> str:
@@ -86,9 +177,13 @@ def _loss(loss: Loss | None, towards: str, *, upstream: bool) -> Iterator[str]:
             yield f"--{names[0]}{towards}={rate / PERCENT:.9g}"
             if longest_burst is not None:
                 yield f"--{names[1]}{towards}={longest_burst}"
-        case GilbertElliottLoss(good_to_bad, bad_to_good):
+        case GilbertElliottLoss(good_to_bad, bad_to_good, loss_in_good, loss_in_bad):
             yield f"--good-bad-prob-to-{towards}={good_to_bad:.9g}"
             yield f"--bad-good-prob-to-{towards}={bad_to_good:.9g}"
+            if loss_in_good:
+                yield f"--loss-in-good-to-{towards}={loss_in_good:.9g}"
+            if loss_in_bad != 1:
+                yield f"--loss-in-bad-to-{towards}={loss_in_bad:.9g}"
 
 
 def _corruption(corruption: Corruption | None, towards: str) -> Iterator[str]:
@@ -99,6 +194,38 @@ def _corruption(corruption: Corruption | None, towards: str) -> Iterator[str]:
         yield f"--burst_to_{towards}={corruption.longest_burst}"
     if corruption.mode is not CorruptionMode.BYTE:
         yield f"--mode-to-{towards}={corruption.mode}"
+
+
+def _profile(profile: Profile | None, towards: str, seed: int) -> Iterator[str]:
+    if profile is None:
+        return
+    yield f"--profile-to-{towards}=/{PROFILES}/{towards}"
+    if profile.loop:
+        yield f"--profile-period-to-{towards}={_ns(profile.length)}"
+    yield f"--profile-start-to-{towards}={_ns(profile.begin(seed))}"
+
+
+def _demand(demand: Demand | None) -> Iterator[str]:
+    if demand is None:
+        return
+    yield f"--demand-frame={_ns(demand.frame)}"
+    yield f"--demand-delay={_ns(demand.delay)}"
+    yield f"--demand-slot={demand.slot}"
+    if demand.constant_rate > 0:
+        yield f"--demand-constant-rate={demand.constant_rate:.0f}bps"
+
+
+def _udp_cross_traffic(traffic: UdpCrossTraffic | None, towards: str) -> Iterator[str]:
+    if traffic is None:
+        return
+    yield f"--udp-cross-rate-to-{towards}={traffic.rate:.0f}bps"
+    yield f"--udp-cross-size-to-{towards}={traffic.packet_size}"
+    if traffic.start:
+        yield f"--udp-cross-start-to-{towards}={_ms(traffic.start)}"
+
+
+def _ns(duration: float) -> str:
+    return f"{round(duration / NANOSECOND)}ns"
 
 
 def _timed(blackhole: Blackhole | None, rebind: Rebind | None) -> Iterator[str]:

@@ -10,17 +10,24 @@ from typing import Any, NamedTuple
 from interop.docker.archive import ArchiveLimits, unpack
 from interop.model.emulated_link import (
     CrossTrafficReport,
+    DemandReport,
     DirectionLateness,
     Interval,
     Lateness,
     LinkCounters,
     NatMapping,
+    ProfileReport,
     Rebinding,
     SimulatorReport,
+    UdpCrossTrafficReport,
 )
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 
+LATER_COUNTERS = frozenset({"ecn_marks", "duplicated", "reordered", "out_of_order"})
+"""Counters that simulators before version 3 of the image do not have."""
+TRACES = "sim"
+"""Directory of traces and report, below that of a run."""
 LARGEST = 1e18
 """Upper limit of every number of a report."""
 
@@ -50,7 +57,7 @@ def unpack_report(
     ``client``: as in :func:`read_report`; ``last_words``: the end of the simulator's output. Raises
     :class:`HarnessFault` (simulator-failed) if there is no report.
     """
-    target = directory / "sim"
+    target = directory / TRACES
     target.mkdir(parents=True, exist_ok=True)
     unpack(archive, target, limits)
     try:
@@ -79,6 +86,11 @@ def read_report(document: dict[str, Any], client: Interval | None = None) -> Sim
         rebinds=tuple(_rebinding(rebind) for rebind in document["rebinds"]),
         cross_traffic=None if cross is None else _cross_traffic(cross),
         lateness=None if lateness is None else _lateness(lateness, started, client, _number(document["stopped"])),
+        forward_profile=_profile(document.get("forward_profile")),
+        return_profile=_profile(document.get("return_profile")),
+        demand=_demand(document.get("demand")),
+        forward_udp_cross_traffic=_udp_cross_traffic(document.get("forward_udp_cross_traffic")),
+        return_udp_cross_traffic=_udp_cross_traffic(document.get("return_udp_cross_traffic")),
     )
 
 
@@ -130,7 +142,36 @@ def _count(value: Any) -> int:
 
 
 def _counters(document: dict[str, Any]) -> LinkCounters:
-    return LinkCounters(**{name: _count(document[name]) for name in LinkCounters.__dataclass_fields__})
+    """Counters of one direction; those in ``LATER_COUNTERS`` are 0 in reports of older simulators."""
+    names = LinkCounters.__dataclass_fields__
+    return LinkCounters(
+        **{name: _count(document.get(name, 0) if name in LATER_COUNTERS else document[name]) for name in names}
+    )
+
+
+def _profile(document: dict[str, Any] | None) -> ProfileReport | None:
+    if document is None:
+        return None
+    began = document["began"]
+    return ProfileReport(None if began is None else _number(began), _count(document["changes"]))
+
+
+def _demand(document: dict[str, Any] | None) -> DemandReport | None:
+    if document is None:
+        return None
+    return DemandReport(**{name: _count(document[name]) for name in DemandReport.__dataclass_fields__})
+
+
+def _udp_cross_traffic(document: dict[str, Any] | None) -> UdpCrossTrafficReport | None:
+    if document is None:
+        return None
+    return UdpCrossTrafficReport(
+        begin=_number(document["begin"]),
+        end=_number(document["end"]),
+        sent=_count(document["sent"]),
+        queue_drops=_count(document["queue_drops"]),
+        delivered=_count(document["delivered"]),
+    )
 
 
 def _rebinding(document: dict[str, Any]) -> Rebinding:

@@ -21,12 +21,22 @@ from interop.docker.containers import Container, ContainerEvent, ContainerSpec, 
 from interop.docker.daemon_images import DaemonImages, ImageProgram
 from interop.links.artefact_limits import run_limits, trace_limits
 from interop.links.container_session import next_event
-from interop.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, host_names
+from interop.links.gateways import LOGS, SIDES, gateway_files, layout_of
+from interop.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, further_parts, host_names
 from interop.links.guest_files import GuestOutput, pack_input, read_output
 from interop.links.guest_roots import MOUNT, VOLUME, GuestRoots, last_line
-from interop.links.session import CANNOT_EXECUTE, DIRECTORIES, InputOrigin, SessionRecord, SessionRequest
-from interop.links.simulator_arguments import SERVER_SILENT
+from interop.links.session import (
+    CANNOT_EXECUTE,
+    DIRECTORIES,
+    InputOrigin,
+    SessionRecord,
+    SessionRequest,
+    part_name,
+)
+from interop.links.simulator_arguments import SERVER_SILENT, simulator_files
 from interop.links.simulator_report import unpack_report
+from interop.links.tcp_samples import SAMPLER, keep_samples
+from interop.links.tunnel_traces import keep_endpoint_traces
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Deadline, Exit
@@ -46,9 +56,16 @@ OVERHEAD = 512 * MIB
 PROCESSES = 4096
 HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
 """Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
+CPUS = 2
+"""CPUs that programs see: as many as the machine has that quicsat asks for in real time."""
+FILE_FAULT = 20
+"""System calls that cost as much as a page fault in a mapped file. Such faults stand for the time that code takes when
+it runs for the first time, as in a handshake; see docs/measurements/virtual-time.md."""
 OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
 """What the machine's kernel prints when it ends a program that asks for more memory than there is: the machine's own,
 or pages that the host lets one process map (vm.max_map_count)."""
+GATEWAY_DISK = len(PARTS) + 2
+"""Number of the block device with the root of gateways, after those of ``PARTS``; further endpoints follow."""
 _numbers = itertools.count(1)
 
 
@@ -78,23 +95,24 @@ class VirtualSession:
             record.notes.append(f"{result['lost']} files were left out: no room, or a name that is too long")
         with _readable_report():
             record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
-        for role in Role:
-            end = _exit(role, result)
+        for flow, role in itertools.product(request.flows, Role):
+            part = part_name(role, flow)
+            end = _exit(part, result)
             if end is not None:
-                record.exits[role] = end
-                if _cannot_execute(end, self._output.text(role)):
-                    record.notes.append(f"{role}: cannot be started: {_words(self._output.text(role))}")
+                record.exits_of(flow)[role] = end
+                if _cannot_execute(end, self._output.text(part)):
+                    record.notes.append(f"{part}: cannot be started: {_words(self._output.text(part))}")
 
     @contextmanager
-    def fetch(self, role: Role, path: str) -> Iterator[Iterator[bytes]]:
+    def fetch(self, role: Role, path: str, flow: int = 1) -> Iterator[Iterator[bytes]]:
         """See :meth:`interop.links.session.Session.fetch`."""
         assert self._output is not None
-        yield self._output.chunks(role, path)
+        yield self._output.chunks(part_name(role, flow), path)
 
-    def output(self, role: Role) -> bytes:
+    def output(self, role: Role, flow: int = 1) -> bytes:
         """See :meth:`interop.links.session.Session.output`."""
         assert self._output is not None
-        return self._output.text(role)
+        return self._output.text(part_name(role, flow))
 
     def collect(self, directory: Path, client: Interval | None, /) -> SimulatorReport | None:
         """See :meth:`interop.links.session.Session.collect`."""
@@ -107,7 +125,11 @@ class VirtualSession:
             return _words(output.text(SIMULATOR)) or "without a word"
 
         limits = trace_limits(self._request.run.test_case)
-        return unpack_report(output.chunks(SIMULATOR, "/logs"), directory, limits, client, last_words)
+        report = unpack_report(output.chunks(SIMULATOR, "/logs"), directory, limits, client, last_words)
+        keep_samples(directory, output.chunks(SAMPLER, LOGS), limits)
+        if self._request.run.test_case.emulated.vpn:
+            keep_endpoint_traces(directory, {gateway: output.chunks(gateway, LOGS) for gateway in SIDES}, limits)
+        return report
 
     def close(self) -> None:
         """Delete the copies of what the machine left."""
@@ -127,7 +149,9 @@ class VirtualTestbed:
         cpu_cost: float,
         number: int,
     ) -> None:
-        """``images``: ids of ``simulator`` and ``virtual-time``; ``programs``: by image id, added to when needed.
+        """``images``: ids of ``simulator``, ``virtual-time`` and, if links have gateways, ``link-gateways``.
+
+        ``programs``: by image id, added to when needed.
 
         ``number``: counted from 1; parallel testbeds have different ones, and use different CPUs.
         """
@@ -172,14 +196,32 @@ class VirtualTestbed:
     def _machine(self, request: SessionRequest, *, wait_for_ends: float | None = None) -> Iterator[Container]:
         """The container of a machine with its disks, not yet started."""
         images = {SIMULATOR: self._images[SIMULATOR]}
-        images |= {role: endpoint.image for role, endpoint in request.endpoints.items()}
-        roots = {part: self._roots.ensure(image) for part, image in images.items()}
-        programs = {part: self._program(image) for part, image in images.items()}
-        files: dict[str, bytes | Path] = {f"{part}/etc/hosts": host_names(part) for part in images}
-        for role, endpoint in request.endpoints.items():
-            files |= {f"{role}/{path}": content for path, content in endpoint.files.items()}
-        directories = [f"{role}/{name}" for role in request.endpoints for name in DIRECTORIES]
-        memory = MEMORY + MEMORY_PER_BYTE * request.run.test_case.total_size
+        endpoints = {
+            part_name(role, number): (role, number, endpoint)
+            for number, flow in request.flows.items()
+            for role, endpoint in flow.endpoints.items()
+        }
+        images |= {part: endpoint.image for part, (_, _, endpoint) in endpoints.items()}
+        gateways = dict.fromkeys(
+            layout_of(request.run.test_case.emulated).gateways, self._images.get("link-gateways", "")
+        )
+        roots = {part: self._roots.ensure(image) for part, image in (images | gateways).items()}
+        programs = {part: self._program(image) for part, image in (images | gateways).items()}
+        files: dict[str, bytes | Path] = {f"{SIMULATOR}/etc/hosts": host_names(SIMULATOR)}
+        files |= {f"{part}/etc/hosts": host_names(role, flow) for part, (role, flow, _) in endpoints.items()}
+        profiles = simulator_files(request.run.test_case.emulated)
+        files |= {f"{SIMULATOR}/{path}": content for path, content in profiles.items()}
+        for part, (_, _, endpoint) in endpoints.items():
+            files |= {f"{part}/{path}": content for path, content in endpoint.files.items()}
+        keys = gateway_files(request.run.test_case.emulated.vpn, self.input_origin(request.run))
+        for gateway, own in keys.items():
+            files |= {f"{gateway}/{path}": content for path, content in own.items()}
+        directories = [
+            f"{part}/{name}"
+            for part, (_, _, endpoint) in endpoints.items()
+            for name in (*DIRECTORIES, *endpoint.directories)
+        ]
+        memory = MEMORY + MEMORY_PER_BYTE * len(request.flows) * request.run.test_case.total_size
         with ExitStack() as stack:
             disk = stack.enter_context(
                 pack_input(describe(request, programs, wait_for_ends=wait_for_ends), files, directories)
@@ -187,7 +229,7 @@ class VirtualTestbed:
             spec = ContainerSpec(
                 name=f"quicsat-{self._daemon.campaign}-{next(_numbers)}-machine",
                 image=self._images["virtual-time"],
-                command=self._command(request.run, roots, memory),
+                command=self._command(request, roots, memory),
                 dropped_capabilities=("ALL",),
                 memory=memory + OVERHEAD,
                 pids=PROCESSES,
@@ -198,7 +240,9 @@ class VirtualTestbed:
             container.put(pack({f"{DIRECTORY}/input": disk}))
             yield container
 
-    def _command(self, run: Run, roots: Mapping[str, str], memory: int) -> tuple[str, ...]:
+    def _command(self, request: SessionRequest, roots: Mapping[str, str], memory: int) -> tuple[str, ...]:
+        run = request.run
+        further = [part_name(role, flow) for flow, role in further_parts(request)]
         size = run_limits(run.test_case).total
         cost = round(self._cpu_cost * SECOND)
         return (
@@ -211,7 +255,12 @@ class VirtualTestbed:
             f"seed={run.seed}",
             f"um_syscall_cost={cost}",
             f"um_clock_cost={cost}",
+            f"um_fault_cost={cost}",
+            f"um_file_fault_cost={FILE_FAULT * cost}",
+            f"um_cpus={CPUS}",
             *(f"ubd{number}rc={roots[part]}" for number, part in enumerate(PARTS, start=2) if part in roots),
+            *(f"ubd{GATEWAY_DISK}rc={root}" for root in {roots[part] for part in SIDES if part in roots}),
+            *(f"ubd{number}rc={roots[part]}" for number, part in enumerate(further, start=GATEWAY_DISK + 1)),
         )
 
     def _program(self, image: str) -> ImageProgram:
@@ -224,7 +273,7 @@ class VirtualBackend:
     """Creates testbeds at one daemon; see :class:`interop.links.backend.LinkBackend`."""
 
     def __init__(self, daemon: Daemon, images: Mapping[str, str], cpu_cost: float) -> None:
-        """``images``: ids of ``simulator`` and ``virtual-time``; ``cpu_cost``: seconds per system call."""
+        """``images``: as for a testbed; ``cpu_cost``: seconds per system call."""
         self._daemon = daemon
         self._images = images
         self._cpu_cost = cpu_cost
@@ -281,19 +330,19 @@ def _read(container: Container, request: SessionRequest) -> GuestOutput:
 
 
 def _check(output: GuestOutput, container: Container) -> None:
-    """Raise :class:`HarnessFault` if the machine itself, its simulator or its cross traffic has failed."""
+    """Raise :class:`HarnessFault` if the machine itself, its simulator, a gateway or its cross traffic has failed."""
     result = output.result
     if "fault" in result:
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"the virtual machine failed: {result['fault']}")
     console = container.output()
     if any(words in console for words in OUT_OF_MEMORY):
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ran out of memory")
-    for part in (SIMULATOR, "receiver", "sender"):
+    for part in (*SIDES, SIMULATOR, "receiver", "sender"):
         status = result.get(f"{part}.status")
         silent = part == SIMULATOR and status == str(SERVER_SILENT)
         if status is not None and f"{part}.killed" not in result and not silent:
             words = _words(output.text(part)) or "without a word"
-            name = "simulator" if part == SIMULATOR else f"{part} of the cross traffic"
+            name = f"{part} of the cross traffic" if part in ("receiver", "sender") else part
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the {name} ended ({status}): {words}")
 
 

@@ -14,9 +14,14 @@ class Clock(StrEnum):
     """A simulated one inside a virtual machine: it stands still while programs compute."""
 
 
-def clock_in_words(clock: Clock, cpu_cost: float | None) -> str:
-    """``real time``, or ``virtual time (3 µs per system call)``; ``cpu_cost``: seconds, None or 0 if there is none."""
+def clock_in_words(clock: Clock, cpu_cost: float | None, *, own_cpu_costs: bool) -> str:
+    """``real time``, or ``virtual time (3 µs per system call)``; ``cpu_cost``: seconds, None or 0 if there is none.
+
+    ``own_cpu_costs``: each implementation has its own cost.
+    """
     if clock is Clock.REAL:
         return "real time"
+    if own_cpu_costs:
+        return "virtual time (CPU cost of each implementation)"
     cost = f"{cpu_cost * 1e6:g} µs per system call" if cpu_cost else "computing takes no time"
     return f"virtual time ({cost})"

@@ -1,15 +1,26 @@
 """Emulated links: what the simulator is configured with and what it reports; frozen values in SI base units.
 
 Forward is server to client, return is client to server. "Packets" are those of the transfer: UDP, or TCP in a run over
-TCP; losses, corruption and counters concern only them.
+TCP; through a VPN those of the tunnel. Losses, corruption and counters concern only them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import math
+import random
+from bisect import bisect_right
+from dataclasses import astuple, dataclass
 from enum import StrEnum
+from functools import cached_property
+
+from interop.model.gateways import Pep, TcpBuffers, Vpn
 
 # ---- configuration ----------------------------------------------------------------------
+
+
+REAL_TIME_RATE = 150e6
+"""The highest rate that the simulator sustains in real time, bit/s (docs/measurements/link.md)."""
 
 
 class QueueMode(StrEnum):
@@ -33,10 +44,30 @@ class UniformLoss:
 
 @dataclass(frozen=True)
 class GilbertElliottLoss:
-    """Bursty loss: two states, a packet in the bad one is lost (Gilbert 1960, Elliott 1963)."""
+    """Bursty loss: each packet may change the state, and meets the loss of the new one (Gilbert 1960, Elliott 1963)."""
 
     good_to_bad: float
     bad_to_good: float
+    """Probability of the change with each packet, 0..1. The first packet meets the good state with 1 - good_to_bad."""
+    loss_in_good: float = 0.0
+    loss_in_bad: float = 1.0
+    """Probability that a packet is lost, 0..1."""
+
+    @property
+    def bad_share(self) -> float:
+        """Share of packets that meet the bad state, 0..1; 0 if the state never changes."""
+        changes = self.good_to_bad + self.bad_to_good
+        return self.good_to_bad / changes if changes > 0 else 0.0
+
+    @property
+    def mean_burst(self) -> float:
+        """Mean number of packets lost in a row; infinite if no lost packet is ever followed by one that arrives."""
+        lost_in_good, lost_in_bad = (1 - self.bad_share) * self.loss_in_good, self.bad_share * self.loss_in_bad
+        in_good, in_bad = 1 - self.loss_in_good, 1 - self.loss_in_bad
+        after_good = (1 - self.good_to_bad) * in_good + self.good_to_bad * in_bad
+        after_bad = self.bad_to_good * in_good + (1 - self.bad_to_good) * in_bad
+        ends = lost_in_good * after_good + lost_in_bad * after_bad
+        return (lost_in_good + lost_in_bad) / ends if ends > 0 else math.inf
 
 
 Loss = UniformLoss | GilbertElliottLoss
@@ -47,9 +78,84 @@ def loss_share(loss: Loss | None) -> float:
     match loss:
         case UniformLoss(rate=rate):
             return rate
-        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start + end > 0:
-            return start / (start + end)
+        case GilbertElliottLoss(loss_in_good=good, loss_in_bad=bad):
+            return (1 - loss.bad_share) * good + loss.bad_share * bad
     return 0.0
+
+
+class JitterShape(StrEnum):
+    """Distribution of an additional delay, by its size s."""
+
+    UNIFORM = "uniform"
+    """From 0 to s."""
+    EXPONENTIAL = "exponential"
+    """With the mean s."""
+    NORMAL = "normal"
+    """With the mean 3 s and the standard deviation s, cut off at 0 and 6 s."""
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """An additional delay of each packet, independent of the others'."""
+
+    size: float
+    """Seconds; what it is the size of depends on the shape."""
+    shape: JitterShape = JitterShape.UNIFORM
+    overtake: bool = False
+    """A packet arrives when its delay is over, even before earlier ones. If not, it waits for them."""
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """Independently chosen packets are held back while later ones pass."""
+
+    rate: float
+    """Share of packets, 0..1."""
+    delay: float
+    """Seconds for which a packet is held back; with ``gap`` at most."""
+    gap: int | None = None
+    """A packet arrives behind this many later ones."""
+
+
+class QueueDiscipline(StrEnum):
+    """What a queue drops, marks and sends next."""
+
+    DROP_TAIL = "drop-tail"
+    CODEL = "codel"
+    FQ_CODEL = "fq-codel"
+    PIE = "pie"
+    RED = "red"
+
+
+class QueueUnit(StrEnum):
+    """What a queue's limit counts."""
+
+    PACKETS = "packets"
+    BYTES = "bytes"
+    """IP packets with 2 bytes of PPP."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue other than drop-tail of some packets. None: the discipline's default, or not used by it."""
+
+    discipline: QueueDiscipline
+    limit: int
+    unit: QueueUnit = QueueUnit.PACKETS
+    target: float | None = None
+    """Queueing delay that CoDel, FQ-CoDel and PIE aim at, seconds."""
+    interval: float | None = None
+    """Interval of CoDel and FQ-CoDel, update period of PIE, seconds."""
+    ecn: bool = False
+    """Packets that support ECN are marked where they would be dropped."""
+    mark_above: float | None = None
+    """Queueing delay beyond which every packet that supports ECN is marked, seconds."""
+    minimum: int | None = None
+    maximum: int | None = None
+    """Average lengths at which RED's probability is 0 and ``probability``, in ``unit``."""
+    probability: float | None = None
+    weight: float | None = None
+    """Weight of the newest length in RED's average, 0..1."""
 
 
 class CorruptionMode(StrEnum):
@@ -124,6 +230,105 @@ class CrossTraffic:
 
 
 @dataclass(frozen=True)
+class UdpCrossTraffic:
+    """UDP packets of others at a constant rate, which share the queue and the link with those of the transfer.
+
+    The link neither loses nor delays them otherwise, and they are in no trace.
+    """
+
+    rate: float
+    """bit/s of its IP packets."""
+    packet_size: int = 540
+    """Bytes of an IP packet; 512 of payload, as in the QUIC Interop Runner."""
+    start: float = 0.0
+    """Seconds from the client's first packet to the first one."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Rate, delay and loss of one direction over time: steps, each of which holds until the next.
+
+    Its time begins at the client's first packet, with ``start``.
+    """
+
+    source: str
+    """File or generator that it was read or made from."""
+    length: float
+    """Seconds until its end."""
+    times: tuple[float, ...]
+    """When each step begins, seconds; the first at 0."""
+    rates: tuple[float, ...] = ()
+    """bit/s, one for each step, 0 if nothing is sent; empty: the link's own, as for the others."""
+    delays: tuple[float, ...] = ()
+    """Propagation delay, seconds."""
+    losses: tuple[float, ...] = ()
+    """Share of packets lost in addition to the link's own loss, 0..1."""
+    loop: bool = True
+    """Whether it begins again at its end; otherwise the last step holds."""
+    start: float | None = 0.0
+    """Time of the profile at the client's first packet, seconds; None: random, by the seed of the run."""
+
+    def mean(self, values: tuple[float, ...]) -> float:
+        """Mean of one of its columns over its length."""
+        return self.mean_between(values, 0.0, self.length)
+
+    def mean_between(self, values: tuple[float, ...], begin: float, end: float) -> float:
+        """Mean of one of its columns from ``begin`` to a later ``end``, times of the profile in seconds, 0 or more."""
+        steps = self.steps_between(values, begin, end)
+        ends = [*(time for time, _ in steps[1:]), end]
+        return math.fsum(value * (after - time) for (time, value), after in zip(steps, ends, strict=True)) / (
+            end - begin
+        )
+
+    def steps_between(self, values: tuple[float, ...], begin: float, end: float) -> list[tuple[float, float]]:
+        """The steps of one of its columns from ``begin`` to ``end``, times of the profile in seconds, 0 or more.
+
+        When each begins, the first at ``begin``, and its value.
+        """
+        found = [(begin, self.at(values, begin))]
+        turns = range(int(begin // self.length), math.ceil(end / self.length)) if self.loop else range(1)
+        for turn in turns:
+            times = (turn * self.length + time for time in self.times)
+            found += [(time, value) for time, value in zip(times, values, strict=True) if begin < time < end]
+        return found
+
+    def at(self, values: tuple[float, ...], time: float) -> float:
+        """Value of one of its columns at a time of the profile, seconds, 0 or more."""
+        return values[bisect_right(self.times, time % self.length if self.loop else time) - 1]
+
+    def begin(self, seed: int) -> float:
+        """Time of the profile at the client's first packet in a run with this seed, whole milliseconds in seconds.
+
+        Random starts of both directions are the same share of their lengths.
+        """
+        if self.start is not None:
+            return self.start
+        return int(random.Random(f"start of a profile {seed}").random() * self.length * 1000) / 1000
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies its values: 12 hexadecimal digits."""
+        return hashlib.sha256(repr(astuple(self)[1:6]).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Return capacity on demand, a simplification of DVB-RCS2: a terminal requests what it has to send.
+
+    In each frame, it has the slots of the constant rate, and those for requests that are old enough.
+    """
+
+    frame: float
+    """Seconds."""
+    delay: float
+    """From a request to the first frame that it can give, seconds."""
+    slot: int
+    """Bytes of a slot, the unit of assignments."""
+    constant_rate: float = 0.0
+    """Capacity without requests, bit/s."""
+
+
+@dataclass(frozen=True)
 class EmulatedLink:
     """A link emulated by the simulator."""
 
@@ -131,16 +336,29 @@ class EmulatedLink:
     """Name of the ns-3 program, a folder of ns3-scenarios/."""
     forward_delay: float
     return_delay: float
-    """One-way propagation delay, seconds."""
+    """One-way propagation delay, seconds; with a profile that has delays, their mean."""
     forward_rate: float
     return_rate: float
-    """Link rate, bit/s."""
-    forward_queue: int
-    return_queue: int
-    """Packets that fit into the buffer in front of the link."""
+    """Link rate, bit/s; with a profile that has rates, their mean."""
+    forward_queue: int | Queue
+    return_queue: int | Queue
+    """The buffer in front of the link; a number is that of packets in a drop-tail queue."""
     forward_loss: Loss | None = None
     return_loss: Loss | None = None
     queue_mode: QueueMode = QueueMode.EXACT
+    forward_jitter: Jitter | None = None
+    return_jitter: Jitter | None = None
+    forward_reordering: Reordering | None = None
+    return_reordering: Reordering | None = None
+    forward_duplication: float = 0.0
+    return_duplication: float = 0.0
+    """Share of packets that arrive twice, 0..1."""
+    forward_profile: Profile | None = None
+    return_profile: Profile | None = None
+    demand: Demand | None = None
+    """Of the return direction; None if its whole rate is always there."""
+    forward_udp_cross_traffic: UdpCrossTraffic | None = None
+    return_udp_cross_traffic: UdpCrossTraffic | None = None
     # each of the following only in its own scenario
     forward_corruption: Corruption | None = None
     return_corruption: Corruption | None = None
@@ -150,11 +368,35 @@ class EmulatedLink:
     blackhole: Blackhole | None = None
     rebind: Rebind | None = None
     cross_traffic: CrossTraffic | None = None
+    # in every scenario
+    pep: Pep | None = None
+    """Proxies on both sides of the link."""
+    endpoint_tcp: TcpBuffers | None = None
+    """Of the endpoints; None: as their machine has them."""
+    vpn: Vpn | None = None
+    """A tunnel between both sides of the link; then the link's packets are those of the tunnel."""
+
+    @property
+    def has_gateways(self) -> bool:
+        """Whether something stands between the endpoints and the link."""
+        return self.pep is not None or self.vpn is not None
 
     @property
     def round_trip_delay(self) -> float:
         """Both propagation delays together, seconds."""
         return self.forward_delay + self.return_delay
+
+    @property
+    def highest_rates(self) -> tuple[float, float]:
+        """The highest rate of each direction at any time, forward and return, bit/s."""
+        profiles = (self.forward_profile, self.return_profile)
+        forward, back = (profile.rates if profile else () for profile in profiles)
+        return max((self.forward_rate, *forward)), max((self.return_rate, *back))
+
+    @property
+    def highest_rate(self) -> float:
+        """The highest rate of either direction at any time, bit/s."""
+        return max(self.highest_rates)
 
 
 # ---- report -----------------------------------------------------------------------
@@ -176,6 +418,14 @@ class LinkCounters:
     blackhole_drops: int = 0
     nat_drops: int = 0
     """Packets to an address and port that the NAT in front of the client does not, or no longer, know."""
+    ecn_marks: int = 0
+    """Packets that the queue marked (CE, congestion experienced)."""
+    duplicated: int = 0
+    """Packets that were delivered twice."""
+    reordered: int = 0
+    """Packets that were held back."""
+    out_of_order: int = 0
+    """Packets that the link delivered behind a later one."""
 
 
 @dataclass(frozen=True)
@@ -223,6 +473,45 @@ class CrossTrafficReport:
     """Packets with payload that arrived at its receiver."""
     queue_drops: int
     """Packets that did not fit into the queue."""
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """What the simulator did with a profile."""
+
+    began: float | None
+    """Time of the client's first packet, seconds since 1970; None if there was none."""
+    changes: int
+    """Steps that began after that."""
+
+
+@dataclass(frozen=True)
+class DemandReport:
+    """What a terminal with capacity on demand requested and got, whole run of the simulator."""
+
+    frames: int
+    requests: int
+    requested: int
+    """Bytes, as the next."""
+    assigned: int
+    """In slots for requests."""
+    constant: int
+    """In slots of the constant rate."""
+
+
+@dataclass(frozen=True)
+class UdpCrossTrafficReport:
+    """Packets of UDP cross traffic in one direction, whole run of the simulator."""
+
+    begin: float
+    """Time of the first packet, seconds since 1970; 0 if there was none."""
+    end: float
+    """Time of the last one."""
+    sent: int
+    """Packets that were offered to the queue."""
+    queue_drops: int
+    delivered: int
+    """Packets that arrived at the other end of the link."""
 
 
 @dataclass(frozen=True)
@@ -296,6 +585,11 @@ class SimulatorReport:
     cross_traffic: CrossTrafficReport | None = None
     lateness: Lateness | None = None
     """None in reports of simulators that did not record it (before version 2 of the simulator's image)."""
+    forward_profile: ProfileReport | None = None
+    return_profile: ProfileReport | None = None
+    demand: DemandReport | None = None
+    forward_udp_cross_traffic: UdpCrossTrafficReport | None = None
+    return_udp_cross_traffic: UdpCrossTrafficReport | None = None
 
     @property
     def largest_lag(self) -> float:

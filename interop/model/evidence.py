@@ -60,6 +60,28 @@ class Deadline(StrEnum):
 
 
 @dataclass(frozen=True)
+class ResourceUse:
+    """What the container of an endpoint used."""
+
+    cpu_user: float
+    cpu_system: float
+    """CPU seconds in the program itself, and in the kernel on its behalf."""
+    memory_peak: int
+    """Largest memory without the page cache, bytes."""
+    system_calls: int | None = None
+    """None if the kernel does not let quicsat count them."""
+
+
+@dataclass(frozen=True)
+class FlowEvidence:
+    """What is known of a further flow beside its traces; see ``Evidence``."""
+
+    client: Exit | None = None
+    server: Exit | None = None
+    downloaded: tuple[File, ...] = ()
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Evidence of a run. Its traces and logs are in the run's directory."""
 
@@ -83,8 +105,13 @@ class Evidence:
     host: HostFacts | None = None
     cpu_peak: float | None = None
     """CPUs that both endpoints and the link used together, at most, over two seconds; None if unknown."""
+    use: dict[str, ResourceUse] = field(default_factory=dict)
+    """Of ``client``, ``server``, and in further flows ``client-2`` and so on; empty in virtual time, at daemons of
+    other machines, and in results of versions that did not record it."""
     notes: tuple[str, ...] = ()
     """Remarks for the reader, for example that a log was cut."""
+    flows: tuple[FlowEvidence, ...] = ()
+    """Further flows, in the order of the test case; all clients fetch the files that are ``offered``."""
     clock: Clock = Clock.REAL
     """The clock of exits, traces and deadlines; ``started`` and ``phases`` are always real time."""
 

@@ -27,6 +27,7 @@ class Check(StrEnum):
     REBINDING = "rebinding"
     ADDRESS_REBINDING = "address rebinding"
     MIGRATION = "migration"
+    WEBTRANSPORT = "webtransport"
 
 
 class Rules(StrEnum):

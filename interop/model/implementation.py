@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from interop.model.names import folder_name
 
-OWN_IMAGES = ("simulator", "link-tools", "virtual-time")
+OWN_IMAGES = ("simulator", "link-tools", "virtual-time", "link-gateways")
 """Names of quicsat's own images, which no implementation may have; all but the first are built when runs need them."""
 
 
@@ -27,6 +27,8 @@ class Protocol(StrEnum):
     """HTTP/3."""
     TCP = "tcp"
     """HTTPS over TCP and TLS 1.3."""
+    WEBTRANSPORT = "webtransport"
+    """WebTransport over HTTP/3, for tests of it only."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,21 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class CpuCost:
+    """CPU time that an implementation needs per system call, in seconds; None where it is not known.
+
+    Virtual time charges it for each system call, for the computing of the program as well as of the kernel.
+    """
+
+    server: float | None = None
+    client: float | None = None
+
+    def of(self, role: Role) -> float | None:
+        """The cost in a role."""
+        return self.server if role is Role.SERVER else self.client
+
+
+@dataclass(frozen=True)
 class Implementation:
     """A QUIC stack, packaged as an image; or a variant of one, ``picoquic:bbr``, which has the same image."""
 
@@ -89,6 +106,7 @@ class Implementation:
     client_parameters: str = ""
     """Parameters that a variant adds to SERVER_PARAMS and CLIENT_PARAMS."""
     contract: Contract = Contract()
+    cpu_cost: CpuCost = CpuCost()
 
     @property
     def is_variant(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from statistics import median
 
@@ -9,17 +10,26 @@ from interop.model.emulated_link import (
     Blackhole,
     Corruption,
     CorruptionMode,
+    Demand,
     EmulatedLink,
     GilbertElliottLoss,
+    Jitter,
     LinkDirection,
     Loss,
+    Profile,
+    Queue,
     QueueMode,
+    QueueUnit,
     Rebind,
+    Reordering,
+    UdpCrossTraffic,
     UniformLoss,
+    loss_share,
 )
+from interop.model.gateways import LINUX, PEPS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.real_link import Baseline, RealLink
 from interop.model.test_case import Link
-from interop.model.units import mbit_per_s, percent, seconds
+from interop.model.units import byte_size, mbit_per_s, percent, seconds
 
 WAYS = {LinkDirection.BOTH: "", LinkDirection.CLIENT: " forward", LinkDirection.SERVER: " return"}
 MOST_DROPS = 8
@@ -31,12 +41,12 @@ def format_link(link: Link) -> str:
     if isinstance(link, RealLink):
         return _real_link(link)
     rates = _both(mbit_per_s(link.forward_rate), mbit_per_s(link.return_rate), " Mbit/s")
-    queue = _both(f"{link.forward_queue} packets", f"{link.return_queue} packets", " packets")
+    queue = _both(format_queue(link.forward_queue), format_queue(link.return_queue), " packets")
     paper = " (as QIR-SE had it)" if link.queue_mode is QueueMode.PAPER else ""
     loss = _both(_loss(link.forward_loss), _loss(link.return_loss))
     loss = "no loss" if loss == "none" else f"loss {loss}"
     geometry = f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}"
-    return ", ".join([geometry, loss, *_impairments(link)])
+    return ", ".join([geometry, loss, *_changes(link), *_impairments(link), *_tcp(link)])
 
 
 def _real_link(link: RealLink) -> str:
@@ -56,6 +66,21 @@ def format_baseline(baseline: Baseline) -> str:
     return f"{words}, {sent - len(came)} of {sent} packets lost{fast}"
 
 
+def format_queue(queue: int | Queue) -> str:
+    """``25 packets``; ``codel 100 packets (target 5.0 ms, interval 100.0 ms, ECN)``."""
+    if isinstance(queue, int):
+        return f"{queue} packets"
+    limit = f"{queue.limit} packets" if queue.unit is QueueUnit.PACKETS else byte_size(queue.limit)
+    words = [f"{queue.discipline} {limit}"]
+    words += [f"target {seconds(queue.target)}"] if queue.target is not None else []
+    words += [f"interval {seconds(queue.interval)}"] if queue.interval is not None else []
+    words += [f"{queue.minimum} to {queue.maximum} {queue.unit}"] if queue.minimum is not None else []
+    words += [f"at most {_share(queue.probability)}"] if queue.probability is not None else []
+    words += ["ECN"] if queue.ecn else []
+    words += [f"marks above {seconds(queue.mark_above)}"] if queue.mark_above is not None else []
+    return " ".join([words[0], *([f"({', '.join(words[1:])})"] if words[1:] else [])])
+
+
 def _both(forward: str, back: str, unit: str = "") -> str:
     return forward if forward == back else f"{forward.removesuffix(unit)} / {back}"
 
@@ -64,13 +89,20 @@ def _loss(loss: Loss | None) -> str:
     match loss:
         case UniformLoss(rate=rate, longest_burst=longest) if rate > 0:
             return f"{_share(rate)}{_at_most(longest)}"
-        case GilbertElliottLoss(good_to_bad=start, bad_to_good=end) if start > 0:
-            burst = f"in bursts of {1 / end:.3g} packets" if end > 0 else "without end"
-            return f"{_share(start / (start + end))} {burst}"
+        case GilbertElliottLoss() if loss_share(loss) > 0:
+            burst = f"in bursts of {loss.mean_burst:.3g} packets" if math.isfinite(loss.mean_burst) else "without end"
+            return f"{_share(loss_share(loss))} {burst}"
     return "none"
 
 
 def _impairments(link: EmulatedLink) -> Iterator[str]:
+    if link.forward_jitter or link.return_jitter:
+        yield f"jitter {_both(_jitter(link.forward_jitter), _jitter(link.return_jitter))}"
+    if link.forward_reordering or link.return_reordering:
+        yield f"reordering {_both(_reordering(link.forward_reordering), _reordering(link.return_reordering))}"
+    if link.forward_duplication or link.return_duplication:
+        shares = [_share(share) if share else "none" for share in (link.forward_duplication, link.return_duplication)]
+        yield f"duplication {_both(*shares)}"
     if link.forward_corruption or link.return_corruption:
         corruption = _both(_corruption(link.forward_corruption), _corruption(link.return_corruption))
         yield f"corruption {corruption}"
@@ -82,6 +114,78 @@ def _impairments(link: EmulatedLink) -> Iterator[str]:
         yield _rebind(link.rebind)
     if link.cross_traffic:
         yield f"beside a TCP flow ({link.cross_traffic.congestion_control})"
+    if link.forward_udp_cross_traffic or link.return_udp_cross_traffic:
+        ways = map(_udp_cross_traffic, (link.forward_udp_cross_traffic, link.return_udp_cross_traffic))
+        yield f"beside UDP packets {_both(*ways)}"
+
+
+def _tcp(link: EmulatedLink) -> Iterator[str]:
+    if link.pep:
+        yield _pep(link.pep)
+    if link.vpn:
+        yield _vpn(link.vpn)
+    if link.endpoint_tcp:
+        yield f"endpoints' TCP buffers {_buffers(link.endpoint_tcp)}"
+
+
+def _pep(pep: Pep) -> str:
+    letter = next((letter for letter, each in PEPS.items() if each == pep), None)
+    if letter is not None:
+        return f"PEP {letter}"
+    return f"PEP (buffers {_buffers(pep)}, initial window {pep.initial_window}, {pep.congestion_control})"
+
+
+VPN_NAMES = {VpnProgram.OPENVPN: "OpenVPN", VpnProgram.WIREGUARD: "WireGuard"}
+
+
+def _vpn(vpn: Vpn) -> str:
+    """``OpenVPN over UDP (MTU 1420)``."""
+    words = [f"MTU {vpn.mtu}"]
+    if vpn.transport is VpnTransport.TCP:
+        own = (vpn.send_buffer, vpn.receive_buffer) != (LINUX.send_buffer, LINUX.receive_buffer)
+        words += [f"buffers {_buffers(vpn)}"] if own else []
+        words += [f"initial window {vpn.initial_window}", vpn.congestion_control]
+        words += [] if vpn.nagle else ["TCP_NODELAY"]
+    return f"{VPN_NAMES[vpn.program]} over {vpn.transport.upper()} ({', '.join(words)})"
+
+
+def _buffers(tcp: TcpBuffers) -> str:
+    return _both(byte_size(tcp.send_buffer), byte_size(tcp.receive_buffer))
+
+
+def _changes(link: EmulatedLink) -> Iterator[str]:
+    if link.forward_profile or link.return_profile:
+        yield f"profile {_both(_profile(link.forward_profile), _profile(link.return_profile))}"
+    if link.demand:
+        yield _demand(link.demand)
+
+
+def _jitter(jitter: Jitter | None) -> str:
+    if jitter is None:
+        return "none"
+    return f"{jitter.shape} {seconds(jitter.size)}{' with overtaking' if jitter.overtake else ''}"
+
+
+def _reordering(reordering: Reordering | None) -> str:
+    if reordering is None:
+        return "none"
+    until = f"{seconds(reordering.delay)}"
+    return f"{_share(reordering.rate)} by {until if reordering.gap is None else f'{reordering.gap} packets'}"
+
+
+def _profile(profile: Profile | None) -> str:
+    """``leo of 300.0 s (2f4a09c1b77e)``: with the digest of its values."""
+    if profile is None:
+        return "none"
+    once = "" if profile.loop else ", once"
+    rates = [rate for rate in profile.rates if rate > 0]
+    spread = f", {mbit_per_s(min(rates))} to {mbit_per_s(max(rates))}" if rates else ""
+    return f"{profile.source} of {seconds(profile.length)}{once}{spread} ({profile.digest})"
+
+
+def _demand(demand: Demand) -> str:
+    constant = f", {mbit_per_s(demand.constant_rate)} constant" if demand.constant_rate else ""
+    return f"return capacity on demand after {seconds(demand.delay)} in frames of {seconds(demand.frame)}{constant}"
 
 
 def _corruption(corruption: Corruption | None) -> str:
@@ -106,6 +210,14 @@ def _rebind(rebind: Rebind) -> str:
     what = "address and port" if rebind.address else "port"
     again = "" if rebind.period is None else f", then every {seconds(rebind.period)}"
     return f"new client {what} after {seconds(rebind.first)}{again}"
+
+
+def _udp_cross_traffic(traffic: UdpCrossTraffic | None) -> str:
+    """``of 5.00 Mbit/s after 20.0 s``."""
+    if traffic is None:
+        return "none"
+    late = f" after {seconds(traffic.start)}" if traffic.start else ""
+    return f"of {mbit_per_s(traffic.rate)} in packets of {traffic.packet_size} B{late}"
 
 
 def _at_most(longest: int | None) -> str:

@@ -14,6 +14,15 @@ VARIANT_SIGN = ":"
 FOLDER_SIGN = "+"
 """Replaces :data:`VARIANT_SIGN` in paths."""
 
+MEMBER_SIGN, VALUE_SIGN = "@", "="
+"""Of members of a family, ``lossy@loss=1pct@delay=15ms``; no other name contains them."""
+FLOW_SIGN = "~"
+"""Before each further flow in the name of a test case, ``sat~nginx-tcp_curl_2s``; no other name contains it."""
+_LONGEST_MEMBER = 128
+_LONGEST_FLOWS = 200
+_MEMBER = re.compile(r"(?:@[a-z][a-z0-9-]*=[a-z0-9.-]+)+")
+_FLOWS = re.compile(r"(?:~[a-z0-9][a-z0-9._+-]{0,280}){1,5}")
+
 IMAGE_RULE = 'written like "owner/name:tag"'
 _LONGEST_IMAGE = 400
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -37,6 +46,31 @@ def is_implementation(text: str) -> bool:
     """Whether ``text`` names an implementation or a variant of one, ``picoquic:bbr``."""
     name, colon, variant = text.partition(VARIANT_SIGN)
     return is_name(name) and (not colon or is_name(variant))
+
+
+def is_test_case(text: str) -> bool:
+    """Whether ``text`` names a test case: ``sat``, with a workload ``sat+page-p50``, of a family ``lossy@loss=1pct``.
+
+    It may have further flows, ``sat~same``. Such a name is safe as a folder's name, too.
+    """
+    text, flows = split_flows(text)
+    if not are_flows(text, flows):
+        return False
+    name, plus, workload = text.partition(FOLDER_SIGN)
+    name, sign, values = name.partition(MEMBER_SIGN)
+    fits = is_name(name) and (not plus or is_name(workload))
+    return fits and (not sign or (len(text) <= _LONGEST_MEMBER and _MEMBER.fullmatch(sign + values) is not None))
+
+
+def split_flows(text: str) -> tuple[str, str]:
+    """``sat~same`` -> ``sat``, ``~same``."""
+    name, sign, flows = text.partition(FLOW_SIGN)
+    return name, sign + flows
+
+
+def are_flows(name: str, flows: str) -> bool:
+    """Whether ``flows``, if any, may follow the name of a test case, or its abbreviation."""
+    return not flows or (len(name + flows) <= _LONGEST_FLOWS and _FLOWS.fullmatch(flows) is not None)
 
 
 def folder_name(implementation: str) -> str:

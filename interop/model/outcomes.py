@@ -72,6 +72,7 @@ class ErrorCode(StrEnum):
     # not run
     BREAKER = "breaker"
     BUDGET = "budget"
+    REQUIREMENT = "requirement"
     # ours
     TRACE_EMPTY = "trace-empty"
     TRACE_TRUNCATED = "trace-truncated"
@@ -116,7 +117,7 @@ OURS = frozenset(
     )
 )
 """Codes of harness errors; the outcome is ``error``."""
-NOT_RUN = frozenset((ErrorCode.BREAKER, ErrorCode.BUDGET))
+NOT_RUN = frozenset((ErrorCode.BREAKER, ErrorCode.BUDGET, ErrorCode.REQUIREMENT))
 """Codes of runs that did not take place; the outcome is ``skipped``."""
 
 

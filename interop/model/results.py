@@ -7,9 +7,62 @@ from dataclasses import dataclass, field
 from interop.model.clock import Clock, clock_in_words
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.negotiated import Negotiated
 from interop.model.outcomes import Verdict
 from interop.model.run import RunKey
 from interop.model.test_case import TestCase
+from interop.model.workload import ObjectType
+
+
+@dataclass(frozen=True)
+class ObjectTimes:
+    """When one object of a workload was asked for and arrived; seconds since the client's first packet."""
+
+    size: int
+    """Bytes of the file."""
+    type: ObjectType | None
+    """None if the workload is no page."""
+    requested: float
+    """When the first byte of the request left; over a connection of its own, when that connection began."""
+    first_byte: float
+    """When the first byte of the response arrived at the client."""
+    finished: float
+    """When its last new byte arrived."""
+    blocked: float
+    """How long bytes of it that had arrived waited for earlier ones of the same stream, seconds."""
+
+    @property
+    def duration(self) -> float:
+        """From the request to the last byte."""
+        return self.finished - self.requested
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """One of several flows of a run; times are seconds after the first packet of the first flow's client."""
+
+    server: str
+    client: str
+    """Names of implementations or variants."""
+    protocol: Protocol
+    start: float
+    """When its client sent its first packet."""
+    first_byte: float | None
+    """When the first new byte of the response arrived at the client; None if none did, or streams cannot be read."""
+    last_byte: float | None
+    size: int
+    """New bytes of the response that arrived; over TCP with those of TLS."""
+    goodput: float | None
+    """``size`` over the time from its first to its last byte, bit/s."""
+    competing_goodput: float | None
+    """The same while all flows receive, bit/s; None if they never do so at the same time."""
+    share: float | None
+    """Of the goodput of all flows in that time, 0 to 1."""
+    loss_forward: float | None
+    """Share of its packets that were lost on their way to the client."""
+    queueing_delay_median: float | None
+    """Of its packets to the client, seconds beyond the fastest packet of all flows."""
+    queueing_delay_95: float | None
 
 
 @dataclass(frozen=True)
@@ -19,6 +72,15 @@ class Measurement:
     values: dict[str, float]
     notes: tuple[str, ...] = ()
     """Restrictions of these numbers, e.g. that no key log allowed to check the stream."""
+    objects: tuple[ObjectTimes, ...] = ()
+    """In the order of the requests; empty without a workload, and where the streams cannot be read."""
+    flows: tuple[FlowResult, ...] = ()
+    """All flows of the run, in the order of the test case; empty if there is one alone."""
+    negotiated: Negotiated | None = None
+    """None over TCP, and in results of versions that did not store it."""
+    sending_times: tuple[float, ...] = ()
+    """When the server had sent the first new byte of the response, and equal shares of all until the last one; seconds
+    since the client's first packet. Empty where the streams cannot be read, and in results of earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +161,8 @@ class Schedule:
     """As in :class:`interop.plan.limits.CampaignLimits`."""
     budget: float | None = None
     """The same."""
+    required: str | None = None
+    """The same."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +204,8 @@ class Manifest:
     ``resume`` uses again."""
     shard: str = ""
     """``2/4``: this campaign is the second part of four; empty if it is the whole plan."""
+    must_include: tuple[str, ...] = ()
+    """Each pair contains one of these implementations; empty if all pairs of servers and clients were planned."""
     schedule: Schedule = Schedule()
     parameters: dict[str, str] | None = None
     """CLIENT_PARAMS, SERVER_PARAMS, CRON and the like with which the campaign began; ``resume`` uses them. None in
@@ -150,6 +216,8 @@ class Manifest:
     """The clock of all runs."""
     cpu_cost: float | None = None
     """Simulated seconds that each system call and each reading of the clock takes; None in real time."""
+    own_cpu_costs: bool = False
+    """System calls of implementations with a CPU cost of their own take that time instead."""
 
     @property
     def time(self) -> str:
@@ -157,7 +225,7 @@ class Manifest:
 
         Results of campaigns in which it differs are never put together.
         """
-        return clock_in_words(self.clock, self.cpu_cost)
+        return clock_in_words(self.clock, self.cpu_cost, own_cpu_costs=self.own_cpu_costs)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from interop.model.implementation import Implementation, Protocol
+from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.names import pair_folder
-from interop.model.test_case import PROTOCOL_TESTS, TRANSFER, TestCase
+from interop.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
 
 
 class RunKey(NamedTuple):
@@ -42,6 +42,14 @@ class Run:
     seed: int
     """Seed of the simulator's random numbers; the same for all pairs of a test case's repetition."""
     protocol: Protocol = Protocol.HQ
+    others: tuple[Run, ...] = ()
+    """The further flows on the link at the same time, in the order of ``test_case.flows``."""
+
+    @property
+    def ends(self) -> tuple[tuple[Implementation, Role], ...]:
+        """The implementations of all flows in their roles."""
+        flows = (self, *self.others)
+        return tuple(end for run in flows for end in ((run.server, Role.SERVER), (run.client, Role.CLIENT)))
 
     @property
     def key(self) -> RunKey:
@@ -56,13 +64,11 @@ class Run:
     @property
     def endpoint_test_case(self) -> TestCase:
         """The test case with the names that endpoints know it by: a transfer is ``http3`` or ``tcp`` over those."""
-        test = PROTOCOL_TESTS[self.protocol]
+        if self.test_case.webtransport is not None:
+            return self.test_case
+        names = {TRANSFER: PROTOCOL_TESTS[self.protocol], ORDERED: ORDERED_TESTS[self.protocol]}
         client, server = self.test_case.client_test, self.test_case.server_test
-        return replace(
-            self.test_case,
-            client_test=test if client == TRANSFER else client,
-            server_test=test if server == TRANSFER else server,
-        )
+        return replace(self.test_case, client_test=names.get(client, client), server_test=names.get(server, server))
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from interop.model.emulated_link import EmulatedLink
+from interop.model.family import Family
+from interop.model.flow import MOST_FLOWS, Flow
 from interop.model.functional_checks import Check, Rules
-from interop.model.implementation import Protocol
+from interop.model.implementation import Protocol, Role
+from interop.model.names import FLOW_SIGN, is_test_case
+from interop.model.objective import Objective
 from interop.model.real_link import RealLink
+from interop.model.webtransport import WebTransport
+from interop.model.workload import RequestOrder, Workload, WorkloadFiles
 
 Link = EmulatedLink | RealLink
 """What carries the packets of a test case."""
+
+
+def constant_rate(link: Link) -> float | None:
+    """Rate of the forward link, bit/s; None if it is unknown, or if a profile changes it."""
+    if isinstance(link, EmulatedLink) and link.forward_profile is not None and link.forward_profile.rates:
+        return None
+    return link.forward_rate or None
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,16 @@ class TestCase:
     """Certificates that the server sends: the leaf and those between it and the root."""
     name_length: int = 16
     """Characters of each file's name."""
+    workload: Workload | None = None
+    """How the files are fetched; None: all at once."""
+    family: Family | None = None
+    """None unless it is a member of a family."""
+    objectives: tuple[Objective, ...] = ()
+    """How soon so much must have arrived, the smallest first; those larger than all files together do not apply."""
+    flows: tuple[Flow, ...] = ()
+    """Further flows beside that of the pair."""
+    webtransport: WebTransport | None = None
+    """What happens in a WebTransport session; None: the files are fetched over streams of the connection itself."""
 
     @property
     def emulated(self) -> EmulatedLink:
@@ -56,16 +80,135 @@ class TestCase:
         return isinstance(self.link, RealLink)
 
     @property
+    def has_gateways(self) -> bool:
+        """Whether something stands between its endpoints and its emulated link."""
+        return isinstance(self.link, EmulatedLink) and self.link.has_gateways
+
+    @property
+    def tunnelled(self) -> bool:
+        """Whether the packets of the endpoints pass its emulated link inside those of a VPN."""
+        return isinstance(self.link, EmulatedLink) and self.link.vpn is not None
+
+    @property
     def functional(self) -> bool:
         """Whether runs of it only pass or fail."""
         return self.check is not None
+
+    @property
+    def storing(self) -> tuple[Role, ...]:
+        """The sides that store files."""
+        return (Role.CLIENT,) if self.webtransport is None else self.webtransport.storing
+
+    @property
+    def random_name(self) -> str:
+        """What its random numbers follow from beside the campaign's seed.
+
+        Members of a family have the same ones, and so has a test case with other further flows.
+        """
+        return (self.family.name if self.family else self.name).partition(FLOW_SIGN)[0]
+
+    def has_label(self, label: str) -> bool:
+        """Whether ``label`` selects it: its name or abbreviation, or its family's; upper and lower case are alike."""
+        mine = label.casefold() in (self.name.casefold(), self.abbreviation.casefold())
+        return mine or (self.family is not None and self.family.has_label(label))
 
     @property
     def total_size(self) -> int:
         """Bytes of all files together."""
         return sum(self.file_sizes)
 
+    @property
+    def flow_count(self) -> int:
+        """Flows of a run."""
+        return 1 + len(self.flows)
 
-TRANSFER = "transfer"
+    @property
+    def ends_at_deadline(self) -> bool:
+        """Whether a run lasts for a given time, at the end of which the client is stopped."""
+        return self.workload is not None and self.workload.duration is not None
+
+
+TRANSFER, MULTICONNECT, ORDERED = "transfer", "multiconnect", "ordered"
 PROTOCOL_TESTS = {Protocol.HQ: TRANSFER, Protocol.H3: "http3", Protocol.TCP: "tcp"}
 """The TESTCASE in which endpoints transfer files over a protocol."""
+ORDERED_TESTS = {Protocol.HQ: ORDERED, Protocol.H3: f"{ORDERED}-http3", Protocol.TCP: f"{ORDERED}-tcp"}
+"""The TESTCASE in which clients ask for files as REQUESTS_AFTER says."""
+COMBINED = "+"
+"""Between the names of a test case and of the workload that it is combined with: ``sat+page-p50``."""
+
+
+def with_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
+    """``case`` with the objects of a workload in place of its own files, without the objectives of these.
+
+    ValueError if it cannot have them.
+    """
+    if case.functional:
+        raise ValueError(f"{case.name} is a functional test, whose files are part of it.")
+    if case.workload is not None:
+        raise ValueError(f"{case.name} has a workload of its own.")
+    mixed = f"{files.description} over the link of {case.name}"
+    return apply_workload(
+        replace(
+            case,
+            name=f"{case.name}{COMBINED}{files.workload.name}",
+            abbreviation=f"{case.abbreviation}-{files.abbreviation}",
+            description=mixed[0].upper() + mixed[1:],
+            objectives=(),
+            family=case.family
+            and replace(
+                case.family,
+                name=f"{case.family.name}{COMBINED}{files.workload.name}",
+                abbreviation=f"{case.family.abbreviation}-{files.abbreviation}",
+            ),
+        ),
+        files,
+    )
+
+
+def with_flows(case: TestCase, flows: tuple[Flow, ...]) -> TestCase:
+    """``case`` with further flows; ValueError if it cannot have them."""
+    if case.flows:
+        raise ValueError(f"{case.name} has further flows of its own.")
+    label = "".join(f"{FLOW_SIGN}{flow.label}" for flow in flows)
+    fault = flow_fault(replace(case, flows=flows))
+    if fault or not is_test_case(case.name + label):
+        raise ValueError(fault or f"{case.name + label} is too long for a name.")
+    return replace(
+        case,
+        name=case.name + label,
+        abbreviation=case.abbreviation + label,
+        description=f"{case.description}, beside {' and '.join(flow.words for flow in flows)}",
+        family=case.family
+        and replace(case.family, name=case.family.name + label, abbreviation=case.family.abbreviation + label),
+        flows=flows,
+    )
+
+
+def flow_fault(case: TestCase) -> str:
+    """Why ``case`` cannot have the further flows that it has, as a sentence; empty if it can."""
+    link = case.link
+    if case.flow_count > MOST_FLOWS:
+        return f"{case.flow_count} flows are too many: a run has at most {MOST_FLOWS}."
+    if case.functional:
+        return "A functional test has one flow."
+    if not isinstance(link, EmulatedLink):
+        return "Further flows need an emulated link."
+    if link.has_gateways or link.rebind:
+        return "Further flows cannot pass proxies, a VPN or a NAT."
+    return ""
+
+
+def apply_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
+    """``case`` with the files of a workload and the TESTCASE by which endpoints fetch them so."""
+    workload, sizes, timeout = files.workload, files.file_sizes, max(case.timeout, files.timeout)
+    if workload.duration is not None:
+        rate = case.link.highest_rates[0] if isinstance(case.link, EmulatedLink) else case.link.forward_rate
+        sizes = (math.ceil(workload.duration * rate / 8),)  # more than can arrive in that time
+        timeout = workload.duration
+    tests = {
+        RequestOrder.CONCURRENT: (TRANSFER, TRANSFER),
+        RequestOrder.SEPARATE: (MULTICONNECT, MULTICONNECT),
+        RequestOrder.ORDERED: (ORDERED, TRANSFER),
+    }
+    client, server = tests[workload.requests]
+    return replace(case, workload=workload, file_sizes=sizes, timeout=timeout, client_test=client, server_test=server)

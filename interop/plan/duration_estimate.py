@@ -11,11 +11,13 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from interop.model.flow import Flow
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.run import Run
 from interop.model.test_case import Link, TestCase
 from interop.model.units import seconds
+from interop.model.workload import Workload
 
 OVERHEAD = 4.0
 """Least seconds for preparation, removal and analysis, without earlier runs."""
@@ -27,7 +29,7 @@ FEW = 3
 SPREAD = (0.9, 1.25)
 """Factors between a known and the next duration, where fewer than FEW are known."""
 
-_Kind = tuple[Link, tuple[int, ...]]
+_Kind = tuple[Link, tuple[int, ...], Workload | None, tuple[Flow, ...]]
 
 
 class Span(NamedTuple):
@@ -81,7 +83,7 @@ class Durations:
 
 
 def _kind(case: TestCase) -> _Kind:
-    return case.link, case.file_sizes
+    return case.link, case.file_sizes, case.workload, case.flows
 
 
 def _span(durations: list[float]) -> Span:
@@ -94,5 +96,5 @@ def _span(durations: list[float]) -> Span:
 
 def _possible(case: TestCase) -> Span:
     """From files at the rate of the link after three round trips, to the timeout."""
-    ideal = 3 * case.link.round_trip_delay + 8 * case.total_size / case.link.forward_rate
+    ideal = 3 * case.link.round_trip_delay + 8 * case.flow_count * case.total_size / case.link.forward_rate
     return Span(min(ideal, case.timeout) + OVERHEAD, case.timeout + MOST_OVERHEAD)

@@ -22,3 +22,5 @@ class CampaignLimits:
     """After this many stalled runs in a row of an implementation in one role and test case, the rest is skipped."""
     budget: float | None = None
     """Seconds that all runs of one implementation may take together."""
+    required: str | None = None
+    """Name of the test case without whose success the runs of a pair in other test cases are skipped."""

@@ -1,11 +1,12 @@
-"""Order of a plan's runs, and shards for several machines; pure, and determined by the seed alone."""
+"""Order of a plan's runs, shards for several machines, and plans for some pairs; pure, determined by the seed alone."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from interop.model.names import VARIANT_SIGN
 from interop.model.run import Run
 
 MOST_SHARDS = 1000
@@ -47,3 +48,14 @@ def part_of(plan: Sequence[Run], which: str) -> tuple[Run, ...]:
     cells = list(dict.fromkeys((run.test_case.name, run.server.name, run.client.name) for run in plan))
     mine = set(cells[number - 1 :: of])
     return tuple(run for run in plan if (run.test_case.name, run.server.name, run.client.name) in mine)
+
+
+def involving(plan: Sequence[Run], names: Collection[str]) -> tuple[Run, ...]:
+    """The runs in whose pair at least one of the implementations takes part; the whole plan if ``names`` is empty."""
+    return tuple(run for run in plan if not names or any(is_named(end.name, names) for end in (run.server, run.client)))
+
+
+def is_named(implementation: str, names: Collection[str]) -> bool:
+    """Whether one of ``names`` is that of an implementation or, of a variant, that of its implementation."""
+    own = implementation.casefold()
+    return any(name.casefold() in (own, own.partition(VARIANT_SIGN)[0]) for name in names)

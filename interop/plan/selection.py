@@ -7,17 +7,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from interop.config.variants import variant_named
 from interop.model.emulated_link import CorruptionMode, EmulatedLink, TimersFrom
 from interop.model.errors import InputError
+from interop.model.flow import Flow
 from interop.model.functional_checks import Rules
 from interop.model.implementation import OWN_IMAGES, Implementation, Protocol, Role
 from interop.model.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, pair_folder
 from interop.model.run import Run
-from interop.model.test_case import PROTOCOL_TESTS, TestCase
+from interop.model.test_case import COMBINED, MULTICONNECT, PROTOCOL_TESTS, TestCase, with_flows, with_workload
 from interop.model.text import quoted
+from interop.model.workload import WorkloadFiles
 
 T = TypeVar("T")
 
@@ -26,6 +29,9 @@ LoadTestCases = Callable[[Path, Mapping[str, TestCase]], tuple[TestCase, ...]]
 
 ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
 """Words of the QUIC Interop Runner that select several test cases."""
+WEBTRANSPORT_PREFIX = "webtransport-"
+"""What a test of WebTransport begins with if the QUIC Interop Runner has a QUIC test of the same name."""
+NO_WORKLOADS: Mapping[str, WorkloadFiles] = MappingProxyType({})
 MOST_REPETITIONS = 10_000
 MOST_RUNS = 1_000_000
 """Runs in a plan; at five seconds each these take two months."""
@@ -38,6 +44,8 @@ class Selection:
     servers: tuple[Implementation, ...]
     clients: tuple[Implementation, ...]
     test_cases: tuple[TestCase, ...]
+    others: tuple[Implementation, ...] = ()
+    """Those of further flows that are neither servers nor clients of the pairs."""
 
 
 # ---- from options to a selection ------------------------------------------------------------
@@ -47,25 +55,48 @@ def choose(
     implementations: Mapping[str, Implementation],
     test_cases: Mapping[str, TestCase],
     load: LoadTestCases,
+    workloads: Mapping[str, WorkloadFiles] = NO_WORKLOADS,
     *,
     servers: Sequence[str] = (),
     clients: Sequence[str] = (),
     tests: Sequence[str] = (),
     images: Sequence[str] = (),
+    flows: Sequence[tuple[Flow, ...]] = (),
 ) -> Selection:
     """The selection that the options ``-s``, ``-c``, ``-t`` and ``-r`` name; an omitted option selects everything.
 
-    Raises :class:`InputError` with the faults of all options.
+    Each of ``flows`` is a set of further flows, with which all test cases are measured. Raises :class:`InputError` with
+    the faults of all options.
     """
     replaced, problems = replace_images(implementations, images)
     chosen_servers, server_problems = select_implementations(servers, replaced, Role.SERVER)
     chosen_clients, client_problems = select_implementations(clients, replaced, Role.CLIENT)
-    chosen_tests, test_problems = select_test_cases(tests, test_cases, load)
+    chosen_tests, test_problems = select_test_cases(tests, test_cases, load, workloads)
     problems += server_problems + client_problems + test_problems
+    chosen_tests, others, flow_problems = _with_flows(chosen_tests, flows, replaced)
+    problems += flow_problems
     problems += _shared_folders(chosen_servers, chosen_clients)
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return Selection(chosen_servers, chosen_clients, chosen_tests)
+    others = tuple(each for each in others if each not in (*chosen_servers, *chosen_clients))
+    return Selection(chosen_servers, chosen_clients, chosen_tests, others)
+
+
+def with_webtransport(
+    implementations: Mapping[str, Implementation], test_cases: Mapping[str, TestCase], names: Sequence[str]
+) -> tuple[dict[str, Implementation], dict[str, TestCase], list[str]]:
+    """Implementations and test cases with WebTransport only, and the test cases that ``names`` select among them.
+
+    As in the QUIC Interop Runner, the name of a test case may leave ``webtransport-`` out; all are selected by none.
+    """
+    able = {name: each for name, each in implementations.items() if Protocol.WEBTRANSPORT in each.protocols}
+    cases = {name: case for name, case in test_cases.items() if case.webtransport is not None}
+    words = split(names)
+    if not words or ALL_FUNCTIONAL_TESTS.casefold() in map(str.casefold, words):
+        words += cases
+    meant = [f"{WEBTRANSPORT_PREFIX}{word}" for word in words]
+    words = [long if long.casefold() in cases else word for word, long in zip(words, meant, strict=True)]
+    return able, cases, [word for word in words if word.casefold() != ALL_FUNCTIONAL_TESTS.casefold()]
 
 
 def select(
@@ -165,15 +196,19 @@ def select_images(
 
 
 def select_test_cases(
-    names: Sequence[str], known: Mapping[str, TestCase], load: LoadTestCases
+    names: Sequence[str],
+    known: Mapping[str, TestCase],
+    load: LoadTestCases,
+    workloads: Mapping[str, WorkloadFiles] = NO_WORKLOADS,
 ) -> tuple[tuple[TestCase, ...], list[str]]:
-    """The selected test cases (by default all on emulated links), and the faults.
+    """The selected test cases (by default all on emulated links that are in no family), and the faults.
 
-    A name is that of a test case or its abbreviation, a file (it ends in .yaml or .yml, or contains a slash) with
-    your own test cases, ``onlyTests`` or ``onlyMeasurements``.
+    A name is that of a test case or of a family, or its abbreviation, a file (it ends in .yaml or .yml, or contains a
+    slash) with your own test cases, ``onlyTests`` or ``onlyMeasurements``. A test case or family and a workload,
+    ``sat+page-p50``, are the objects of the workload over the link of the test case.
     """
     if not names:
-        emulated = tuple(case for case in known.values() if isinstance(case.link, EmulatedLink))
+        emulated = tuple(case for case in known.values() if _by_default(case))
         return emulated, [] if emulated else ["There is no test case."]
     everything = dict(known)
     words: list[str] = []
@@ -189,19 +224,89 @@ def select_test_cases(
             words += [test_case.name for test_case in loaded]
         elif word.casefold() in (ALL_MEASUREMENTS.casefold(), ALL_FUNCTIONAL_TESTS.casefold()):
             functional = word.casefold() == ALL_FUNCTIONAL_TESTS.casefold()
-            meant = [
+            several = [
                 name
                 for name, test_case in known.items()
-                if test_case.functional is functional and isinstance(test_case.link, EmulatedLink)
+                if test_case.functional is functional and _by_default(test_case)
             ]
-            words += meant
-            if not meant:
+            words += several
+            if not several:
                 problems.append(f"{word} selects nothing. Known: {_listed(known)}.")
         else:
             words.append(word)
+    words = _members(words, everything)
+    combined, faults = _combined([word for word in words if COMBINED in word], everything, workloads)
+    known_labels = everything | {test_case.name: test_case for test_case in combined.values()}
     abbreviations = {test_case.abbreviation: test_case.name for test_case in everything.values()}
-    found, unknown = select(words, everything, "test case", abbreviations) if words or not problems else ((), [])
-    return found, problems + unknown
+    meant = {word: test_case.name for word, test_case in combined.items()}
+    plain = [meant.get(word, word) for word in words if COMBINED not in word or word in meant]
+    nothing = not plain and bool(problems + faults)
+    found, unknown = ((), []) if nothing else select(plain, known_labels, "test case", abbreviations)
+    return found, problems + faults + unknown
+
+
+def _members(words: Sequence[str], known: Mapping[str, TestCase]) -> list[str]:
+    """The words with the members of a family in place of its name, with a workload or without."""
+    families: dict[str, list[str]] = {}
+    for case in known.values():
+        for label in {case.family.name, case.family.abbreviation} if case.family else ():
+            families.setdefault(label.casefold(), []).append(case.name)
+    split_words = [word.partition(COMBINED) for word in words]
+    return [
+        f"{name}{sign}{workload}"
+        for word, sign, workload in split_words
+        for name in families.get(word.strip().casefold(), [word])
+    ]
+
+
+def _combined(
+    words: Sequence[str], known: Mapping[str, TestCase], workloads: Mapping[str, WorkloadFiles]
+) -> tuple[dict[str, TestCase], list[str]]:
+    """The test cases that ``words`` put together of a test case and a workload, by word; and the faults."""
+    short_cases = {case.abbreviation: name for name, case in known.items()}
+    short_workloads = {files.abbreviation: name for name, files in workloads.items()}
+    found: dict[str, TestCase] = {}
+    problems: list[str] = []
+    for word in words:
+        left, _, right = (part.strip() for part in word.partition(COMBINED))
+        cases, unknown = select([left], known, "test case", short_cases)
+        chosen, missing = select([right], workloads, "workload", short_workloads)
+        problems += unknown + missing
+        if cases and chosen:
+            try:
+                found[word] = with_workload(cases[0], chosen[0])
+            except ValueError as fault:
+                problems.append(f"{word} is impossible: {fault}")
+    return found, problems
+
+
+def _with_flows(
+    cases: Sequence[TestCase], flows: Sequence[tuple[Flow, ...]], known: Mapping[str, Implementation]
+) -> tuple[tuple[TestCase, ...], tuple[Implementation, ...], list[str]]:
+    """The test cases with each set of further flows, the implementations of all flows, and the faults."""
+    problems: list[str] = []
+    combined: list[TestCase] = [] if flows else list(cases)
+    for case, chosen in product(cases, flows):
+        try:
+            combined.append(with_flows(case, chosen))
+        except ValueError as fault:
+            problems.append(f"{case.name} cannot have further flows: {fault}")
+    ends: dict[str, Implementation] = {}
+    for flow in (flow for case in combined for flow in case.flows if flow.server):
+        pair: list[Implementation] = []
+        for name, role in ((flow.server, Role.SERVER), (flow.client, Role.CLIENT)):
+            found, faults = select_implementations((name,), known, role)
+            problems += faults
+            pair += found
+            ends |= {each.name: each for each in found}
+        if len(pair) == 2 and not _common(pair[0], pair[1]):
+            problems.append(f"The flow {flow.words} is impossible: its pair has no protocol in common.")
+    return tuple(combined), tuple(ends.values()), problems
+
+
+def _by_default(case: TestCase) -> bool:
+    """Whether it is meant where no test case is named: real links, families and WebTransport run only on request."""
+    return isinstance(case.link, EmulatedLink) and case.family is None and case.webtransport is None
 
 
 def is_file(word: str) -> bool:
@@ -262,14 +367,15 @@ def make_plan(
     timeout: float | None = None,
     rules: Rules = Rules.STANDARD,
     seed: int,
+    others: Sequence[Implementation] = (),
 ) -> tuple[Run, ...]:
     """All runs, in the order in which they are made.
 
     One test case after the other; in each the first repetition of all pairs, then the second, and so on, so that
     changes on the machine affect all pairs equally. ``repetitions``, ``timeout`` (seconds) and, of
     functional tests, ``rules`` replace those of the test cases. Pairs without a protocol in common are left out, see
-    :func:`left_out`. Raises :class:`InputError` if repetitions or timeout are impossible, or the plan
-    too large or empty.
+    :func:`left_out`. ``others`` are implementations of further flows that are neither servers nor clients. Raises
+    :class:`InputError` if repetitions or timeout are impossible, or the plan too large or empty.
     """
     problems = []
     if repetitions is not None and not 1 <= repetitions <= MOST_REPETITIONS:
@@ -277,23 +383,45 @@ def make_plan(
     if timeout is not None and not 0 < timeout < float("inf"):
         problems.append(f"A timeout of {timeout:g} s is impossible; it must be more than 0.")
     planned = [
-        replace(_under(rules, case), repetitions=_or(repetitions, case.repetitions), timeout=_or(timeout, case.timeout))
+        replace(
+            _under(rules, case),
+            repetitions=_or(repetitions, case.repetitions),
+            timeout=case.timeout if case.ends_at_deadline else _or(timeout, case.timeout),
+        )
         for case in test_cases
     ]
-    pairs = [(server, client) for server, client in product(servers, clients) if _common(server, client)]
-    if not pairs:
-        problems.append(f"Nothing to run: {left_out(servers, clients)}.")
-    size = len(pairs) * sum(max(case.repetitions, 0) for case in planned)
+    pairs = {
+        case.name: [pair for pair in product(servers, clients) if _common(pair[0], pair[1], case)] for case in planned
+    }
+    if not any(pairs.values()):
+        problems.append(f"Nothing to run: {left_out(servers, clients, test_cases)}.")
+    size = sum(len(pairs[case.name]) * max(case.repetitions, 0) for case in planned)
     if size > MOST_RUNS:
         problems.append(f"The plan has {size} runs, more than {MOST_RUNS}; choose fewer pairs or repetitions.")
     if problems:
         raise InputError(*problems)
+    known = {each.name: each for each in (*servers, *clients, *others)}
     return tuple(
-        Run(server, client, case, repetition, _seed(seed, case.name, repetition), _protocol(server, client, case))
+        _run(server, client, case, repetition, _seed(seed, case.random_name, repetition), known)
         for case in planned
         for repetition in range(1, case.repetitions + 1)
-        for server, client in pairs
+        for server, client in pairs[case.name]
     )
+
+
+def _run(
+    server: Implementation,
+    client: Implementation,
+    case: TestCase,
+    repetition: int,
+    seed: int,
+    known: Mapping[str, Implementation],
+) -> Run:
+    """A run with its further flows, whose implementations are ``known``."""
+    first = Run(server, client, case, repetition, seed, _protocol(server, client, case))
+    pairs = [(known[flow.server], known[flow.client]) if flow.server else (server, client) for flow in case.flows]
+    others = (replace(first, server=one, client=two, protocol=_protocol(one, two, case)) for one, two in pairs)
+    return replace(first, others=tuple(others))
 
 
 def _under(rules: Rules, case: TestCase) -> TestCase:
@@ -315,26 +443,42 @@ def _under(rules: Rules, case: TestCase) -> TestCase:
     return replace(case, rules=rules, link=strict)
 
 
-def left_out(servers: Sequence[Implementation], clients: Sequence[Implementation]) -> str:
-    """``left out, no protocol in common: chrome with quinn, kwik; curl with quinn``; empty if no pair is."""
+def left_out(
+    servers: Sequence[Implementation], clients: Sequence[Implementation], test_cases: Sequence[TestCase] = ()
+) -> str:
+    """``left out, no protocol in common: chrome with quinn, kwik; curl with quinn``; empty if no pair is.
+
+    A pair is left out if it can run none of ``test_cases``; without any, if it cannot transfer files.
+    """
     unmatched: dict[str, list[str]] = {}
     for client, server in product(clients, servers):
-        if not _common(server, client):
+        if not any(_common(server, client, case) for case in test_cases or (None,)):
             unmatched.setdefault(client.name, []).append(server.name)
     listing = "; ".join(f"{client} with {', '.join(names)}" for client, names in unmatched.items())
     return f"left out, no protocol in common: {listing}" if listing else ""
 
 
-def _common(server: Implementation, client: Implementation) -> list[Protocol]:
-    """The protocols of both, the preferred one first."""
-    return [protocol for protocol in Protocol if protocol in server.protocols and protocol in client.protocols]
+def _common(server: Implementation, client: Implementation, case: TestCase | None = None) -> list[Protocol]:
+    """The protocols of both that ``case``, or a transfer, can use, the preferred one first."""
+    session = case is not None and case.webtransport is not None
+    usable = (protocol for protocol in Protocol if (protocol is Protocol.WEBTRANSPORT) == session)
+    return [protocol for protocol in usable if protocol in server.protocols and protocol in client.protocols]
 
 
 def _protocol(server: Implementation, client: Implementation, case: TestCase) -> Protocol:
-    """The protocol that the test case requires, else the preferred one of the pair; functional tests use hq."""
+    """The protocol that the test case requires, else the preferred one of the pair.
+
+    Tests of WebTransport use nothing else. Other functional tests and several connections use hq; pages use HTTP/3 if
+    the pair has it.
+    """
+    if case.webtransport is not None:
+        return Protocol.WEBTRANSPORT
     asked = {test: protocol for protocol, test in PROTOCOL_TESTS.items() if protocol is not Protocol.HQ}
-    preferred = Protocol.HQ if case.functional else _common(server, client)[0]
-    return asked.get(case.client_test, preferred)
+    if case.functional or case.client_test == MULTICONNECT:
+        return asked.get(case.client_test, Protocol.HQ)
+    common = _common(server, client)
+    page = case.workload is not None and bool(case.workload.types)
+    return asked.get(case.client_test, Protocol.H3 if page and Protocol.H3 in common else common[0])
 
 
 def _or(value: T | None, default: T) -> T:
@@ -342,6 +486,9 @@ def _or(value: T | None, default: T) -> T:
 
 
 def _seed(campaign_seed: int, test_case: str, repetition: int) -> int:
-    """Seed of a run, 1 to 2**31 - 1: the same for all pairs, so that they have the same losses."""
+    """Seed of a run, 1 to 2**31 - 1: the same for all pairs, so that they have the same losses.
+
+    ``test_case`` is :attr:`TestCase.random_name`, so that it is the same for all members of a family, too.
+    """
     digest = hashlib.sha256(f"{campaign_seed} {test_case} {repetition}".encode()).digest()
     return int.from_bytes(digest[:8]) % (2**31 - 1) + 1

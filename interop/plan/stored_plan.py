@@ -5,7 +5,7 @@ from __future__ import annotations
 from interop.model.errors import InputError
 from interop.model.results import Manifest
 from interop.model.run import Run
-from interop.plan.order import part_of, shuffled
+from interop.plan.order import involving, part_of, shuffled
 from interop.plan.selection import make_plan
 
 
@@ -13,7 +13,9 @@ def plan_of(manifest: Manifest) -> tuple[Run, ...]:
     """The plan with which a campaign began; InputError if this version of the program would make another one."""
     known = {implementation.name: implementation for implementation in manifest.implementations}
     servers, clients = ([known[name] for name in names] for names in (manifest.servers, manifest.clients))
-    plan = part_of(make_plan(servers, clients, manifest.test_cases, seed=manifest.seed), manifest.shard)
+    others = manifest.implementations
+    plan = make_plan(servers, clients, manifest.test_cases, seed=manifest.seed, others=others)
+    plan = part_of(involving(plan, manifest.must_include), manifest.shard)
     if len(plan) != manifest.planned_runs:
         message = (
             f"The campaign was planned with {manifest.planned_runs} runs, and this version of the program makes "

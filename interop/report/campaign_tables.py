@@ -22,7 +22,8 @@ from interop.statistics.history import (
     server_trends,
     with_joint_steps,
 )
-from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, marginals, relation, scenario
+from interop.statistics.intervals import of_repetitions
+from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, by_family, marginals, relation, scenario
 from interop.statistics.same_seeds import SMALLEST
 from interop.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
 from interop.statistics.variance import decompose
@@ -48,21 +49,25 @@ def summary(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     )
     notes = [
         _SUMMARY_NOTE,
-        *(f"Left out in {row.test_case.abbreviation}: {inconclusive(row.left_out)}." for row in rows if row.left_out),
+        *(
+            f"Not included in {row.test_case.abbreviation}: {inconclusive(row.left_out)}."
+            for row in rows
+            if row.left_out
+        ),
     ]
     return Table("summary", "Goodput and efficiency per test case", columns, tuple(map(_summary_row, rows)), (*notes,))
 
 
 _SUMMARY_NOTE = (
-    "Mean, median, standard deviation and maximum are over the n repetitions that succeeded, of all pairs. T timed out "
-    "and × failed count pairs by their first repetition that did not succeed; shares are of the conclusive "
-    "pairs."
+    "The mean, median, standard deviation and maximum are those of the n successful repetitions of all pairs. The "
+    "columns T (timed out) and × (failed) count pairs by their first repetition that did not succeed. Shares are "
+    "relative to the number of conclusive pairs."
 )
 
 
 def _summary_row(row: Scenario) -> tuple[float | int | str | None, ...]:
     return (
-        row.test_case.abbreviation, row.mean, row.efficiency(row.mean), row.maximum, row.efficiency(row.maximum),
+        row.test_case.abbreviation, row.mean, row.mean_efficiency, row.maximum, row.highest_efficiency,
         row.timeouts, row.failures, row.share(row.timeouts), row.share(row.failures), row.pairs, row.repetitions,
         row.median, row.deviation,
     )  # fmt: skip
@@ -109,13 +114,21 @@ def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         for case in cases
         for each in marginals(samples(results, case.name, EFFICIENCY))
     ]  # fmt: skip
-    note = (
-        "Means over the pairs with a successful repetition, each counted once; low and high are the 95 % confidence "
-        "interval of the geometric mean over further partners and repetitions; with one repetition, over further "
-        "partners for the seed of this repetition alone. There is none with one partner (n = 1), or where so many runs "
-        "are missing that seeds cannot be separated from single runs."
+    means = (
+        "Means are over the pairs with a successful repetition, and each pair has the same weight. A partner is an "
+        "implementation at the other end of the connection."
     )
-    return Table("implementations", "Efficiency per implementation and role", columns, tuple(rows), (note,))
+    intervals = (
+        "Low and high are the limits of the 95 % confidence interval of the geometric mean over further partners and "
+        "repetitions. With only one repetition, the interval is over further partners for the seed of this repetition."
+    )
+    missing = (
+        "There is no interval with one partner (n = 1), or if so many runs are missing that the effect of seeds cannot "
+        "be separated from that of single runs."
+    )
+    return Table(
+        "implementations", "Efficiency per implementation and role", columns, tuple(rows), (means, intervals, missing)
+    )
 
 
 def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
@@ -134,7 +147,7 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         many = samples(results, case.name, EFFICIENCY)
         found = decompose(many)
         if found is None:
-            notes.append(f"{case.abbreviation}: too few pairs with values to separate servers from clients.")
+            notes.append(f"{case.abbreviation} has too few pairs with values to separate servers from clients.")
             continue
         rows += [
             (case.abbreviation, part.source, part.share, part.low, part.high, found.pairs, found.repetitions)
@@ -143,13 +156,15 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         ]
         if found.repetitions == found.pairs:
             notes.append(
-                f"{case.abbreviation}: one repetition per pair; interaction includes the variance between repetitions."
+                f"{case.abbreviation} has one repetition per pair, so the interaction includes the variance between "
+                "repetitions."
             )
         if empty := sum(not sample.values for sample in many):
-            notes.append(f"{case.abbreviation}: {empty} pairs have no successful repetition and are left out.")
+            notes.append(f"In {case.abbreviation}, {empty} pairs have no successful repetition and are not included.")
     notes.append(
-        "Variance components of logarithms, all sources random; low and high are the 95 % confidence interval. Seed is "
-        "what all pairs of a repetition have in common, repetition what those of a pair differ by beyond that."
+        "The table shows variance components of logarithms, with all sources as random effects. Low and high are the "
+        "limits of the 95 % confidence interval. Seed is the variance that all pairs of a repetition have in common, "
+        "and repetition is the remaining variance between the repetitions of a pair."
     )
     return Table("variance", "Sources of the variance of the efficiency", columns, tuple(rows), tuple(notes))
 
@@ -164,25 +179,58 @@ def pairs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     )  # fmt: skip
     rows = []
     for case in cases:
-        rate = case.link.forward_rate
-        streams = samples(results, case.name, STREAM_GOODPUT)
-        for sample, stream in zip(samples(results, case.name, GOODPUT), streams, strict=True):
+        found = (samples(results, case.name, metric) for metric in (GOODPUT, STREAM_GOODPUT, EFFICIENCY))
+        for sample, stream, efficiency in zip(*found, strict=True):
             values, mean = sample.values, sample.mean
             rows.append(
                 (
                     case.abbreviation, sample.server, sample.client, sample.pair_outcome.value, mean,
                     stream.mean, statistics.stdev(values) if len(values) > 1 else None, min(values, default=None),
-                    max(values, default=None), mean / rate if mean is not None and rate else None,
+                    max(values, default=None), efficiency.mean,
                     sample.succeeded, sample.conclusive,
                 )
             )  # fmt: skip
-    return Table("pairs", "Goodput per pair", columns, tuple(rows), (_GOODPUTS,))
+    return Table("pairs", "Goodput per pair", columns, tuple(rows), _GOODPUTS)
+
+
+def families(results: ResultSet, cases: Sequence[TestCase]) -> Table:
+    """Every pair in every member of a family, by the values of the swept keys."""
+    columns = (
+        Column("family"), Column("swept values"), Column("server"), Column("client"), Column("mean", Unit.RATE),
+        Column("low", Unit.RATE), Column("high", Unit.RATE), Column("mean completion", Unit.SECONDS, 2),
+        Column("succeeded", Unit.COUNT), Column("of", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for members in by_family(cases).values():
+        for case in members:
+            times = samples(results, case.name, "completion_time")
+            for sample, time in zip(samples(results, case.name, GOODPUT), times, strict=True):
+                mean = of_repetitions(sample.values)
+                numbers = (mean.value, mean.low, mean.high) if mean else (None, None, None)
+                rows.append(
+                    (
+                        case.family.name if case.family else "", case.family.words if case.family else "",
+                        sample.server, sample.client, *numbers,
+                        time.mean, sample.succeeded, sample.conclusive,
+                    )
+                )  # fmt: skip
+    note = (
+        "The table shows the geometric mean of the goodput of the successful repetitions. Low and high are the limits "
+        "of its 95 % confidence interval over repetitions. There is no interval with a single repetition. All members "
+        "of a family have the same seeds."
+    )
+    return Table("families", "Goodput of families", columns, tuple(rows), (note,))
 
 
 _GOODPUTS = (
-    "Goodput (mean, standard deviation, lowest, highest): size of the files over the time from the first to the last "
-    "1-RTT packet that the client receives; stream goodput: over the time from the first to the last new byte of the "
-    "streams, so without idle time before the response and without a late CONNECTION_CLOSE (QUIC only)."
+    (
+        "The goodput (mean, standard deviation, lowest, highest) is the size of the files divided by the time from the "
+        "first to the last 1-RTT packet that the client receives."
+    ),
+    (
+        "The stream goodput (QUIC only) is the size divided by the time from the first to the last new byte of the "
+        "streams. It therefore excludes idle time before the response and a late CONNECTION_CLOSE."
+    ),
 )
 
 
@@ -203,7 +251,7 @@ def clusters(results: ResultSet, x: str, y: str) -> Table:
         if group:
             servers = ", ".join(sorted({point.server for point in fast}))
             rows.append((name, len(fast), len(group) - len(fast), max(point.y for point in group), servers))
-    note = f"n = {len(points)} pairs with a successful repetition in both {x} and {y}."
+    note = f"The table includes the n = {len(points)} pairs with a successful repetition in both {x} and {y}."
     return Table("clusters", f"Clusters of pairs in {y}", columns, tuple(rows), (note,))
 
 
@@ -241,15 +289,19 @@ def _verdict(found: Comparison) -> list[str]:
     overall = geometric_mean_ratio(found.pairs)
     notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
     if overall is not None:
-        notes.append(f"Over all pairs with numbers in both: {overall * 100:+.1f} % (geometric mean).")
+        notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:
         notes += _by_seed(found)
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     if any(counts[change] for change in UNSURE):
-        notes.append("Changes that are not significant may be chance: too few repetitions to tell them from flakiness.")
+        notes.append(
+            "Changes that are not significant may be due to chance: there are too few repetitions to be certain."
+        )
     if found.blind:
-        notes.append(f"In {found.blind} pairs no change of goodput can be significant: too few repetitions.")
+        notes.append(
+            f"In {found.blind} pairs, no change of goodput can be significant, because there are too few repetitions."
+        )
     return notes
 
 
@@ -258,14 +310,17 @@ def _by_seed(found: Comparison) -> list[str]:
     count = found.compared_by_seed
     pairs = "1 pair" if count == 1 else f"{count} pairs"
     rule = (
-        "Slower or faster: the geometric mean over the seeds that succeeded in both changed by at least "
-        f"{percent(SMALLEST)}. New failure or fixed: a seed newly fails or succeeds."
+        "Slower and faster mean that the geometric mean over the seeds that succeeded in both changed by at least "
+        f"{percent(SMALLEST)}. New failure and fixed mean that a seed newly fails or succeeds."
     )
-    notes = [f"{pairs} ran with the same seeds in virtual time, where a run repeats, so no test is needed.", rule]
+    notes = [
+        f"{pairs} ran with the same seeds in virtual time. There, a run is repeatable, so no test is needed.",
+        rule,
+    ]
     if any(pair.seeds is not None and pair.change in WORSE | BETTER for pair in found.pairs):
         notes.append(
-            "Something changed for certain, but perhaps not systematically: one different packet can change the rest "
-            "of a transfer. Several seeds show whether most of them go in the same direction."
+            "There is certainly a change, but it may not be systematic: one different packet can change the rest of a "
+            "transfer. With several seeds, you can see whether most of them change in the same direction."
         )
     return notes
 
@@ -273,11 +328,13 @@ def _by_seed(found: Comparison) -> list[str]:
 def _correction(tests: int) -> str:
     """How p-values were corrected, or why there are none."""
     if not tests:
-        return f"No change can be significant (p at most {LEVEL:g}): too few repetitions for any test."
+        return (
+            f"No change can be significant (p at most {LEVEL:g}), because there are too few repetitions for any test."
+        )
     corrected = (
         f"p-values are corrected for {tests} tests (Holm)" if tests > 1 else "p-values are those of the only test"
     )
-    return f"{corrected}; a change is significant where they are at most {LEVEL:g}."
+    return f"{corrected}. A change is significant if its p-value is at most {LEVEL:g}."
 
 
 # ---- long term ------------------------------------------------------------------------------
@@ -305,7 +362,10 @@ def history(campaigns: Sequence[ResultSet], cases: Sequence[TestCase]) -> Table:
     return Table("history", f"{len(in_order)} campaigns", columns, tuple(rows), tuple(notes))
 
 
-_ALL_NOTE = "Rows with client all: classes of the server's pairs; ✓ all of them succeeded, ~ some of them."
+_ALL_NOTE = (
+    "Rows with the client 'all' show the classes of the server's pairs. ✓ means that all of them succeeded, and ~ that "
+    "some of them did."
+)
 
 
 def _history_row(
@@ -328,6 +388,7 @@ def _history_row(
 PER_CAMPAIGN: dict[str, Callable[[ResultSet, Sequence[TestCase]], Table]] = {
     "summary": summary,
     "pairs": pairs,
+    "families": families,
     "congestion": lambda results, _: congestion(results.manifest.implementations),
     "implementations": implementations,
     "variance": variance,

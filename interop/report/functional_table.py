@@ -20,15 +20,16 @@ MARKS = {
     Outcome.SUCCEEDED: Text("✓", "green"),
 }
 LEGEND = (
-    "✓ passed, × failed, T timeout, – unsupported by one of the two, ! harness error, » skipped, · not run.",
-    "2/3: passed in 2 of 3 repetitions.",
-    "passed: of the conclusive runs, without those that one of the two does not support.",
+    "✓ passed, × failed, T timed out, – unsupported by an endpoint, ! harness error, » skipped, · not run.",
+    "2/3 means that 2 of 3 repetitions passed.",
+    "The column 'passed' counts only conclusive runs, without those that one of the two endpoints does not support.",
 )
 REPEATED = (
-    "+2: 2 attempts more than repetitions, for some were excluded and repeated; {attempts} attempts in all, {excluded} "
-    "excluded. `./run.py tables DIR --table attempts` tells why."
+    "+2 means that there were 2 more attempts than repetitions, because some attempts were excluded and repeated. "
+    "There were {attempts} attempts in total, of which {excluded} were excluded. "
+    "`./run.py tables DIR --table attempts` shows the reasons."
 )
-UPSTREAM = "Judged by the rules of the QUIC Interop Runner (--strict-upstream)."
+UPSTREAM = "The runs were judged by the rules of the QUIC Interop Runner (--strict-upstream)."
 
 
 def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = False) -> str:

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from interop.model.emulated_link import EmulatedLink
 from interop.model.errors import InputError
 from interop.model.names import pair_folder
 from interop.model.outcomes import Outcome
@@ -27,6 +28,7 @@ class RunSeries:
     succeeded: bool
     values: Mapping[str, float]
     """Its numbers; units and labels are in ``interop.analysis.metrics.METRICS``."""
+    seed: int = 0
 
     @property
     def completion(self) -> float:
@@ -74,6 +76,19 @@ class PairSeries:
         """For legends."""
         return f"{self.server}, {self.client}, {self.case.abbreviation}"
 
+    def forward_rates(self, run: RunSeries, begin: float, end: float) -> list[tuple[float, float]]:
+        """Rates of the forward link in one of its runs: since when, seconds since the client's first packet, and bit/s.
+
+        The first from ``begin`` on, the others by the link's profile until ``end``. Empty if the rate is unknown.
+        """
+        link = self.case.link
+        profile = link.forward_profile if isinstance(link, EmulatedLink) else None
+        if profile is None or not profile.rates:
+            return [(begin, link.forward_rate)] if link.forward_rate else []
+        first = profile.begin(run.seed)
+        steps = profile.steps_between(profile.rates, first + max(begin, 0.0), first + end)
+        return [(time - first, rate) for time, rate in steps]
+
     @property
     def folder(self) -> str:
         """For file names: ``quic-go_picoquic+bbr-SAT``."""
@@ -103,6 +118,7 @@ def _pair(campaign: CampaignResults, directory: Path, case: TestCase, server: st
             series,
             each.verdict.outcome is Outcome.SUCCEEDED,
             each.measurement.values if each.measurement is not None else {},
+            each.evidence.seed,
         )
         for each in sorted(mine, key=lambda each: each.repetition)
         if each.verdict.outcome is not Outcome.ERROR and (series := _load(directory / each.key.path)) is not None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interop.model.emulated_link import loss_share
+from interop.model.objective import Objective
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
-from interop.statistics.objectives import Objective
 
 FORMATS = ("svg", "png", "pdf", "pgf")
 
@@ -37,7 +37,7 @@ class PlotRequest:
     formats: tuple[str, ...] = ("svg",)
     """Of ``FORMATS``."""
     test_cases: tuple[str, ...] = ()
-    """Names or abbreviations; all if empty."""
+    """Names or abbreviations, of test cases or families; all if empty."""
     pairs: tuple[tuple[str, str], ...] = ()
     """(server, client) for figures over runs; all if empty."""
     without_failed: bool = False
@@ -50,21 +50,32 @@ class PlotRequest:
     """Show what the link itself would allow."""
     metric: str = ""
     """Metric of figures that show one, a name in ``interop.analysis.metrics.METRICS``; each figure's own if empty."""
+    over: str = ""
+    """Negotiated fact of the horizontal axis of the figure ``negotiated``; the client's initial_max_data if empty."""
+    baseline: ResultSet | None = None
+    """Campaign whose transfers the figure ``offset`` also shows, as ``Measurement.sending_times`` describes them."""
     objectives: tuple[Objective, ...] = ()
-    """Replace the objectives of the SATCOM paper; the paper's if empty."""
+    """Replace the objectives of all test cases; those of each test case if empty."""
 
     def cases(self, results: ResultSet) -> tuple[TestCase, ...]:
         """The requested test cases of a campaign, in its order."""
-        wanted = {name.casefold() for name in self.test_cases}
         return tuple(
             case
             for case in results.manifest.test_cases
-            if not wanted or wanted & {case.name.casefold(), case.abbreviation.casefold()}
+            if not self.test_cases or any(case.has_label(name) for name in self.test_cases)
         )
 
     def measured(self, results: ResultSet) -> tuple[TestCase, ...]:
-        """The requested measurements (no functional tests), ordered by forward loss, then by round-trip delay."""
-        cases = (case for case in self.cases(results) if not case.functional)
+        """The requested measurements, ordered by forward loss, then by round-trip delay.
+
+        Functional tests are among them only if the requested metric was measured in them, as the times of visits are.
+        """
+        found = {
+            result.test_case
+            for result in results.results
+            if result.measurement is not None and self.metric in result.measurement.values
+        }
+        cases = (case for case in self.cases(results) if not case.functional or case.name in found)
         return tuple(sorted(cases, key=lambda case: (loss_share(case.link.forward_loss), case.link.round_trip_delay)))
 
 

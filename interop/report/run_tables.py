@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
-from interop.model.emulated_link import loss_share
+from interop.model.emulated_link import Queue, QueueUnit, loss_share
+from interop.model.objective import Objective
 from interop.model.outcomes import Outcome
 from interop.model.real_link import RealLink
 from interop.model.results import ResultSet, RunResult
@@ -16,7 +17,7 @@ from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.report.table import Column, Table, Unit, Value
 from interop.statistics.clusters import Clustering, cluster, standardised
-from interop.statistics.objectives import Objective, objectives, origin
+from interop.statistics.objectives import objectives, origin
 from interop.statistics.overview import relation, sweeps
 from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
 
@@ -49,8 +50,8 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """What was emulated, or is advertised, a row per test case (table of the scenarios in the QIR-SE slides)."""
     columns = (
         Column("test case"), Column("forward rate", Unit.RATE, 1), Column("return rate", Unit.RATE, 1),
-        Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("loss forward", Unit.SHARE),
-        Column("loss return", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
+        Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("forward loss", Unit.SHARE),
+        Column("return loss", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
     )  # fmt: skip
     rows = [
         (
@@ -66,9 +67,9 @@ def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """Real links: the access (Table I of the paper), and what the bare link did whenever it was looked at."""
     columns = (
         Column("test case"), Column("provider"), Column("tariff"), Column("forward rate", Unit.RATE, 1),
-        Column("return rate", Unit.RATE, 1), Column("traffic limit"), Column("modem"), Column("looks", Unit.COUNT),
+        Column("return rate", Unit.RATE, 1), Column("traffic limit"), Column("modem"), Column("checks", Unit.COUNT),
         Column("RTT, median", Unit.SECONDS, 3), Column("lowest", Unit.SECONDS, 3), Column("highest", Unit.SECONDS, 3),
-        Column("lost", Unit.SHARE), Column("TCP", Unit.RATE),
+        Column("packet loss", Unit.SHARE), Column("TCP goodput", Unit.RATE),
     )  # fmt: skip
     rows = [
         (
@@ -79,7 +80,8 @@ def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         if isinstance(link := case.link, RealLink)
     ]  # fmt: skip
     note = (
-        "Rates as advertised. The bare link carries no endpoint's packets: round trips of UDP, and iperf3 if asked for."
+        "Rates are those that the provider advertises. quicsat measures the bare link while no endpoint uses it, with "
+        "UDP round trips and, if requested, iperf3."
     )
     return Table("accesses", "Real links", columns, tuple(rows), (note,))
 
@@ -96,20 +98,27 @@ def _bare(results: Iterable[RunResult]) -> tuple[float | None, ...]:
     )  # fmt: skip
 
 
+def _packets(queue: int | Queue) -> int | None:
+    """Packets that a queue holds at most; unknown if its limit is in bytes."""
+    if isinstance(queue, int):
+        return queue
+    return queue.limit if queue.unit is QueueUnit.PACKETS else None
+
+
 def _emulation(case: TestCase) -> tuple[float | None, ...]:
     """Queue and losses of an emulated link; unknown for a real one."""
     if case.real:
         return None, None, None
     link = case.emulated
-    return link.forward_queue, loss_share(link.forward_loss), loss_share(link.return_loss)
+    return _packets(link.forward_queue), loss_share(link.forward_loss), loss_share(link.return_loss)
 
 
 def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """Loss as it was seen in the traces, and the Gilbert model of it (Table 1 of the SATCOM paper)."""
     columns = (
-        Column("test case"), Column("server"), Column("loss forward", Unit.SHARE), Column("of it queue", Unit.SHARE),
+        Column("test case"), Column("server"), Column("forward loss", Unit.SHARE), Column("in the queue", Unit.SHARE),
         Column("P(g|g)", Unit.SHARE), Column("P(g|b)", Unit.SHARE), Column("P(b|b)", Unit.SHARE),
-        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("loss return", Unit.SHARE),
+        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("return loss", Unit.SHARE),
         Column("n", Unit.COUNT),
     )  # fmt: skip
     rows = []
@@ -119,11 +128,15 @@ def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         for name in names if mine else []:
             rows.append((case.abbreviation, name, *_losses([r for r in mine if name in (ALL, r.server)])))
     note = (
-        "Means over the n runs that succeeded, from the packets of both traces; forward is server to client. P(x|y): "
-        "the packet after one in state y is in state x; g arrived, b was lost. Bmax: most packets lost in a row in any "
-        "run. The queue's part is the simulator's count."
+        "Values are means over the n successful runs, from the packets of both traces. The forward direction is from "
+        "the server to the client. The loss in the queue is the simulator's count."
     )
-    return Table("loss", "Loss as seen", columns, tuple(rows), (note,))
+    states = (
+        "P(x|y) is the probability that the packet after one in state y is in state x, where "
+        "g means that a packet arrived and b that it was lost. Bmax is the largest number of packets lost in a row in "
+        "any run."
+    )
+    return Table("loss", "Loss in the traces", columns, tuple(rows), (note, states))
 
 
 def _losses(group: Sequence[RunResult]) -> tuple[float | int | None, ...]:
@@ -142,7 +155,7 @@ def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     columns = (
         Column("test case"), Column("loss of the link", Unit.SHARE), Column("bytes", Unit.COUNT),
         Column("mean completion", Unit.SECONDS, 1), Column("mean", Unit.RATE),
-        Column("share of the first", Unit.SHARE, 0), Column("n", Unit.COUNT),
+        Column("relative to the first", Unit.SHARE, 0), Column("n", Unit.COUNT),
     )  # fmt: skip
     rows = []
     for group in sweeps(cases):
@@ -158,7 +171,10 @@ def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:
                     mean / first if mean is not None and first else None, len(mine),
                 )
             )  # fmt: skip
-    note = "Test cases that differ in their loss alone; means over the n runs that succeeded, of all pairs."
+    note = (
+        "The table compares test cases that differ only in their loss. Values are means over the n successful runs of "
+        "all pairs."
+    )
     return Table("sweep", "Goodput and loss", columns, tuple(rows), (note,))
 
 
@@ -172,7 +188,7 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("completion", Unit.SECONDS, 1), Column("start-up ends after", Unit.SECONDS, 1),
         Column("start-up share", Unit.SHARE, 0), Column("steady rate", Unit.RATE),
         Column("largest burst, packets", Unit.COUNT), Column("sent per useful byte", Unit.COUNT),
-        Column("sent again", Unit.SHARE, 1), Column("lost forward", Unit.SHARE, 1),
+        Column("retransmitted", Unit.SHARE, 1), Column("forward loss", Unit.SHARE, 1),
     )  # fmt: skip
     rows = [
         (case.abbreviation, each.server, each.client, each.repetition, *_run(each))
@@ -180,12 +196,15 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         for each in _mine(results, case)
     ]
     note = (
-        "Runs that succeeded. The start-up ends when 80 % of the steady rate is reached; the steady rate is the 90th "
-        "percentile of the rate over 1 s; both are of transfers that take longer than 2 s. Start-up share: of the time "
-        "between the first and the last byte. Largest burst: most packets with gaps below half of the mean gap, both "
-        "at the link's rate and at the sender's own pace."
+        "The steady rate is the 90th percentile of the rate over 1 s. "
+        "Start-up ends when the transfer reaches 80 % of the steady rate. Both values exist only for transfers that "
+        "take longer than 2 s. The start-up share is relative to the time between the first and the last byte."
     )
-    return Table("runs", "Runs", columns, tuple(rows), (note,))
+    burst = (
+        "The largest burst is the largest number of packets with gaps below half of the mean gap, both at the link's "
+        "rate and at the sender's own pace."
+    )
+    return Table("runs", "Runs", columns, tuple(rows), ("The table includes only successful runs.", note, burst))
 
 
 def _run(result: RunResult) -> tuple[float | int | None, ...]:
@@ -208,8 +227,8 @@ def senders(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     names = ("initial_window", "in_flight_max", "longest_burst", "sent_per_useful_byte", "return_packets", "rtt_95")
     columns = (
         Column("test case"), Column("server"), Column("first flight, bytes", Unit.COUNT),
-        Column("most in flight, bytes", Unit.COUNT), Column("largest burst, packets", Unit.COUNT),
-        Column("sent per useful byte", Unit.COUNT), Column("packets back per packet", Unit.COUNT),
+        Column("maximum in flight, bytes", Unit.COUNT), Column("largest burst, packets", Unit.COUNT),
+        Column("sent per useful byte", Unit.COUNT), Column("return packets per packet", Unit.COUNT),
         Column("95 % of RTTs below", Unit.SECONDS, 3), Column("n", Unit.COUNT),
     )  # fmt: skip
     rows = []
@@ -221,10 +240,11 @@ def senders(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             medians = (_median(value_of(each, name) for each in group) for name in names)
             rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
     note = (
-        "Medians over the n runs that succeeded. First flight: response bytes sent in the first round trip; largest "
-        "burst: most packets with gaps below half of the mean gap, at the link's rate and at the sender's own pace."
+        "Values are medians over the n successful runs. The first flight consists of the response bytes that the "
+        "server sends in the first round trip. The largest burst is the largest number of packets with gaps below half "
+        "of the mean gap, both at the link's rate and at the sender's own pace."
     )
-    return Table("senders", "How servers send", columns, tuple(rows), (note,))
+    return Table("senders", "Sending behaviour of servers", columns, tuple(rows), (note,))
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -256,8 +276,8 @@ def times(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             for pair, all_times in groups.items()
         ]  # fmt: skip
         rows += sorted(here, key=lambda row: -float(row[6]))
-    note = "From the client's first packet to the last new byte, of the n runs that succeeded."
-    return Table("times", "Time to completion per pair", columns, tuple(rows), (note,))
+    note = "Times are from the client's first packet to the last new byte, for the n successful runs."
+    return Table("times", "Completion time per pair", columns, tuple(rows), (note,))
 
 
 # ---- objectives -----------------------------------------------------------------------------
@@ -272,12 +292,19 @@ def objectives_met(request: PlotRequest) -> Table:
     )  # fmt: skip
     rows, notes = [], dict[str, None]()
     for pair in load_pairs(request):
-        for objective in objectives(pair.case, request.objectives):
+        wanted = objectives(pair.case, request.objectives)
+        if not wanted:
+            notes[
+                f"{pair.case.abbreviation} has no objectives that its files can meet. Set objectives with --objective."
+            ] = None
+        for objective in wanted:
             rows.append((pair.case.abbreviation, objective.name, pair.server, pair.client, *_met(pair, objective)))
-            notes[f"{pair.case.abbreviation}: {origin(pair.case, request.objectives)}."] = None
     order = {name: number for number, name in enumerate(dict.fromkeys((row[0], row[1]) for row in rows))}
     rows.sort(key=lambda row: order[row[0], row[1]])
-    note = "Median over the n repetitions with stored series; a positive margin is time to spare."
+    note = (
+        f"The table shows {origin(request.objectives)}. Medians and margins are over the n repetitions with stored "
+        "series. A positive margin is the time that remains."
+    )
     return Table("objectives", "Objectives met", columns, tuple(rows), (note, *notes))
 
 
@@ -353,7 +380,7 @@ def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Table, Table]:
     )  # fmt: skip
     return (
         Table("groups", f"Groups of runs in {case.abbreviation}", columns, tuple(rows),
-              (_clear(found, f"{len(mine)} runs that succeeded and have these numbers"),)),
+              (_clear(found, f"{len(mine)} runs that succeeded and have these values"),)),
         Table("members", f"Members of the groups in {case.abbreviation}", member_columns, tuple(members)),
     )  # fmt: skip
 
@@ -373,10 +400,10 @@ def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def _clear(found: Clustering | None, n: str) -> str:
     if found is None:
-        return f"n = {n}: too few that differ to form groups."
+        return f"There are n = {n}. Too few of them differ to form groups."
     return (
-        f"n = {n}. k-means; of 2 to 6 groups those with the largest silhouette, {found.silhouette:.2f}: "
-        f"{found.structure} structure."
+        f"There are n = {n}. k-means formed the groups. Their number, 2 to 6, is the one with the largest silhouette "
+        f"({found.silhouette:.2f}: {found.structure} structure)."
     )
 
 

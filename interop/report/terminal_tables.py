@@ -19,11 +19,14 @@ from interop.model.link_format import format_link
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
-from interop.model.test_case import TestCase
+from interop.model.test_case import TestCase, constant_rate
 from interop.model.text import printable
 from interop.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
+from interop.model.workload import WorkloadFiles
 from interop.results.summary import Cell, figures, summarise
 
+MOST_SIZES = 8
+"""Different sizes of files that are listed one by one."""
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
 REPEATED = "(4 attempts): some were excluded and repeated. `./run.py tables DIR --table attempts` tells why."
@@ -113,6 +116,13 @@ def matrix(
     return "\n".join([heading, "", "\n\n".join(drawn), "", legend])
 
 
+METRIC_WORDS = {
+    "completion_time": "time to the last byte of the last object",
+    "object_time_median": "median time from an object's request to its last byte",
+}
+"""The main metrics of workloads."""
+
+
 def _client_column(clients: Sequence[str]) -> list[Text]:
     return [Text("client \\ server"), *(Text(client, "cyan") for client in clients), Text("all clients")]
 
@@ -159,7 +169,10 @@ def _cell_text(cell: Cell | None) -> Text:
 
 
 def _goodput(cell: Cell) -> str:
-    """``12.1 ± 0.3  60 %``, Mbit/s; a check mark for successes without numbers."""
+    """``12.1 ± 0.3  60 %``, Mbit/s; ``1.85 s`` of a workload; a check mark for successes without numbers."""
+    if cell.time is not None:
+        times = [cell.time.mean, cell.time.standard_deviation]
+        return f"{' ± '.join(f'{number:.3g}' for number in times if number is not None)} s"
     if cell.goodput is None:
         return "✓"
     digits = 1 if cell.goodput.mean >= 10 * MBPS else 2
@@ -189,17 +202,20 @@ def _legend(
     repeated: bool,
     markdown: bool,
 ) -> str:
-    n, rate = case.repetitions, mbit_per_s(case.link.forward_rate)
+    n, rate = case.repetitions, constant_rate(case.link)
+    whole = mbit_per_s(rate) if rate else "what the link offered meanwhile"
+    numbers = f"goodput in Mbit/s and mean efficiency (share of {whole})"
+    if case.workload is not None and case.workload.duration is None:
+        numbers = f"{METRIC_WORDS[case.workload.main_metric]} in seconds"
     text = (
         f"n = {n} repetition{'s' if n > 1 else ''} per pair. "
-        "Mean ± standard deviation of the goodput in Mbit/s and mean efficiency "
-        f"(share of {rate}), of the repetitions that succeeded.\n"
+        f"Mean ± standard deviation of the {numbers}, of the repetitions that succeeded.\n"
         "T timeout, × failed, – unsupported, ! harness error, » skipped, · not run. "
         "(2/3, 1 T): of 3 repetitions 2 succeeded, 1 timed out.\n"
         "All servers, all clients: mean efficiency of the pairs that have one, each counted once."
     )
     if manifest.clock is Clock.VIRTUAL:
-        text += f"\nIn {manifest.time}."
+        text += f"\nThe runs used {manifest.time}."
     if repeated:
         text += f"\n{REPEATED}"
     for protocol in PROTOCOLS_IN_WORDS:
@@ -293,26 +309,73 @@ def plan(runs: Sequence[Run]) -> str:
     header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
     longest = seconds(sum(run.test_case.timeout for run in runs))
     table = draw(header, rows, right=("#", "repetition", "timeout"))
-    return f"{table}\n{len(rows)} runs; their transfers take {longest} at most."
+    lines = [table, *_families(runs), f"{len(rows)} runs; their transfers take {longest} at most."]
+    return "\n".join(lines)
+
+
+def _families(runs: Sequence[Run]) -> list[str]:
+    """``lossy: 5 members × 4 pairs, 60 runs.`` for each family of the plan."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.test_case.family:
+            groups.setdefault(run.test_case.family.name, []).append(run)
+    lines = []
+    for name, mine in groups.items():
+        members = len({run.test_case.name for run in mine})
+        pairs = len({(run.server.name, run.client.name) for run in mine})
+        lines.append(
+            f"{name}: {members} {'member' if members == 1 else 'members'} × "
+            f"{pairs} {'pair' if pairs == 1 else 'pairs'}, {len(mine)} runs."
+        )
+    return lines
 
 
 def test_cases(cases: Iterable[TestCase], *, width: int | None = None) -> str:
-    """What can be measured, with the link in words."""
+    """What can be measured, with the link in words; of a family its name, the first member's link, and its values."""
+    groups: dict[str, list[TestCase]] = {}
+    for case in cases:
+        groups.setdefault(case.family.name if case.family else case.name, []).append(case)
     rows = [
         [
-            case.name,
-            case.abbreviation,
-            _files(case),
-            format_link(case.link),
-            str(case.repetitions),
-            seconds(case.timeout),
-            case.description,
+            name,
+            group[0].family.abbreviation if group[0].family else group[0].abbreviation,
+            _files(group[0]),
+            format_link(group[0].link),
+            str(group[0].repetitions),
+            seconds(group[0].timeout),
+            f"{group[0].description}{_members(group)}",
         ]
-        for case in cases
+        for name, group in groups.items()
     ]
     header = ["test case", "short", "files", "link", "repetitions", "timeout", "description"]
     wrapped = {"link": max(20, (width - 70) // 2), "description": max(20, (width - 70) // 2)} if width else None
     return draw(header, rows, wrapped=wrapped, right=("repetitions", "timeout"))
+
+
+def workloads(known: Iterable[WorkloadFiles]) -> str:
+    """What can be fetched over the link of a test case: ``-t sat+page-p50``."""
+    rows = [
+        [
+            f"+{each.workload.name}",
+            each.abbreviation,
+            str(len(each.file_sizes) or 1),
+            byte_size(sum(each.file_sizes)) if each.file_sizes else "",
+            each.workload.requests.value,
+            each.description.rstrip(","),
+        ]
+        for each in known
+    ]
+    return draw(["workload", "short", "objects", "size", "requests", "description"], rows, right=("objects", "size"))
+
+
+def _members(group: Sequence[TestCase]) -> str:
+    """``; 5 members: loss 0 %, 1 %``, or nothing if it is no family."""
+    values: dict[str, dict[str, None]] = {}
+    for case in group:
+        for value in case.family.values if case.family else ():
+            values.setdefault(value.key, {})[value.text] = None
+    listed = "; ".join(f"{key} {', '.join(texts)}" for key, texts in values.items())
+    return f"; {len(group)} members: {listed}" if listed else ""
 
 
 def implementations(known: Iterable[Implementation]) -> str:
@@ -337,4 +400,6 @@ def _files(case: TestCase) -> str:
     sizes = dict.fromkeys(case.file_sizes)
     if len(sizes) == 1 and len(case.file_sizes) > 1:
         return f"{len(case.file_sizes)} × {byte_size(case.file_sizes[0])}"
+    if len(sizes) > MOST_SIZES:
+        return f"{len(case.file_sizes)} × {byte_size(min(sizes))} to {byte_size(max(sizes))}"
     return " + ".join(byte_size(size) for size in case.file_sizes)

@@ -17,7 +17,15 @@ from pydantic_core import ErrorDetails
 
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Role
-from interop.model.names import NAME_RULE, is_implementation, is_name
+from interop.model.names import (
+    MEMBER_SIGN,
+    NAME_RULE,
+    are_flows,
+    is_implementation,
+    is_name,
+    is_test_case,
+    split_flows,
+)
 from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
 from interop.model.run import RunKey
@@ -29,6 +37,7 @@ SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 
 _SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
 _FAULTS_SHOWN = 20
+_LONGEST_ABBREVIATION = 96
 _MOST_REPETITIONS = 100_000
 """Upper bound for a test case in results from elsewhere, since lists of that length are created."""
 
@@ -319,7 +328,10 @@ def _manifest_faults(manifest: Manifest) -> list[str]:
     }
     endpoints = dict.fromkeys([*implementations, *manifest.servers, *manifest.clients])
     wrong = [name for name in endpoints if not is_implementation(name)]
-    wrong += [case.name for case in cases if not is_name(case.name)]
+    wrong += [case.name for case in cases if not is_test_case(case.name)]
+    families = [case.family for case in cases if case.family]
+    wrong += dict.fromkeys(family.name for family in families if not is_test_case(family.name))
+    wrong += dict.fromkeys(family.abbreviation for family in families if not _is_abbreviation(family.abbreviation))
     wrong += [case.abbreviation for case in cases if not _is_abbreviation(case.abbreviation)]
     faults = [f"the manifest has the name {quoted(name)}, but a name is {NAME_RULE}." for name in wrong]
     faults += [
@@ -334,7 +346,11 @@ def _manifest_faults(manifest: Manifest) -> list[str]:
 
 
 def _is_abbreviation(text: str) -> bool:
-    return text.isascii() and is_name(text.lower())
+    """Also of a member of a family, ``LOS@1pct@15ms``, and with further flows, ``SAT~same``."""
+    name, flows = split_flows(text)
+    parts = name.lower().split(MEMBER_SIGN)
+    fits = name.isascii() and len(name) <= _LONGEST_ABBREVIATION and all(map(is_name, parts))
+    return fits and are_flows(name, flows)
 
 
 def membership_fault(manifest: Manifest, result: RunResult) -> str:

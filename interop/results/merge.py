@@ -17,7 +17,8 @@ from interop.plan.stored_plan import plan_of
 from interop.results.document import StoredResults
 from interop.results.store import Journal, load, make_campaign_directory, write_result_json
 
-ALIKE = ("seed", "servers", "clients", "implementations", "options", "tool_version", "clock", "cpu_cost")
+ALIKE = ("seed", "servers", "clients", "must_include", "implementations", "options", "tool_version", "clock",
+         "cpu_cost", "own_cpu_costs")  # fmt: skip
 """Fields of a manifest in which the parts of a plan must not differ."""
 
 

@@ -7,7 +7,9 @@ Both formats hold less than result.json. They are filled as follows:
   that all repetitions have succeeded. If only runs are missing, or ended with a harness error, the result is null.
 * While a campaign is not finished, a pair with repetitions still to run has the result null and the values so far.
 * Runs that failed, ended with a harness error or were skipped have the value null.
-* A variant has the name of its folder, ``picoquic+bbr``: readers find logs by name.
+* A variant has the name of its folder. Names and abbreviations have letters instead of signs that mean something in
+  CSS (``qir_names``): with signs, the web pages of both runners do not show a cell, or show nothing. On these pages,
+  links to the logs of variants lead nowhere.
 * The protocol of a pair is not exported.
 * Excluded attempts are not exported, since neither format has a field for them; result.json has all.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
@@ -27,6 +29,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.results.qir_names import without_signs
 from interop.results.store import write_atomically
 from interop.results.summary import figures
 
@@ -83,6 +86,7 @@ ERROR_CODES: Mapping[ErrorCode, str | None] = {
     ErrorCode.IPV4_USED: "IPV4_PACKETS_IN_TRACE",
     ErrorCode.BREAKER: "UNKNOWN_ERROR",
     ErrorCode.BUDGET: "UNKNOWN_ERROR",
+    ErrorCode.REQUIREMENT: "UNKNOWN_ERROR",
     ErrorCode.TRACE_EMPTY: "BROKEN_PCAP",
     ErrorCode.TRACE_TRUNCATED: "BROKEN_PCAP",
     ErrorCode.TRACE_CORRUPT: "BROKEN_PCAP",
@@ -105,6 +109,8 @@ ERROR_CODES: Mapping[ErrorCode, str | None] = {
 }
 """Error codes of QIR-SE (in its spelling) by error code."""
 
+NO_IMAGE = ImageFacts("", "")
+"""QIR-SE's web page reads the image of every implementation."""
 _SEVERITY = {
     Outcome.UNSUPPORTED: "unsupported",
     Outcome.FAILED: "failed",
@@ -120,7 +126,9 @@ def to_qir(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
     cells = _cells(result_set)
     return {
         **_head(result_set, log_dir),
-        "tests": {case.abbreviation: {"name": case.name, "desc": case.description} for case in test_cases},
+        "tests": {
+            without_signs(case.abbreviation): {"name": case.name, "desc": case.description} for case in test_cases
+        },
         "quic_version": QUIC_VERSION,
         "results": _parts(cells, functional=True, keys=("abbr", "name", "result")),
         "measurements": _parts(cells, functional=False, keys=("name", "abbr", "result", "details")),
@@ -135,7 +143,7 @@ def to_qir_se(result_set: ResultSet, log_dir: str = ".") -> dict[str, Any]:
         **_head(result_set, log_dir),
         "images": _images(result_set),
         "tests": {
-            case.abbreviation: {
+            without_signs(case.abbreviation): {
                 "name": case.name,
                 "desc": case.description,
                 "timeout": int(case.timeout) if case.timeout == int(case.timeout) else case.timeout,
@@ -168,7 +176,7 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
         sorted(map(folders.__getitem__, manifest.servers)),
         sorted(map(folders.__getitem__, manifest.clients)),
     )
-    urls = {implementation.folder: implementation.url for implementation in manifest.implementations}
+    urls = {without_signs(implementation.folder): implementation.url for implementation in manifest.implementations}
     return {
         "start_time": _timestamp(manifest.started),
         "end_time": _end(result_set),
@@ -211,8 +219,8 @@ def _cells(result_set: ResultSet) -> _Cells:
 
 
 def _folders(manifest: Manifest) -> dict[str, str]:
-    """Names of implementations as in paths, which readers of these formats build from them."""
-    return {implementation.name: implementation.folder for implementation in manifest.implementations}
+    """Names of implementations as in paths, which readers of these formats build from them, without signs of CSS."""
+    return {implementation.name: without_signs(implementation.folder) for implementation in manifest.implementations}
 
 
 def _measurement(case: TestCase, results: Mapping[int, RunResult], *, in_progress: bool) -> dict[str, Any]:
@@ -222,7 +230,7 @@ def _measurement(case: TestCase, results: Mapping[int, RunResult], *, in_progres
     values = [_value(results.get(repetition)) for repetition in range(1, last + 1)]
     return {
         "name": case.name,
-        "abbr": case.abbreviation,
+        "abbr": without_signs(case.abbreviation),
         "result": result,
         "details": _details([value for value in values if value is not None]) if result == "succeeded" else "",
         "values": values,
@@ -266,9 +274,8 @@ def _images(result_set: ResultSet) -> dict[str, dict[str, Any]]:
     for answer in result_set.compliance:
         answers[answer.implementation] = answers.get(answer.implementation, True) and answer.compliant
     return {
-        _folders(result_set.manifest)[name]: _image(facts, answers.get(name))
-        for name, facts in sorted(result_set.manifest.images.items())
-        if name in _names(result_set.manifest)
+        _folders(result_set.manifest)[name]: _image(result_set.manifest.images.get(name, NO_IMAGE), answers.get(name))
+        for name in sorted(_names(result_set.manifest))
     }
 
 

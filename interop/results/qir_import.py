@@ -20,28 +20,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from interop.model.emulated_link import EmulatedLink
 from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.functional_checks import Check
 from interop.model.implementation import Implementation, Role
-from interop.model.names import is_implementation, is_name, name_of_folder
+from interop.model.names import is_implementation, is_name, is_test_case, name_of_folder
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
 from interop.results.document import StoredResults
+from interop.results.qir_names import with_signs
 from interop.results.store import DOCUMENT, JOURNAL, load
 
 KBPS = 1e3
 MOST_BYTES = 256 * 1024 * 1024
 _DETAILS = re.compile(r"(\d{1,12}) \(± \d{1,12}\) kbps")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?Mbit/s|(\d{1,6}) ?Mbps")
+_ABBREVIATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+~-]{0,200}")
+"""Also of members of families, with workloads and further flows."""
 _CHECKS = {check.value: check for check in Check}
 _BROKEN = frozenset({"BROKEN_PCAP"})
-_Name = Annotated[str, Field(max_length=200)]
+_Name = Annotated[str, Field(max_length=200), AfterValidator(with_signs)]
 _Time = Annotated[float, Field(ge=0, le=4_102_444_800)]
 
 
@@ -79,9 +82,9 @@ class _File(_Loose):
     end_time: _Time | None = None
     servers: list[_Name]
     clients: list[_Name]
-    urls: dict[str, str] = {}
-    images: dict[str, _Image] = {}
-    tests: dict[str, _Test]
+    urls: dict[_Name, str] = {}
+    images: dict[_Name, _Image] = {}
+    tests: dict[_Name, _Test]
     results: list[list[_Cell]] = []
     measurements: list[list[_Cell]]
 
@@ -138,7 +141,7 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
 def _check(path: Path, file: _File) -> None:
     faults = [f"{quoted(name)} is no name." for name in (*file.servers, *file.clients)
               if not is_implementation(name_of_folder(name))]  # fmt: skip
-    faults += [f"{quoted(key)} is no abbreviation of a test." for key in file.tests if not is_name(key.casefold())]
+    faults += [f"{quoted(key)} is no abbreviation of a test." for key in file.tests if not _ABBREVIATION.fullmatch(key)]
     pairs = len(file.servers) * len(file.clients)
     for key, cells in (("results", file.results), ("measurements", file.measurements)):
         if cells and len(cells) != pairs:
@@ -177,7 +180,7 @@ def _case(abbreviation: str, test: _Test, file: _File) -> TestCase:
     if test.theoretical_max_value:
         rate = test.theoretical_max_value * KBPS
     return TestCase(
-        name=test.name if is_name(test.name) else abbreviation.casefold(),
+        name=test.name if is_test_case(test.name) else abbreviation.casefold(),
         abbreviation=abbreviation,
         description=test.desc,
         link=EmulatedLink("unknown", 0.0, 0.0, rate, 0.0, 0, 0),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from interop.model.implementation import Protocol
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
 from interop.results.attempts import Tally, by_cell, tally
 
 
@@ -54,6 +55,8 @@ class Cell:
     """Attempts at all repetitions, valid or not."""
     excluded: int = 0
     """Excluded attempts."""
+    time: Figures | None = None
+    """Seconds, by the main metric of the workload; None without a workload, or if goodput is its main metric."""
 
     @property
     def repeated(self) -> int:
@@ -84,21 +87,22 @@ def figures(numbers: Sequence[float]) -> Figures | None:
 
 def summarise(result_set: ResultSet) -> tuple[Cell, ...]:
     """A cell for each pair and test case that has a result, in the order of the results."""
-    planned = {test_case.name: test_case.repetitions for test_case in result_set.manifest.test_cases}
+    cases = {test_case.name: test_case for test_case in result_set.manifest.test_cases}
     groups: dict[tuple[str, str, str], list[RunResult]] = {}
     for result in result_set.results:
         groups.setdefault((result.server, result.client, result.test_case), []).append(result)
     attempts = by_cell(result_set)
-    return tuple(_cell(results, planned.get(key[2], 0), tally(attempts[key])) for key, results in groups.items())
+    return tuple(_cell(results, cases.get(key[2]), tally(attempts[key])) for key, results in groups.items())
 
 
-def _cell(results: list[RunResult], planned: int, attempts: Tally) -> Cell:
+def _cell(results: list[RunResult], case: TestCase | None, attempts: Tally) -> Cell:
+    workload = case.workload if case else None
     outcomes = Counter(result.verdict.outcome for result in results)
     return Cell(
         server=results[0].server,
         client=results[0].client,
         test_case=results[0].test_case,
-        planned=planned,
+        planned=case.repetitions if case else 0,
         n=len(results) - outcomes[Outcome.ERROR] - outcomes[Outcome.SKIPPED],
         succeeded=outcomes[Outcome.SUCCEEDED],
         failed=outcomes[Outcome.FAILED],
@@ -111,6 +115,7 @@ def _cell(results: list[RunResult], planned: int, attempts: Tally) -> Cell:
         skipped=outcomes[Outcome.SKIPPED],
         attempts=attempts.attempts,
         excluded=attempts.excluded,
+        time=figures(_of_successes(results, workload.main_metric)) if workload and not workload.duration else None,
     )
 
 

@@ -12,6 +12,7 @@ HOME = PurePosixPath("index.html")
 CAMPAIGNS = PurePosixPath("runs/index.html")
 TRENDS = PurePosixPath("trends/index.html")
 COMPARISONS = PurePosixPath("compare/index.html")
+SIDE_BY_SIDE = PurePosixPath("compare/cells/index.html")
 FEED = PurePosixPath("feed.xml")
 MARKER = PurePosixPath("site.json")
 """Marks a directory as a site made by quicsat, which may be replaced."""
@@ -62,6 +63,11 @@ def log_page(repetition: int, name: str) -> str:
 def packets(repetition: int) -> str:
     """Name of the file with the packets of one run, below the folder of its cell."""
     return f"packets-{repetition}.bin"
+
+
+def sequence(repetition: int) -> str:
+    """Name of the file with the sequence diagram of one run, below the folder of its cell."""
+    return f"sequence-{repetition}.bin"
 
 
 def up(page: PurePosixPath) -> str:

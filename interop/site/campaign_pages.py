@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -15,8 +16,9 @@ from interop.model.test_case import TestCase
 from interop.model.units import percent
 from interop.results.document import SCHEMA_FILE, document
 from interop.site import address, cell_view, failures, summary_tables
-from interop.site.campaigns import SiteCampaign
+from interop.site.campaigns import Key, SiteCampaign
 from interop.site.pages import Renderer
+from interop.site.recent import Past
 
 _PAGES = (
     ("Matrix", ""),
@@ -30,6 +32,7 @@ _WHAT = {
     "result.json": "everything: manifest, every run with its evidence, a summary of each cell",
     "repetitions.csv": "a line per run: who, what became of it, every metric",
     "attempts.csv": "a line per attempt: whether it counts, why not, what its outcome would be if it did",
+    "reasons.json": "why runs did not succeed, by test case, server and client",
     "result.schema.json": "JSON Schema that result.json keeps to",
     "sha256sums.txt": "checksums of the other files",
 }
@@ -120,12 +123,23 @@ def listed(campaign: SiteCampaign) -> Listed:
     return Listed(campaign.folder, address.campaign(campaign.folder), campaign.started, share, tests, size)
 
 
-def write(site: Site, campaign: SiteCampaign, *, newest: bool, files: bool) -> None:
-    """All pages of a campaign but those of its cells; the newest one's start page is that of the site, too.
+@dataclass(frozen=True)
+class History:
+    """What a campaign's start page says of earlier campaigns."""
+
+    past: Mapping[Key, Past]
+    """Of its cells."""
+    since: str = ""
+    """What got worse; empty if there is no campaign to compare with."""
+    comparison: PurePosixPath = address.COMPARISONS
+    """The page with that comparison."""
+
+
+def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
+    """All pages of a campaign but its start page and those of its cells.
 
     ``files``: whether traces, keys and qlogs are taken into the site.
     """
-    _overview(site, campaign, newest=newest)
     site.show(
         address.campaign(campaign.folder, "failures"), "failures.html", campaign, "Failures",
         causes=failures.causes(campaign), suspects=failures.suspects(campaign), cells=failures.cells(campaign),
@@ -137,13 +151,15 @@ def write(site: Site, campaign: SiteCampaign, *, newest: bool, files: bool) -> N
     _data(site, campaign, whole=files)
 
 
-def _overview(site: Site, campaign: SiteCampaign, *, newest: bool) -> None:
+def write_start(site: Site, campaign: SiteCampaign, history: History, *, newest: bool) -> None:
+    """The start page of a campaign, and the matrices without room there; the newest one's is that of the site, too."""
     shown, further = summary_tables.split(campaign)
     manifest = campaign.results.manifest
     values: dict[str, Any] = {
         "campaigns": [listed(each) for each in site.campaigns[:60]],
         "listing": listed(campaign),
-        "matrices": [summary_tables.matrix(campaign, case) for case in shown],
+        "matrices": [summary_tables.matrix(campaign, case, history.past) for case in shown],
+        "history": history,
         "tests": summary_tables.tests(campaign),
         "further": [
             {
@@ -166,7 +182,7 @@ def _overview(site: Site, campaign: SiteCampaign, *, newest: bool) -> None:
     if newest:
         site.show(address.HOME, "overview.html", campaign, "Matrix", base=str(page.parent), **values)
     for case in further:
-        values |= {"matrices": [summary_tables.matrix(campaign, case)], "tests": None, "further": []}
+        values |= {"matrices": [summary_tables.matrix(campaign, case, history.past)], "tests": None, "further": []}
         site.show(_alone(campaign, case), "overview.html", campaign, "Matrix", base=str(page.parent), **values)
 
 
@@ -209,6 +225,7 @@ def _data(site: Site, campaign: SiteCampaign, *, whole: bool) -> None:
     files = {
         "result.json": document(campaign.results),
         "repetitions.csv": cell_view.as_csv(campaign.results.results),
+        "reasons.json": json.dumps(failures.reasons(campaign), ensure_ascii=False).encode("utf-8", "replace"),
         "attempts.csv": cell_view.attempts_as_csv(each for found in campaign.attempts.values() for each in found),
         "result.schema.json": SCHEMA_FILE.read_bytes(),
     }

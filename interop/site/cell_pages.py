@@ -8,13 +8,19 @@ from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
+
+from interop.model.errors import HarnessFault
+from interop.model.implementation import Protocol
 from interop.model.names import folder_name, pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
-from interop.site import address, cell_view, figures, files, logs, packets
+from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from interop.site.campaign_pages import Put, Site
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import PARTIAL
+from interop.traces.congestion import recovery
+from interop.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
 from interop.traces.series import FILE_NAME, SeriesError, load
 
 MOST_BYTES = 24_000_000
@@ -102,7 +108,7 @@ def _cell(job: _Job, key: Key) -> cell_view.CellView:
     site.show(
         page, "cell.html", campaign, "",
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
-        others=_others(campaign, key), pictures=_pictures(job, key),
+        others=_others(campaign, key), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
     )  # fmt: skip
     site.put(folder / "cell.csv", cell_view.as_csv(results))
     site.put(folder / "cell.json", cell_view.as_json(results))
@@ -156,10 +162,34 @@ def _packets(
     if series is None:
         return None
     middle = result.repetition == shown.representative
-    content = packets.encode(series, None if job.full or middle else THINNED)
     name = address.packets(result.repetition)
-    job.site.put(folder / name, content)
-    return {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
+    told = {"number": result.repetition, "file": name, "outcome": result.verdict.outcome.value, "median": middle}
+    more: list[packets.PackedColumn] = []
+    texts: list[str] = []
+    if middle:
+        traces = _traces(job, result) if job.full or job.files else None
+        found = sequence.of_traces(traces) if traces else None
+        more = sequence.flow_control(traces) if traces else []
+        if result.protocol is not Protocol.TCP:
+            came = series.back.arrived[np.isfinite(series.back.arrived)]
+            qlogs = run_directory(job.campaign, result) / QLOGS
+            told_by_qlog, texts = sequence.congestion(recovery(qlogs, float(came.min()) if len(came) else 0.0))
+            more += told_by_qlog
+        told |= {"sequence": address.sequence(result.repetition), "frames": found is not None}
+        job.site.put(folder / address.sequence(result.repetition), sequence.encode(found or sequence.of_series(series)))
+    job.site.put(folder / name, packets.encode(series, None if job.full or middle else THINNED, more, texts))
+    return told
+
+
+def _traces(job: _Job, result: RunResult) -> RunTraces | None:
+    """Both traces of a run; None if they are not here any more, or cannot be read."""
+    directory = run_directory(job.campaign, result)
+    cases = {case.name: case for case in job.campaign.results.manifest.test_cases}
+    try:
+        found = check_traces(directory, result.protocol)
+        return read_run(directory, result.protocol, cases[result.test_case].link, found)
+    except (HarnessFault, OSError):
+        return None
 
 
 def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: RunResult) -> list[tuple[str, str]]:

@@ -14,9 +14,13 @@ from typing import Any
 from interop.analysis.metrics import METRICS, Metric
 from interop.model.functional_checks import Rules
 from interop.model.link_format import format_baseline
+from interop.model.negotiated import FACTS, fact_in_words
 from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, RunResult
 from interop.model.test_case import TestCase
+from interop.report.negotiated_tables import values_of
+from interop.report.object_tables import table_of_objects
+from interop.report.table import Table
 from interop.results.document import plain_result
 from interop.results.summary import Cell, Figures, figures
 from interop.site import address
@@ -35,6 +39,11 @@ _MAIN = {
     "loss_forward": "lost, forward",
     "sent_per_useful_byte": "sent per useful byte",
     "cross_traffic_goodput": "TCP beside it",
+    "flow_share": "share",
+    "jain_index": "fairness",
+    "object_time_median": "object",
+    "response_time_median": "response",
+    "head_of_line_blocking": "blocked",
 }
 """The main metrics with their short names; the page shows the others on request."""
 
@@ -132,6 +141,10 @@ class CellView:
     """Repetition and its share of the best goodput, for the small picture."""
     attempts: tuple[RunResult, ...] = ()
     """All of them, those that do not count too, by repetition and number."""
+    objects: Table | None = None
+    """Times of the objects of its workload, by size; None if there are none."""
+    negotiated: tuple[tuple[str, str], ...] = ()
+    """Facts of the handshakes with their values; several of one fact, from different runs, are separated by commas."""
 
     @property
     def main(self) -> tuple[tuple[Metric, str], ...]:
@@ -183,7 +196,19 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
         command=command(manifest, key),
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
         attempts=tuple(campaign.attempts[key]),
+        objects=_objects(campaign.runs[key], case),
+        negotiated=_negotiated(campaign.runs[key]),
     )
+
+
+def _negotiated(runs: Sequence[RunResult]) -> tuple[tuple[str, str], ...]:
+    found = ((fact, values_of(runs, fact)) for fact in FACTS)
+    return tuple((fact_in_words(fact), ", ".join(values)) for fact, values in found if values)
+
+
+def _objects(runs: Sequence[RunResult], case: TestCase) -> Table | None:
+    found = table_of_objects(runs, (case,))
+    return found if found.rows else None
 
 
 def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
+from interop.model.text import printable
 from interop.site import address
 from interop.site.campaigns import SiteCampaign
 
@@ -91,6 +93,19 @@ def suspects(campaign: SiteCampaign) -> list[FailingImplementation]:
         if len(peers) >= LEAST_PEERS and len(codes) == 1 and codes.isdisjoint(_NO_BLAME):
             found.append(FailingImplementation(name, role, case, codes.pop(), len(peers)))
     return found
+
+
+def reasons(campaign: SiteCampaign) -> dict[str, Any]:
+    """For a search: ``texts``, each once, and ``cells``: test case, server, client and the numbers of its texts."""
+    texts: dict[str, int] = {}
+    found = []
+    for (server, client, case), results in campaign.runs.items():
+        bad = [each for each in results if each.verdict.outcome is not Outcome.SUCCEEDED]
+        words = {printable(f"{_code(each)} {each.verdict.cause.value} {each.verdict.reason or each.evidence.fault}")
+                 for each in bad}  # fmt: skip
+        if words:
+            found.append([case, server, client, *(texts.setdefault(text, len(texts)) for text in sorted(words))])
+    return {"texts": list(texts), "cells": found}
 
 
 def cells(campaign: SiteCampaign) -> list[FailedCell]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ _PICTURES = (".svg", ".png")
 _OTHER_FORMS = (".pdf", ".csv", ".pgf", ".tex")
 _LARGEST = 20_000_000
 _GROUPS = (
-    ("Pairs and links", ("heatmap", "pairs", "objectives", "outcomes", "relation", "loss")),
+    ("Pairs and links", ("heatmap", "pairs", "objectives", "outcomes", "relation", "loss", "sweep")),
     ("Distributions", ("cdf", "percentiles", "box", "violin", "swarm", "ridgeline", "histogram")),
     ("Over many campaigns", ("history", "dates", "comparison")),
     (
@@ -22,6 +23,7 @@ _GROUPS = (
     ),
 )
 _OTHERS = "Others"
+_PLAIN = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_+@=.-]*")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,6 @@ def grouped(figures: tuple[Figure, ...]) -> list[tuple[str, list[Figure]]]:
 def _drawn(place: Path) -> Iterator[Path]:
     """Pictures under plain names."""
     for path in sorted(place.glob("*")):
-        plain = path.name.isascii() and path.stem.replace("-", "").replace("_", "").replace("+", "").isalnum()
+        plain = path.name.isascii() and _PLAIN.fullmatch(path.stem) is not None
         if plain and path.suffix in _PICTURES + _OTHER_FORMS and regular(path, _LARGEST):
             yield path

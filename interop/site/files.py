@@ -14,7 +14,12 @@ from interop.traces.records import DamagedTraceError, PacketRecord, records
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _KEPT = (".qlog", ".sqlog", ".txt", ".log", ".json")
 """Kinds of files that no browser runs; any other is handed out as text."""
-_TRACES = {"trace_node_left.pcap": "client-side.pcapng", "trace_node_right.pcap": "server-side.pcapng"}
+_TRACES = {
+    "trace_node_left.pcap": "client-side.pcapng",
+    "trace_node_right.pcap": "server-side.pcapng",
+    "tunnel_left.pcap": "client-side-tunnel.pcapng",
+    "tunnel_right.pcap": "server-side-tunnel.pcapng",
+}
 _LARGEST = 256 * 1024 * 1024
 
 _SECTION, _INTERFACE, _SECRETS, _PACKET = 0x0A0D0D0A, 1, 10, 6
@@ -25,7 +30,8 @@ _NANOSECONDS = b"\x09\x00\x01\x00\x09\x00\x00\x00\x00\x00\x00\x00"
 
 def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file; what is no regular file or too large is left out."""
-    keys = b"".join(_content(run / role / "keys.log") for role in ("client", "server"))
+    flows = [run, *sorted(run.glob("flow-[2-9]"))]
+    keys = b"".join(_content(flow / role / "keys.log") for flow in flows for role in ("client", "server"))
     for trace, name in _TRACES.items():
         path = run / "sim" / trace
         if _fits(path):

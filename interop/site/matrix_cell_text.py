@@ -44,7 +44,7 @@ class CellText:
 
     state: CellState
     value: str
-    """Mean goodput in Mbit/s; empty if no repetition succeeded."""
+    """Mean goodput, or the mean time of a workload; empty if no repetition succeeded."""
     note: str
     """Mean efficiency, or how many repetitions ended how: ``8/10 2T``."""
     shade: int | None
@@ -53,11 +53,13 @@ class CellText:
     """Empty for the usual one."""
     attempts: str = ""
     """``4 attempts, 2 excluded``; empty if there was one per repetition, and all of them count."""
+    unit: str = "Mbit/s"
+    """Of ``value``: Mbit/s or s."""
 
     @property
     def text(self) -> str:
-        """``7.96``, or the glyph where there is no number."""
-        return self.value or self.state.glyph
+        """``7.96``, ``1.85 s``, or the glyph where there is no number."""
+        return (f"{self.value} s" if self.unit == "s" else self.value) if self.value else self.state.glyph
 
 
 def shown(cell: Cell | None) -> CellText:
@@ -67,11 +69,12 @@ def shown(cell: Cell | None) -> CellText:
     share = cell.efficiency.mean if cell.efficiency else None
     return CellText(
         state=state(cell),
-        value=goodput(cell.goodput.mean) if cell.goodput else "",
+        value=f"{cell.time.mean:.3g}" if cell.time else goodput(cell.goodput.mean) if cell.goodput else "",
         note=_note(cell, share),
         shade=None if share is None else round(min(max(share, 0.0), 1.0) * SHADES),
         protocol="" if cell.protocol is Protocol.HQ else cell.protocol.value,
         attempts=attempts(cell),
+        unit="s" if cell.time else "Mbit/s",
     )
 
 

@@ -1,16 +1,17 @@
 """The events of a run as a compact file for the browser: whole numbers, delta-coded, in byte planes, deflated.
 
 A file is zlib of: the length of the header (4 bytes, little endian), the header (JSON) and the columns one after the
-other. The header has ``columns``: name, count and ``scale`` (a number is the whole number times the scale), and
-``every``: of so many events one is there. A column is four planes: the low bytes of all its values first. Values are
-differences to the one before, zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo 2^32. ``web/assets/plot.js`` reads it.
+other. The header has ``columns``: name, count and ``scale`` (a number is the whole number times the scale), ``every``:
+of so many events one is there, and ``texts`` that numbers of columns point to. A column is four planes: the low bytes
+of all its values first. Values are differences to the one before, zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo
+2^32. ``web/assets/packets.js`` reads it.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,19 +36,25 @@ class PackedColumn(NamedTuple):
     scale: float
 
 
-def encode(series: Series, most: int | None = None) -> bytes:
-    """The file of one run; with ``most``, of each table only every n-th event so that no more are left."""
+def encode(
+    series: Series, most: int | None = None, more: Sequence[PackedColumn] = (), texts: Sequence[str] = ()
+) -> bytes:
+    """The file of one run, with ``more`` columns, which may point to ``texts``.
+
+    With ``most``, of each table only every n-th event so that no more are left.
+    """
     longest = max(len(series.sent), len(series.forward), len(series.back), 1)
     every = 1 if most is None else -(-longest // most)
     values = _SAMPLES if every == 1 else min(_SAMPLES, most or _SAMPLES)
-    return pack(list(_columns(series, every, values)), every)
+    return pack([*_columns(series, every, values), *more], every, texts)
 
 
-def pack(columns: list[PackedColumn], every: int = 1) -> bytes:
+def pack(columns: Sequence[PackedColumn], every: int = 1, texts: Sequence[str] = ()) -> bytes:
     """Columns as a file. Whole numbers must fit into 32 bits; ValueError if one is not finite."""
     head = {
         "every": every,
         "columns": [{"name": each.name, "count": len(each.values), "scale": each.scale} for each in columns],
+        "texts": list(texts),
     }
     text = json.dumps(head).encode()
     return zlib.compress(b"".join([len(text).to_bytes(4, "little"), text, *map(_planes, columns)]), LEVEL)

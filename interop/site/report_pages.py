@@ -14,10 +14,13 @@ from interop.model.text import printable
 from interop.model.units import mbit_per_s
 from interop.report import attempt_tables, campaign_tables
 from interop.report.table import Table, Unit, render
-from interop.site import address, figures
+from interop.site import address, figures, recent
 from interop.site.badges import badge, badge_picture
-from interop.site.campaign_pages import Site
-from interop.site.campaigns import SiteCampaign
+from interop.site.campaign_pages import History, Site
+from interop.site.campaigns import Key, SiteCampaign
+from interop.site.pages import day
+from interop.site.recent import Past
+from interop.site.since import sentence
 from interop.statistics import comparison, history
 from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
@@ -116,9 +119,30 @@ class Compared:
         return [pair for pair in (*self.found.groups, *self.found.pairs) if pair.change in comparison.WORSE]
 
 
-def write_all(site: Site) -> None:
-    """Comparisons, trends, feed and badges."""
-    compared = [each for two in _twos(site.campaigns) if (each := _compared(*two)).both]
+def compare(campaigns: Sequence[SiteCampaign]) -> list[Compared]:
+    """The comparisons of a site, the newest first; only those of campaigns with pairs in common."""
+    return [each for two in _twos(campaigns) if (each := _compared(*two)).both]
+
+
+def histories(campaigns: Sequence[SiteCampaign], compared: Sequence[Compared]) -> dict[str, History]:
+    """What the start page of each campaign says of earlier ones, by its folder; ``campaigns``: newest first."""
+    past: dict[str, dict[Key, Past]] = {}
+    since: dict[str, Compared] = {}
+    for alike in _by_clock(campaigns):
+        past |= recent.pasts(*recent.trends_of(alike[:MOST_CAMPAIGNS]))
+    for each in compared:  # of several with the same campaign, the newest partner comes first
+        since.setdefault(each.after.folder, each)
+    found = {}
+    for campaign in campaigns:
+        words = History(past.get(campaign.folder, {}))
+        if other := since.get(campaign.folder):
+            words = replace(words, since=sentence(other.found, day(other.before.started)), comparison=other.address)
+        found[campaign.folder] = words
+    return found
+
+
+def write_all(site: Site, compared: Sequence[Compared]) -> None:
+    """Comparisons, the page for two cells side by side, trends, feed and badges."""
     for each in compared:
         tables = [each.table, each.all]
         for table in tables:
@@ -126,6 +150,7 @@ def write_all(site: Site) -> None:
         values: dict[str, Any] = {"compared": each, "tables": [shown(table) for table in tables]}
         site.show(each.address, "comparison.html", None, "Compare", **values)
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
+    site.show(address.SIDE_BY_SIDE, "side.html", None, "Compare", uplot=site.uplot)
     _trends(site)
     neighbours = {two for alike in _by_clock(site.campaigns) for two in pairwise(reversed(alike))}
     entries = [each for each in compared if (each.before, each.after) in neighbours and each.worse]

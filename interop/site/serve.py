@@ -29,7 +29,9 @@ def server(site: Path, port: int = 0) -> Iterator[str]:
     try:
         listening = ThreadingHTTPServer(("127.0.0.1", port), partial(_Quiet, directory=str(site)))
     except (OSError, OverflowError) as error:
-        raise InputError(f"port {port}: cannot be listened on: {error}. Name another one: --serve 8001.") from error
+        raise InputError(
+            f"port {port}: cannot be listened on: {error}. Name another port, for example 8001."
+        ) from error
     thread = threading.Thread(target=listening.serve_forever, daemon=True)
     thread.start()
     try:

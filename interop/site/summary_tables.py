@@ -7,7 +7,7 @@ matrix of the tests on the start page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,14 @@ from interop.model.test_case import TestCase
 from interop.model.units import percent
 from interop.results.summary import Cell, figures
 from interop.site import address
-from interop.site.campaigns import SiteCampaign
+from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import BY_KEY, CELL_STATES, MISSING, CellState, CellText, attempts, shown, state
+from interop.site.recent import Past
 
 MOST_CELLS = 1300
 """Of measurements on the start page."""
+MOST_NAMED = 10_000
+"""Tests of all pairs up to which the matrix of the tests names those that succeeded; otherwise it counts them."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Place:
 
     shown: CellText
     address: str
+    past: Past | None = None
+    """In the last campaigns."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class OutcomeGroup:
 
     state: CellState
     tests: str
-    """Their abbreviations."""
+    """Their abbreviations, or how many there are."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Tests:
     totals: tuple[str, ...]
     """``12 of 14`` per server: tests that succeeded, of the conclusive ones."""
     total: str
+    counted: bool
+    """The tests of a pair that succeeded are not named."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,8 @@ def split(campaign: SiteCampaign) -> tuple[tuple[TestCase, ...], tuple[TestCase,
     return campaign.measurements[:fitting], campaign.measurements[fitting:]
 
 
-def matrix(campaign: SiteCampaign, case: TestCase) -> Matrix:
-    """The matrix of one measurement."""
+def matrix(campaign: SiteCampaign, case: TestCase, past: Mapping[Key, Past]) -> Matrix:
+    """The matrix of one measurement; ``past``: of its cells in the last campaigns."""
     manifest = campaign.results.manifest
     grid = [
         [campaign.cells.get((server, client, case.name)) for server in manifest.servers] for client in manifest.clients
@@ -109,7 +116,8 @@ def matrix(campaign: SiteCampaign, case: TestCase) -> Matrix:
         Row(
             client,
             tuple(
-                _place(campaign, server, client, case, cell) for server, cell in zip(manifest.servers, row, strict=True)
+                _place(campaign, (server, client, case.name), cell, past)
+                for server, cell in zip(manifest.servers, row, strict=True)
             ),
             _mean(row),
         )
@@ -119,10 +127,10 @@ def matrix(campaign: SiteCampaign, case: TestCase) -> Matrix:
     return Matrix(case, rows, means, _mean(cell for row in grid for cell in row))
 
 
-def _place(campaign: SiteCampaign, server: str, client: str, case: TestCase, cell: Cell | None) -> Place:
+def _place(campaign: SiteCampaign, key: Key, cell: Cell | None, past: Mapping[Key, Past]) -> Place:
     if cell is None:
         return Place(shown(None), "")
-    return Place(shown(cell), f"{address.cell(campaign.results.manifest, server, client, case.name)}/index.html")
+    return Place(shown(cell), f"{address.cell(campaign.results.manifest, *key)}/index.html", past.get(key))
 
 
 def _mean(cells: Iterable[Cell | None]) -> str:
@@ -136,6 +144,7 @@ def tests(campaign: SiteCampaign) -> Tests | None:
     if not cases:
         return None
     manifest = campaign.results.manifest
+    counted = len(cases) * len(manifest.servers) * len(manifest.clients) > MOST_NAMED
     grid = [
         [[campaign.cells.get((server, client, case.name)) for case in cases] for server in manifest.servers]
         for client in manifest.clients
@@ -144,7 +153,7 @@ def tests(campaign: SiteCampaign) -> Tests | None:
         TestRow(
             client,
             tuple(
-                _test_place(campaign, server, client, cases, cells)
+                _test_place(campaign, server, client, cases, cells, counted=counted)
                 for server, cells in zip(manifest.servers, row, strict=True)
             ),
             _share(row),
@@ -152,7 +161,7 @@ def tests(campaign: SiteCampaign) -> Tests | None:
         for client, row in zip(manifest.clients, grid, strict=True)
     )
     totals = tuple(_share(column) for column in zip(*grid, strict=True))
-    return Tests(cases, rows, totals, _share(cells for row in grid for cells in row))
+    return Tests(cases, rows, totals, _share(cells for row in grid for cells in row), counted)
 
 
 def _share(pairs: Iterable[Sequence[Cell | None]]) -> str:
@@ -164,7 +173,13 @@ def _share(pairs: Iterable[Sequence[Cell | None]]) -> str:
 
 
 def _test_place(
-    campaign: SiteCampaign, server: str, client: str, cases: Sequence[TestCase], cells: Sequence[Cell | None]
+    campaign: SiteCampaign,
+    server: str,
+    client: str,
+    cases: Sequence[TestCase],
+    cells: Sequence[Cell | None],
+    *,
+    counted: bool,
 ) -> TestPlace:
     groups: dict[str, list[str]] = {}
     notes: list[str] = []
@@ -175,7 +190,11 @@ def _test_place(
     if groups.keys() == {MISSING}:
         return TestPlace("", ())
     ordered = tuple(
-        OutcomeGroup(BY_KEY[each.key], " ".join(groups[each.key])) for each in CELL_STATES if each.key in groups
+        OutcomeGroup(
+            BY_KEY[each.key], str(len(names)) if counted and each.key == Outcome.SUCCEEDED else " ".join(names)
+        )
+        for each in CELL_STATES
+        if (names := groups.get(each.key))
     )
     return TestPlace(f"{address.pair(campaign.results.manifest, server, client)}/index.html", ordered, "; ".join(notes))
 

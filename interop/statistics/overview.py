@@ -32,6 +32,9 @@ class Scenario:
     """Standard deviation of a sample."""
     maximum: float | None
     """Goodput, bit/s."""
+    mean_efficiency: float | None
+    highest_efficiency: float | None
+    """Goodput as a share of what the forward link offered (equation 1 of the paper); None where that is unknown."""
     pairs: int
     """Conclusive pairs: succeeded, timed out or failed."""
     timeouts: int
@@ -39,11 +42,6 @@ class Scenario:
     """Pairs, by their first repetition that did not succeed."""
     left_out: Mapping[PairOutcome, int]
     """Inconclusive pairs: unsupported, not run, or with harness errors only."""
-
-    def efficiency(self, goodput: float | None) -> float | None:
-        """Share of the forward rate (equation 1 of the paper); None where the rate is not known."""
-        rate = self.test_case.link.forward_rate
-        return goodput / rate if goodput is not None and rate else None
 
     def share(self, pairs: int) -> float | None:
         """Share of the conclusive pairs, 0..1."""
@@ -54,6 +52,7 @@ def scenario(result_set: ResultSet, case: TestCase) -> Scenario:
     """A row of Table II."""
     many = samples(result_set, case.name, GOODPUT)
     values = [value for sample in many for value in sample.values]
+    shares = [value for sample in samples(result_set, case.name, EFFICIENCY) for value in sample.values]
     pair_outcomes = Counter(sample.pair_outcome for sample in many)
     pairs = (
         pair_outcomes[PairOutcome.SUCCEEDED] + pair_outcomes[PairOutcome.TIMEOUT] + pair_outcomes[PairOutcome.FAILED]
@@ -66,6 +65,8 @@ def scenario(result_set: ResultSet, case: TestCase) -> Scenario:
         median=statistics.median(values) if values else None,
         deviation=statistics.stdev(values) if len(values) > 1 else None,
         maximum=max(values, default=None),
+        mean_efficiency=statistics.fmean(shares) if shares else None,
+        highest_efficiency=max(shares, default=None),
         pairs=pairs,
         timeouts=pair_outcomes[PairOutcome.TIMEOUT],
         failures=pair_outcomes[PairOutcome.FAILED],
@@ -194,6 +195,15 @@ def sweeps(cases: Sequence[TestCase]) -> list[list[TestCase]]:
         groups.setdefault((repr(bare), case.file_sizes), []).append(case)
     ordered = (sorted(group, key=lambda case: loss_share(case.link.forward_loss)) for group in groups.values())
     return [group for group in ordered if len({loss_share(case.link.forward_loss) for case in group}) > 1]
+
+
+def by_family(cases: Sequence[TestCase]) -> dict[str, list[TestCase]]:
+    """The members of each family by its name, in their order."""
+    groups: dict[str, list[TestCase]] = {}
+    for case in cases:
+        if case.family:
+            groups.setdefault(case.family.name, []).append(case)
+    return groups
 
 
 def outcomes(many: Iterable[Sample]) -> Counter[Outcome]:

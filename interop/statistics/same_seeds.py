@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interop.model.clock import Clock
+from interop.model.implementation import CpuCost
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest
 from interop.statistics.samples import Sample, mean_ratio
@@ -51,8 +52,17 @@ class SeedChanges:
 
 
 def repeatable(first: Manifest, second: Manifest) -> bool:
-    """Whether a run with a seed repeats exactly in both campaigns: virtual time with the same CPU cost."""
-    return first.clock is second.clock is Clock.VIRTUAL and first.cpu_cost == second.cpu_cost
+    """Whether a run with a seed repeats exactly in both campaigns: virtual time with the same CPU costs."""
+    if not first.clock is second.clock is Clock.VIRTUAL or first.cpu_cost != second.cpu_cost:
+        return False
+    before, after = _own_cpu_costs(first), _own_cpu_costs(second)
+    return first.own_cpu_costs is second.own_cpu_costs and all(
+        before[name] == after[name] for name in before.keys() & after.keys()
+    )
+
+
+def _own_cpu_costs(manifest: Manifest) -> dict[str, CpuCost]:
+    return {each.name: each.cpu_cost for each in manifest.implementations}
 
 
 def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:

@@ -198,7 +198,7 @@ def with_zeros(sample: Sample) -> tuple[float, ...]:
 
 
 def left_out(many: Iterable[Sample]) -> str:
-    """Pairs that a figure leaves out: ``2 pairs unsupported, 1 pair not run``; empty if none."""
+    """Pairs that a figure leaves out: ``2 unsupported pairs, 1 pair that was not run``; empty if none."""
     return inconclusive(Counter(sample.pair_outcome for sample in many))
 
 
@@ -206,15 +206,19 @@ def without_number(many: Iterable[Sample]) -> str:
     """Pairs that a figure of means leaves out: as ``left_out``, and pairs without a successful repetition."""
     known = tuple(many)
     failed = sum(sample.mean is None and sample.pair_outcome in CONCLUSIVE for sample in known)
-    without = f"{failed} {'pair' if failed == 1 else 'pairs'} without a success" if failed else ""
+    without = f"{failed} {'pair' if failed == 1 else 'pairs'} without a successful repetition" if failed else ""
     return ", ".join(part for part in (without, left_out(known)) if part)
 
 
 def inconclusive(counts: Mapping[PairOutcome, int]) -> str:
     """How many pairs are inconclusive, and why; empty if none are."""
-    words = {PairOutcome.ERROR: "with harness errors only"}
+    words = {
+        PairOutcome.UNSUPPORTED: ("unsupported pair", "unsupported pairs"),
+        PairOutcome.ERROR: ("pair with only harness errors", "pairs with only harness errors"),
+        PairOutcome.NOT_RUN: ("pair that was not run", "pairs that were not run"),
+    }
     return ", ".join(
-        f"{count} {'pair' if count == 1 else 'pairs'} {words.get(outcome, outcome.value)}"
-        for outcome in (PairOutcome.UNSUPPORTED, PairOutcome.ERROR, PairOutcome.NOT_RUN)
+        f"{count} {one if count == 1 else several}"
+        for outcome, (one, several) in words.items()
         if (count := counts.get(outcome))
     )

@@ -41,7 +41,8 @@ class Form(IntEnum):
 class Frame(IntEnum):
     """Types of QUIC frames that ``Signals`` hold.
 
-    RFC 9000, section 19; RFC 9221; draft-ietf-quic-reliable-stream-reset, -ack-frequency; draft-huitema-quic-ts.
+    RFC 9000, section 19; RFC 9221; draft-ietf-quic-reliable-stream-reset, -ack-frequency; draft-huitema-quic-ts;
+    draft-kuhn-quic-bdpframe-extension.
     """
 
     PING = 0x01
@@ -69,6 +70,7 @@ class Frame(IntEnum):
     DATAGRAM_SIZED = 0x31
     ACK_FREQUENCY = 0xAF
     TIME_STAMP = 0x02F5
+    BDP = 0xEBD9
 
 
 class Message(IntEnum):
@@ -184,11 +186,12 @@ class Signals(ColumnTable):
     MAX_DATA, DATA_BLOCKED: limit. MAX_STREAM_DATA, STREAM_DATA_BLOCKED: stream, limit. MAX_STREAMS, STREAMS_BLOCKED:
     limit. RESET_STREAM, STOP_SENDING: stream, code. NEW_CONNECTION_ID: sequence number, retire prior to.
     RETIRE_CONNECTION_ID: sequence number. CLOSE: code, type of the frame at fault. CLOSE_APPLICATION: code. DATAGRAM:
-    length. ACK_FREQUENCY: threshold, greatest delay in microseconds.
+    length. ACK_FREQUENCY: threshold, greatest delay in microseconds. BDP: capacity in bytes, round-trip time in
+    microseconds.
     """
     text: Integers
     """Index into ``texts``: the phrase of a CLOSE; as hexadecimal digits the id of NEW_CONNECTION_ID, the token of
-    NEW_TOKEN, the data of PATH_CHALLENGE and PATH_RESPONSE. 0 is the empty one."""
+    NEW_TOKEN, the data of PATH_CHALLENGE and PATH_RESPONSE, the client's address of BDP. 0 is the empty one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,6 +245,13 @@ def _ack_frequency(data: bytes, at: int) -> Read:
     return threshold, delay, "", at
 
 
+def _bandwidth_delay_product(data: bytes, at: int) -> Read:
+    _, at = varint(data, at)  # lifetime
+    capacity, round_trip, at = _numbers(data, at, 2)
+    address, at = _sized(data, at)
+    return capacity, round_trip, address.hex(), at
+
+
 READERS: dict[Frame, Callable[[bytes, int], Read]] = {
     Frame.PATH_CHALLENGE: _path_data,
     Frame.PATH_RESPONSE: _path_data,
@@ -255,6 +262,7 @@ READERS: dict[Frame, Callable[[bytes, int], Read]] = {
     Frame.DATAGRAM: _datagram,
     Frame.DATAGRAM_SIZED: _datagram_sized,
     Frame.ACK_FREQUENCY: _ack_frequency,
+    Frame.BDP: _bandwidth_delay_product,
 }
 """The frames of ``Signals`` that consist of more than numbers."""
 

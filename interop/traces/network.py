@@ -7,6 +7,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from interop.model.flow import MOST_FLOWS
 from interop.traces.columns import direction
 from interop.traces.records import PacketRecord
 
@@ -14,6 +15,12 @@ ETHERNET, RAW_IP, PPP = 1, 101, 9
 ETHERTYPES = {0x0800: 4, 0x86DD: 6}
 PPP_PROTOCOLS = {0x0021: 4, 0x0057: 6}
 TCP, UDP = 6, 17
+_FLOWS = {
+    f"{network}{99 + flow}": flow
+    for network in ("193.167.100.", "fd00:cafe:cafe:100::")
+    for flow in range(2, MOST_FLOWS + 1)
+}
+"""Flow by the address of its server: a NAT can only change that of the client."""
 _PORTS = struct.Struct(">HHH")
 
 
@@ -32,6 +39,8 @@ class Segment(NamedTuple):
     payload: bytes
     size: int
     """Bytes of payload on the wire; more than ``payload`` has if the record was cut."""
+    flow: int = 1
+    """Counted from 1; further flows of a run have their own addresses."""
 
 
 def segment(record: PacketRecord) -> Segment | None:
@@ -66,7 +75,18 @@ def segment(record: PacketRecord) -> Segment | None:
     if known is None or end < first:
         return None
     head = data[header:first] if protocol == TCP else b""
-    return Segment(known[0], known[1], ecn, protocol, head, data[first:end], end - first)
+    return Segment(known[0], known[1], ecn, protocol, head, data[first:end], end - first, known[2])
+
+
+def ip_size(record: PacketRecord) -> tuple[bytes, int]:
+    """Source address and bytes of an IP packet, from its headers; an empty address and 0 if it is none."""
+    version, start = _network_layer(record)
+    data = record.data
+    if version == 4 and len(data) >= start + 20:
+        return data[start + 12 : start + 16], int.from_bytes(data[start + 2 : start + 4], "big")
+    if version == 6 and len(data) >= start + 40:
+        return data[start + 8 : start + 24], 40 + int.from_bytes(data[start + 4 : start + 6], "big")
+    return b"", 0
 
 
 def _network_layer(record: PacketRecord) -> tuple[int, int]:
@@ -82,12 +102,13 @@ def _network_layer(record: PacketRecord) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def _end(ends: bytes, source_port: int, target_port: int) -> tuple[bool, str] | None:
-    """Direction and path; None if it is no packet between client and server."""
+def _end(ends: bytes, source_port: int, target_port: int) -> tuple[bool, str, int] | None:
+    """Direction, path and flow; None if it is no packet between client and server."""
     half = len(ends) // 2
     source, target = str(ip_address(ends[:half])), str(ip_address(ends[half:]))
     from_server = direction(source, source_port, target, target_port)
     if from_server is None:
         return None
     names = [f"{source}:{source_port}", f"{target}:{target_port}"]
-    return from_server, " ".join(reversed(names) if from_server else names)
+    flow = _FLOWS.get(source if from_server else target, 1)
+    return from_server, " ".join(reversed(names) if from_server else names), flow

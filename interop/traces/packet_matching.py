@@ -28,7 +28,7 @@ class PacketMatches:
     lost: Flags
     """It did not arrive, although it would have had the time."""
     unmatched: int
-    """Packets that arrived but that the other side never sent: a trace is damaged, or the link corrupts."""
+    """Packets that arrived but that the other side never sent: a damaged trace, or the link corrupts or copies."""
     delay: Floats
     """Seconds from the sender's to the receiver's trace, each by its own clock; NaN if it did not arrive."""
 

@@ -33,14 +33,14 @@ class TraceState:
     """Times count from the start of a simulation, not from 1970."""
 
 
-def check(path: Path, protocol: int = UDP) -> TraceState:
+def check(path: Path, protocol: int = UDP, flow: int = 1) -> TraceState:
     """Walk the whole file and say whether it is a complete trace; no exception leaves this function.
 
-    ``protocol`` says whose packets are wanted, those of ``UDP`` or of ``TCP``.
+    ``protocol`` and ``flow`` say whose packets are wanted, those of ``UDP`` or of ``TCP``.
     """
     packets = cut = first = last = 0
     condition, reason = Condition.OK, ""
-    table = _Table(protocol)
+    table = _Table(protocol, flow)
     try:
         for record in records(path):
             first = record.time if not packets else first
@@ -59,13 +59,13 @@ def check(path: Path, protocol: int = UDP) -> TraceState:
 class _Table:
     """Packets between client and server, as they are found."""
 
-    def __init__(self, protocol: int) -> None:
-        self._protocol = protocol
+    def __init__(self, protocol: int, flow: int) -> None:
+        self._wanted = protocol, flow
         self._times, self._server, self._sizes, self._digests = array("q"), array("b"), array("q"), array("Q")
 
     def add(self, record: PacketRecord) -> None:
         found = segment(record)
-        if found is not None and found.protocol == self._protocol:
+        if found is not None and (found.protocol, found.flow) == self._wanted:
             self._times.append(record.time)
             self._server.append(found.from_server)
             self._sizes.append(found.size + len(found.header))

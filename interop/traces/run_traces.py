@@ -9,6 +9,7 @@ import numpy as np
 
 from interop.model.emulated_link import EmulatedLink
 from interop.model.errors import HarnessFault
+from interop.model.flow import flow_directory
 from interop.model.implementation import Protocol
 from interop.model.outcomes import ErrorCode
 from interop.model.test_case import Link
@@ -18,16 +19,20 @@ from interop.traces.key_log import key_lines
 from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
 from interop.traces.pcap import TraceState, check
-from interop.traces.quic_series import QuicTracePair, series
+from interop.traces.quic_series import QuicTracePair, series, zeros
 from interop.traces.series import Series
 from interop.traces.tcp import read_tcp
 from interop.traces.tcp_events import TcpTracePair, tcp_series
+from interop.traces.tcp_info import kernel_window
 from interop.traces.trace import read
+from interop.traces.tunnel import tunnel_overhead
 
 CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
 SERVER_TRACE = Path("sim", "trace_node_right.pcap")
 KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
 QLOGS = Path("server", "qlog")
+CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
+TCP_INFO = Path("sim", "tcp_info.csv")
 
 
 @dataclass(frozen=True)
@@ -54,12 +59,22 @@ class RunTraces:
     cut: int
     qlogs: Path
     """The server's folder of qlogs, which may not be there."""
+    tcp_info: Path
+    """The kernel's samples of TCP connections, which may not be there."""
+    tunnel_overhead: float | None = None
+    """Mean bytes that a VPN adds per packet of the server; None without a VPN."""
 
     @property
     def payload(self) -> int:
         """Bytes that came from the server to the client: UDP payload, or of TCP segments."""
         arrived = self.trace_pair.at_client
         return int(arrived.size[arrived.from_server].sum())
+
+    @property
+    def start(self) -> float:
+        """When the client sent its first packet, seconds since 1970 by the client's clock."""
+        pair = self.trace_pair
+        return pair.at_client.epoch + zeros(pair.at_client, pair.at_server, pair.clock)[0]
 
     @property
     def readable(self) -> bool:
@@ -73,20 +88,22 @@ class RunTraces:
     def series(self) -> Series:
         """All events of the run."""
         if isinstance(self.trace_pair, TcpTracePair):
-            return tcp_series(self.trace_pair)
+            pair = self.trace_pair
+            _, start = zeros(pair.at_client, pair.at_server, pair.clock)
+            return replace(tcp_series(pair), cwnd=kernel_window(self.tcp_info, pair.at_server.epoch, start))
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]
         return replace(found, cwnd=congestion_window(self.qlogs, float(came.min()) if len(came) else 0.0))
 
 
-def check_traces(directory: Path, protocol: Protocol) -> TraceStates:
-    """Walk both trace files of a run."""
+def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceStates:
+    """Walk both trace files of a run, for the packets of a flow."""
     kind = TCP if protocol is Protocol.TCP else UDP
-    return TraceStates(check(directory / CLIENT_TRACE, kind), check(directory / SERVER_TRACE, kind))
+    return TraceStates(check(directory / CLIENT_TRACE, kind, flow), check(directory / SERVER_TRACE, kind, flow))
 
 
-def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates) -> RunTraces:
-    """Both traces of a run.
+def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1) -> RunTraces:
+    """What both traces of a run have of a flow, which is that of ``found`` and counted from 1.
 
     Raises HarnessFault: ANALYSIS_FAILED if one is not whole, TRACE_CORRUPT if one counts from the start of a simulation
     and the other from 1970, although one simulator wrote both.
@@ -95,16 +112,22 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates
         side = "client" if found.client.simulated else "server"
         reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
-    keys = key_lines(*(directory / key_log for key_log in KEY_LOGS))
+    own = flow_directory(directory, flow)
+    keys = key_lines(*(own / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces
     paths = directory / CLIENT_TRACE, directory / SERVER_TRACE
     trace_pair: QuicTracePair | TcpTracePair
     if protocol is Protocol.TCP:
-        trace_pair = TcpTracePair(read_tcp(paths[0]), read_tcp(paths[1]), at_client, at_server, *matches, one_clock)
+        trace_pair = TcpTracePair(
+            read_tcp(paths[0], flow), read_tcp(paths[1], flow), at_client, at_server, *matches, one_clock
+        )
     else:
         trace_pair = QuicTracePair(
-            read(paths[0], keys), read(paths[1], keys), at_client, at_server, *matches, one_clock
+            read(paths[0], keys, flow), read(paths[1], keys, flow), at_client, at_server, *matches, one_clock
         )
-    return RunTraces(protocol, trace_pair, len(keys), found.cut, directory / QLOGS)
+    tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
+    overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL) if tunnelled else None
+    tcp_info = own / TCP_INFO  # samples of the first flow alone
+    return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, tcp_info, overhead)

@@ -141,7 +141,7 @@ class Series:
     in_flight: Samples
     """At the server's end: bytes (as in ``Packets.size``) sent, not yet acknowledged nor given up, at each change."""
     cwnd: Samples
-    """The server's congestion window, bytes, from its qlog; empty if there is none."""
+    """The server's congestion window, bytes, from its qlog, or over TCP from its kernel; empty if there is neither."""
     requests: Requests
 
 

@@ -1,4 +1,4 @@
-"""Reads the TCP segments of a trace into columns: a transfer over TCP with TLS 1.3 (RFC 9293, RFC 8446)."""
+"""Reads the TCP segments of a trace into columns: a transfer over TCP with TLS (RFC 9293, RFC 8446, RFC 5246)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from interop.traces.columns import ColumnTable
 from interop.traces.network import TCP, Segment, segment
 from interop.traces.records import DamagedTraceError, records
 from interop.traces.streams import ByteRanges
+from interop.traces.tls import hello_version
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 NANOSECONDS = 1_000_000_000
 FIXED_HEADER = 20
 END_OF_OPTIONS, NO_OPERATION, SACK = 0, 1, 5
 """Kinds of options (RFC 9293, section 3.2; RFC 2018)."""
+TLS_1_2 = 0x0303
 SPACE = 1 << 32
 """Number of sequence numbers, after which they wrap."""
 
@@ -55,18 +57,20 @@ class TcpTrace:
     flags: Integers
     ecn: Integers
     sacks: Sacks
+    tls: int = 0
+    """Version of TLS that the server chose first, as on the wire (0x0303 is TLS 1.2); 0 if unknown."""
 
     def __len__(self) -> int:
         return len(self.time)
 
 
-def read_tcp(path: Path) -> TcpTrace:
-    """All segments of a trace; raises HarnessFault(ANALYSIS_FAILED) if the file is not whole."""
+def read_tcp(path: Path, flow: int = 1) -> TcpTrace:
+    """All segments of a flow in a trace; raises HarnessFault(ANALYSIS_FAILED) if the file is not whole."""
     table = _Segments()
     try:
         for record in records(path):
             found = segment(record)
-            if found is not None and found.protocol == TCP:
+            if found is not None and (found.protocol, found.flow) == (TCP, flow):
                 table.add(record.time, found)
     except DamagedTraceError as broken:
         raise HarnessFault(ErrorCode.ANALYSIS_FAILED, f"{path.name} could not be read: {broken.reason}") from broken
@@ -83,6 +87,7 @@ class _Segments:
         """The number of each side's first byte."""
         self._latest: dict[tuple[int, bool], int] = {}
         """The offset of each side's newest segment, which identifies wrapped numbers."""
+        self._tls = 0
 
     def add(self, time: int, found: Segment) -> None:
         number, acknowledged = struct.unpack_from(">II", found.header, 4)
@@ -92,6 +97,8 @@ class _Segments:
         offset = self._offset(here, number, first=number + 1 if flags & SYN else number)
         self._latest[here] = max(offset, self._latest.get(here, 0))
         expected = self._offset(there, acknowledged, first=acknowledged) if flags & ACK else -1
+        if not self._tls and found.from_server and found.payload:
+            self._tls = hello_version(found.payload)
         row = len(self._rows) // 8
         self._rows.extend((time, found.from_server, connection, offset, expected, found.size, flags, found.ecn))
         for start, end in _sacks(found.header) if flags & ACK else ():
@@ -110,7 +117,7 @@ class _Segments:
         epoch = int(time[0]) // NANOSECONDS if len(time) else 0
         return TcpTrace(
             epoch, (time - epoch * NANOSECONDS) / NANOSECONDS, from_server.astype(np.bool_), connection, offset,
-            expected, length, flags, ecn, Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T),
+            expected, length, flags, ecn, Sacks(*np.array(self._sacks, dtype=np.int64).reshape(-1, 3).T), self._tls,
         )  # fmt: skip
 
 
@@ -145,16 +152,20 @@ def first_seen(trace: TcpTrace) -> Integers:
 
 
 def finished_handshake(client: TcpTrace) -> float | None:
-    """When the client had all that it needs: it sends its first payload after the server's first; None if never.
+    """When the client had all that it needs, at its end; None if never.
 
-    In TLS 1.3 that is its Finished, with the request behind it (RFC 8446, section 2), at the client's end.
+    It then sends its request. In TLS 1.3 that is its first payload after the server's first, with its Finished
+    (RFC 8446, section 2). In TLS 1.2 its Finished comes first, and the request follows upon that of the server
+    (RFC 5246, section 7.3).
     """
     payload = client.length > 0
-    server = client.time[payload & client.from_server]
-    if not len(server):
-        return None
-    later = client.time[payload & ~client.from_server & (client.time >= server.min())]
-    return float(later.min()) if len(later) else None
+    moment = -np.inf
+    for from_server in (True, False, True, False) if client.tls == TLS_1_2 else (True, False):
+        times = client.time[payload & (client.from_server == from_server) & (client.time >= moment)]
+        if not len(times):
+            return None
+        moment = float(times.min())
+    return moment
 
 
 def response_rows(trace: TcpTrace, since: float) -> Flags:

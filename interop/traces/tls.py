@@ -36,6 +36,7 @@ PARAMETERS = {
     0x10: "retry_source_connection_id",
     0x11: "version_information",
     0x20: "max_datagram_frame_size",
+    0xEBD9: "enable_bdp_frame",
 }
 OPAQUE = frozenset({0x00, 0x02, 0x0D, 0x0F, 0x10, 0x11})
 """Parameters whose values are no numbers."""
@@ -148,6 +149,18 @@ def messages(data: bytes | bytearray, start: int) -> Iterator[tuple[int, bytes, 
             return
         yield data[start], bytes(data[start + 4 : start + 4 + size]), start + 4 + size
         start += 4 + size
+
+
+def hello_version(record: bytes) -> int:
+    """The version of TLS that a server chose, as on the wire (0x0303, 0x0304); 0 if its first record shows none."""
+    if record[:2] != b"\x16\x03" or record[5:6] != bytes([Message.SERVER_HELLO]):
+        return 0
+    body = record[9:]
+    try:
+        extensions = dict(_extensions(body, 35 + body[34] + 3))
+    except IndexError:
+        return 0
+    return int.from_bytes(extensions.get(SUPPORTED_VERSIONS, body[:2]), "big")
 
 
 def _extensions(body: bytes, at: int) -> Iterator[tuple[int, bytes]]:

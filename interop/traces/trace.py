@@ -14,8 +14,8 @@ from interop.traces.packets import Dissector
 from interop.traces.records import DamagedTraceError, records
 
 
-def read(path: Path, keys: Iterable[str] = ()) -> Trace:
-    """All QUIC packets of a trace, decrypted with the lines of a key log as far as they fit.
+def read(path: Path, keys: Iterable[str] = (), flow: int = 1) -> Trace:
+    """All QUIC packets of a flow in a trace, decrypted with the lines of a key log as far as they fit.
 
     Raises HarnessFault(ANALYSIS_FAILED) if the file is not whole.
     """
@@ -23,7 +23,7 @@ def read(path: Path, keys: Iterable[str] = ()) -> Trace:
     try:
         for number, record in enumerate(records(path), 1):
             found = segment(record)
-            if found is not None and found.protocol == UDP:
+            if found is not None and (found.protocol, found.flow) == (UDP, flow):
                 dissector.add(record.time, number, found)
     except DamagedTraceError as broken:
         reason = f"{path.name} could not be read: {broken.reason}"

@@ -19,12 +19,9 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, Any
 
-from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet
-
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.outcomes import ErrorCode
 from interop.model.text import printable
-from interop.traces.columns import QUIC_PORT
 
 TIMEOUT = 120.0
 """Seconds that tshark may take for one trace."""
@@ -32,8 +29,8 @@ MEMORY_LIMIT = 2 * 1024**3
 """Address space of tshark, bytes."""
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of tshark's answer that ``tshark_fields`` reads."""
-SETTINGS = ("-d", f"udp.port=={QUIC_PORT},quic", "--disable-protocol", "http3")
-"""QUIC on the server's port, whatever the first packet looks like; HTTP/3 costs time and is not looked at."""
+HTTP3_OFF = ("--disable-protocol", "http3")
+"""HTTP/3 costs time and is not looked at."""
 
 
 def tshark_path() -> str:
@@ -67,10 +64,15 @@ def tshark_fields(
     processes behind (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
     Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, MachineError if there is no tshark.
     """
+    from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet  # a tenth of a second, with numpy
+
+    from interop.traces.columns import QUIC_PORT
+
     chosen = ", ".join(map(str, frames))
     if not chosen:
         return {}
-    form = ["-T", "pdml", "-c", str(max(frames))]  # what lies behind them may be damaged
+    quic = ["-d", f"udp.port=={QUIC_PORT},quic"]  # on the server's port, whatever the first packet looks like
+    form = [*quic, "-T", "pdml", "-c", str(max(frames))]  # what lies behind them may be damaged
     try:
         with _output(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"]) as stream:
             pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
@@ -116,7 +118,7 @@ def _output(path: Path, keys: Iterable[str], timeout: float, form: Sequence[str]
     expired: list[bool] = []
     with _workplace(keys) as (key_log, environment), tempfile.TemporaryFile() as errors:
         source = ["-n", "-r", str(path.absolute()), "-o", f"tls.keylog_file:{key_log}"]
-        command = [tshark_path(), *source, *SETTINGS, *form]
+        command = [tshark_path(), *source, *HTTP3_OFF, *form]
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             env=environment, start_new_session=True, bufsize=1 << 18,

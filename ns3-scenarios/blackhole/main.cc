@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
         blackhole.toServer = direction != "toclient";
     });
     quicsat::AddTimerOptions(options, link);
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

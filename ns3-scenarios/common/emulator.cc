@@ -6,8 +6,10 @@
 #include "impairment.h"
 #include "lateness.h"
 #include "nat.h"
+#include "queue.h"
 #include "socket.h"
 #include "trace.h"
+#include "wire.h"
 
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -24,6 +26,8 @@
 #include <functional>
 #include <iomanip>
 #include <memory>
+#include <sstream>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,6 +61,8 @@ constexpr Side kLeft = {"/logs/trace_node_left.pcap", "193.167.0.2", "fd00:cafe:
 constexpr Side kRight = {"/logs/trace_node_right.pcap", "193.167.100.2", "fd00:cafe:cafe:100::2", "193.167.100.3",
                          "fd00:cafe:cafe:100::3",       "193.167.100.0", "fd00:cafe:cafe:100::"};
 
+constexpr const char *kLeftLink = "193.167.50.1", *kRightLink = "193.167.50.2";  // the ends of the link itself
+
 double InSeconds(int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / kNanoseconds;
 }
@@ -84,17 +90,22 @@ class Emulator {
     void Join(End& left, End& right);
     void AddAddresses(const End& end, const Side& side, const Side& other, Ptr<NetDevice> link, const char* link4,
                       const char* link6, const char* peer4, const char* peer6);
-    Ptr<PointToPointNetDevice> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
-                                          Counters& arriving, uint32_t stream);
+    Ptr<Queue<Packet>> MakeQueue(const Direction& direction, Counters& counters, uint32_t stream);
+    Ptr<Transmitter> MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
+                                Counters& arriving, uint32_t stream);
     void Watch(End& end, Counters& received, Counters& delivered);
     void WatchClient(End& end);
     void Start(const End& left, const End& right);
     int64_t WallTime() const { return m_started + Simulator::Now().GetNanoSeconds(); }
+    void Prepare(const Direction& direction, Ptr<Transmitter> transmitter, Ptr<Wire> wire, bool fromLeft,
+                 Conditions& now);
+    void StartElements();
     void StartTimers();
     void GoDark();
     void GoLight();
     void Rebind();
     void Tick();
+    void WriteElements(std::ostream& out) const;
     void WriteReport(const End& left, const End& right, int64_t stopped) const;
 
     Link m_link;
@@ -106,11 +117,14 @@ class Emulator {
     uint64_t m_ticks = 0;
     bool m_realtime = false;
     bool m_timersStarted = false;
-    bool m_darkForward = false, m_darkBack = false;
+    Conditions m_forwardNow, m_backNow;
     std::vector<std::pair<int64_t, int64_t>> m_dark;  // from, to; nanoseconds since 1970
     std::unique_ptr<Nat> m_nat;
     std::vector<std::pair<int64_t, Nat::Mappings>> m_rebindings;
     CrossFlow m_cross;
+    std::unique_ptr<Player> m_forwardPlayer, m_backPlayer;
+    std::unique_ptr<Terminal> m_terminal;
+    std::unique_ptr<UdpCrossSource> m_forwardCross, m_backCross;
 };
 
 Emulator::End Emulator::MakeEnd(const Side& side) {
@@ -142,8 +156,11 @@ void Emulator::Watch(End& end, Counters& received, Counters& delivered) {
 void Emulator::WatchClient(End& end) {
     end.device->WhenReceived([this](const Packet& frame) {
         const Kind kind = m_link.subject.Of(frame, kEthernetHeader);
-        if (kind == Kind::Subject && m_link.timersFromFirstPacket) {
-            StartTimers();
+        if (kind == Kind::Subject) {
+            StartElements();
+            if (m_link.timersFromFirstPacket) {
+                StartTimers();
+            }
         } else if (kind == Kind::Cross) {
             m_cross.Returned(frame, kEthernetHeader, WallTime());
         }
@@ -178,43 +195,34 @@ void Emulator::AddAddresses(const End& end, const Side& side, const Side& other,
                                                                         ipv6->GetInterfaceForDevice(link));
 }
 
-// A point-to-point channel with a delay of its own per direction, and perhaps a NAT at its left end.
-class Channel : public PointToPointChannel {
-  public:
-    void SetDelays(Ptr<PointToPointNetDevice> left, Time fromLeft, Time fromRight) {
-        m_left = left;
-        m_fromLeft = fromLeft;
-        m_fromRight = fromRight;
+// The queue of a direction; `stream`: of its random numbers.
+Ptr<Queue<Packet>> Emulator::MakeQueue(const Direction& direction, Counters& counters, uint32_t stream) {
+    if (direction.discipline.name.empty()) {
+        const auto plain = CreateObject<DropTailQueue<Packet>>();
+        const uint32_t size = direction.queue + (m_link.queueMode == "paper" ? m_link.paperExtra : 0);
+        plain->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, size));
+        return plain;
     }
-    // `leave`: changes a packet that leaves the left end; whether it may go.
-    void SetNat(std::function<bool(Packet&)> leave) { m_leave = std::move(leave); }
-    bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> source, Time duration) override {
-        const bool fromLeft = source == m_left;
-        const auto target = GetPointToPointDevice(fromLeft ? 1 : 0);
-        const auto copy = packet->Copy();
-        if (!fromLeft || !m_leave || m_leave(*copy)) {
-            Simulator::ScheduleWithContext(target->GetNode()->GetId(), duration + (fromLeft ? m_fromLeft : m_fromRight),
-                                           &PointToPointNetDevice::Receive, target, copy);
-        }
-        return true;
-    }
-
-  private:
-    Ptr<PointToPointNetDevice> m_left;
-    Time m_fromLeft, m_fromRight;
-    std::function<bool(Packet&)> m_leave;
-};
+    const auto managed = CreateObject<ManagedQueue>();
+    managed->Configure(direction.discipline, direction.rate, stream);
+    managed->WhenMarked([this, &counters](const Packet& packet) {
+        counters.ecnMarks += m_link.subject.Of(packet, kPppHeader) == Kind::Subject;
+    });
+    return managed;
+}
 
 // One end of the link: it queues what leaves its side, and impairs what arrives at its side.
-Ptr<PointToPointNetDevice> Emulator::MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving,
-                                                const Direction& in, Counters& arriving, uint32_t stream) {
-    const auto device = CreateObject<PointToPointNetDevice>();
+Ptr<Transmitter> Emulator::MakeDevice(Ptr<Node> node, const Direction& out, Counters& leaving, const Direction& in,
+                                      Counters& arriving, uint32_t stream) {
+    const auto device = CreateObject<Transmitter>();
     device->SetAddress(Mac48Address::Allocate());
-    device->SetDataRate(out.rate);
-    const auto queue = CreateObject<DropTailQueue<Packet>>();
-    const uint32_t size = out.queue + (m_link.queueMode == "paper" ? m_link.paperExtra : 0);
-    queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, size));
+    const auto queue = MakeQueue(out, leaving, stream);
     const auto drop = [this, &leaving](Ptr<const Packet> packet) {
+        auto& source = &leaving == &m_forward ? m_forwardCross : m_backCross;
+        if (source && UdpCrossSource::IsOne(*packet)) {
+            source->Dropped();
+            return;
+        }
         const Kind kind = m_link.subject.Of(*packet, kPppHeader);
         leaving.queueDrops += kind == Kind::Subject;
         if (kind == Kind::Cross && &leaving == &m_forward) {
@@ -225,8 +233,8 @@ Ptr<PointToPointNetDevice> Emulator::MakeDevice(Ptr<Node> node, const Direction&
     device->SetQueue(queue);
     const auto model = CreateObject<Impairment>();
     const bool forward = &arriving == &m_forward;
-    model->Configure(in, m_link.subject, m_link.seed, stream, &arriving, forward ? &m_darkForward : &m_darkBack,
-                     forward ? m_nat.get() : nullptr);
+    model->Configure(in, m_link.subject, m_link.seed, stream, &arriving, forward ? &m_forwardNow : &m_backNow,
+                     forward ? m_nat.get() : nullptr, PeekPointer(device));
     device->SetReceiveErrorModel(model);
     node->AddDevice(device);
     return device;
@@ -238,22 +246,71 @@ void Emulator::Join(End& left, End& right) {
     }
     const auto leftDevice = MakeDevice(left.node, m_link.back, m_back, m_link.forward, m_forward, 1);
     const auto rightDevice = MakeDevice(right.node, m_link.forward, m_forward, m_link.back, m_back, 2);
-    const auto channel = CreateObject<Channel>();
-    leftDevice->Attach(channel);
-    rightDevice->Attach(channel);
-    channel->SetDelays(leftDevice, *m_link.back.delay, *m_link.forward.delay);
+    const auto wire = CreateObject<Wire>();
+    leftDevice->Attach(wire);
+    rightDevice->Attach(wire);
+    wire->SetLeft(leftDevice);
+    Prepare(m_link.back, leftDevice, wire, true, m_backNow);
+    Prepare(m_link.forward, rightDevice, wire, false, m_forwardNow);
+    if (m_link.forward.udpCross) {
+        m_forwardCross = std::make_unique<UdpCrossSource>(m_link.forward.udpCross, rightDevice, kRightLink, kLeftLink);
+    }
+    if (m_link.back.udpCross) {
+        m_backCross = std::make_unique<UdpCrossSource>(m_link.back.udpCross, leftDevice, kLeftLink, kRightLink);
+    }
     if (m_nat) {
-        channel->SetNat([this](Packet& packet) {
+        wire->SetNat([this](Packet& packet) {
             const bool subject = m_link.subject.Of(packet, kPppHeader) == Kind::Subject;
             const bool goes = !subject || m_nat->Leave(packet);
             m_back.natDrops += !goes;
             return goes;
         });
     }
-    AddAddresses(left, kLeft, kRight, leftDevice, "193.167.50.1", "fd00:cafe:cafe:50::1", "193.167.50.2",
+    AddAddresses(left, kLeft, kRight, leftDevice, kLeftLink, "fd00:cafe:cafe:50::1", kRightLink,
                  "fd00:cafe:cafe:50::2");
-    AddAddresses(right, kRight, kLeft, rightDevice, "193.167.50.2", "fd00:cafe:cafe:50::2", "193.167.50.1",
+    AddAddresses(right, kRight, kLeft, rightDevice, kRightLink, "fd00:cafe:cafe:50::2", kLeftLink,
                  "fd00:cafe:cafe:50::1");
+}
+
+// Rate and delay of a direction, at first and as its profile changes them; and whether its capacity is on demand.
+void Emulator::Prepare(const Direction& direction, Ptr<Transmitter> transmitter, Ptr<Wire> wire, bool fromLeft,
+                       Conditions& now) {
+    Terminal* terminal = nullptr;
+    if (direction.demand) {
+        m_terminal = std::make_unique<Terminal>(direction.demand, transmitter);
+        terminal = m_terminal.get();
+    }
+    const auto setRate = [transmitter, terminal](DataRate rate) {
+        if (terminal) {
+            terminal->SetRate(rate);
+        } else {
+            transmitter->SetRate(rate);
+        }
+    };
+    setRate(direction.rate);
+    wire->SetDelay(fromLeft, *direction.delay);
+    if (direction.profile) {
+        auto& player = fromLeft ? m_backPlayer : m_forwardPlayer;
+        player =
+            std::make_unique<Player>(direction.profile, [&direction, setRate, wire, fromLeft, &now](const Step& step) {
+                setRate(step.rate.value_or(direction.rate));
+                wire->SetDelay(fromLeft, step.delay.value_or(*direction.delay));
+                now.loss = step.loss.value_or(0);
+            });
+    }
+}
+
+void Emulator::StartElements() {
+    for (const auto& player : {m_forwardPlayer.get(), m_backPlayer.get()}) {
+        if (player) {
+            player->Begin();
+        }
+    }
+    for (const auto& source : {m_forwardCross.get(), m_backCross.get()}) {
+        if (source) {
+            source->Begin();
+        }
+    }
 }
 
 void Emulator::StartTimers() {
@@ -269,14 +326,14 @@ void Emulator::StartTimers() {
 }
 
 void Emulator::GoDark() {
-    m_darkForward = m_link.blackhole->toClient;
-    m_darkBack = m_link.blackhole->toServer;
+    m_forwardNow.dark = m_link.blackhole->toClient;
+    m_backNow.dark = m_link.blackhole->toServer;
     m_dark.emplace_back(WallTime(), 0);
     Simulator::Schedule(m_link.blackhole->off, &Emulator::GoLight, this);
 }
 
 void Emulator::GoLight() {
-    m_darkForward = m_darkBack = false;
+    m_forwardNow.dark = m_backNow.dark = false;
     m_dark.back().second = WallTime();
     if (m_dark.size() < m_link.blackhole->repeat) {
         Simulator::Schedule(m_link.blackhole->on, &Emulator::GoDark, this);
@@ -310,7 +367,11 @@ void WriteCounters(std::ostream& out, const char* name, const Counters& counters
         << ",\"queue_drops\":" << counters.queueDrops << ",\"loss_drops\":" << counters.lossDrops
         << ",\"corrupted\":" << counters.corrupted << ",\"listed_drops\":" << counters.listedDrops
         << ",\"blackhole_drops\":" << counters.blackholeDrops << ",\"nat_drops\":" << counters.natDrops
-        << ",\"in_flight\":" << counters.InFlight() << "}";
+        << ",\"ecn_marks\":" << counters.ecnMarks << ",\"duplicated\":" << counters.duplicated
+        << ",\"reordered\":" << counters.reordered << ",\"out_of_order\":" << counters.outOfOrder
+        << ",\"jitter\":{\"packets\":" << counters.jittered
+        << ",\"mean\":" << (counters.jittered ? counters.jitterSum / static_cast<double>(counters.jittered) : 0)
+        << ",\"max\":" << counters.jitterMost << "},\"in_flight\":" << counters.InFlight() << "}";
 }
 
 // `write` for each of `all`, in the brackets of a list.
@@ -323,6 +384,29 @@ void WriteList(std::ostream& out, const char* name, const All& all, const Write&
         write(one);
     }
     out << "]";
+}
+
+// What only some links have.
+void Emulator::WriteElements(std::ostream& out) const {
+    for (const auto& [name, player] :
+         {std::pair("forward_profile", m_forwardPlayer.get()), std::pair("return_profile", m_backPlayer.get())}) {
+        if (player) {
+            out << ",\"" << name << "\":";
+            player->Write(out, m_started);
+        }
+    }
+    for (const auto& [name, source, counters] :
+         {std::tuple("forward_udp_cross_traffic", m_forwardCross.get(), &m_forward),
+          std::tuple("return_udp_cross_traffic", m_backCross.get(), &m_back)}) {
+        if (source) {
+            out << ",\"" << name << "\":";
+            source->Write(out, counters->udpCrossDelivered, m_started);
+        }
+    }
+    if (m_terminal) {
+        out << ",\"demand\":";
+        m_terminal->Write(out);
+    }
 }
 
 void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) const {
@@ -350,6 +434,7 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
         });
         out << "}";
     });
+    WriteElements(out);
     out << ",\"cross_traffic\":";
     if (m_link.subject.crossPort) {
         m_cross.Write(out);
@@ -362,8 +447,9 @@ void Emulator::WriteReport(const End& left, const End& right, int64_t stopped) c
     }
 }
 
-void Configure() {
+void Configure(uint32_t seed) {
     FollowRealTime();
+    RngSeedManager::SetRun(seed);  // of the disciplines of queues
     GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
     // ns-3's defaults delay the first packet by up to 11 ms, keep 3 packets per unresolved address, and ask again
     // after two minutes
@@ -390,7 +476,7 @@ double Patience() {
     return seconds;
 }
 
-// Waits for the server if the environment asks for it; false if it was told to stop meanwhile.
+// Waits for the servers that the environment names, separated by blanks; false if it was told to stop meanwhile.
 bool ServerReady() {
     const char* server = std::getenv("WAITFORSERVER");
     if (!server || !*server) {
@@ -398,20 +484,32 @@ bool ServerReady() {
     }
     const double seconds = Patience();
     Say("waiting");
-    if (!AwaitServer(server, seconds, g_stop)) {
-        if (g_stop) {
-            return false;
+    std::istringstream names(server);
+    for (std::string name; names >> name;) {
+        if (!AwaitServer(name, seconds, g_stop)) {
+            if (g_stop) {
+                return false;
+            }
+            char message[200];
+            std::snprintf(message, sizeof message, "%s did not answer within %g s", name.c_str(), seconds);
+            Fail(3, message);
         }
-        char message[200];
-        std::snprintf(message, sizeof message, "%s did not answer within %g s", server, seconds);
-        Fail(3, message);
     }
     Say("server-ready");
     return true;
 }
 
+// The highest rate that a direction can have.
+DataRate Highest(const Direction& direction) {
+    DataRate highest = direction.rate;
+    for (const Step& step : direction.profile.steps) {
+        highest = std::max(highest, step.rate.value_or(highest));
+    }
+    return highest;
+}
+
 void Emulator::Start(const End& left, const End& right) {
-    const double rate = static_cast<double>(std::max(m_link.forward.rate, m_link.back.rate).GetBitRate());
+    const double rate = static_cast<double>(std::max(Highest(m_link.forward), Highest(m_link.back)).GetBitRate());
     const double factor = std::clamp(rate / kReservedRate, 1.0, kMostReserved);
     m_realtime =
         TakeRealtimePriority({factor * kForwarding.share, kForwarding.period}) || TakeRealtimePriority(kForwarding);
@@ -421,6 +519,9 @@ void Emulator::Start(const End& left, const End& right) {
     OpenStartSignal(kStartSignalPort);
     std::printf("{\"event\":\"running\",\"started\":%.6f}\n", InSeconds(m_started));
     std::fflush(stdout);
+    if (m_terminal) {
+        m_terminal->Begin();
+    }
     if (!m_link.timersFromFirstPacket) {
         StartTimers();
     }
@@ -428,7 +529,7 @@ void Emulator::Start(const End& left, const End& right) {
 }
 
 int Emulator::Run() {
-    Configure();
+    Configure(m_link.seed);
     if (!ServerReady()) {
         return 0;
     }

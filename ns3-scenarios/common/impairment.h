@@ -1,4 +1,5 @@
-// What happens to packets where they arrive: they may meet a dark link, be on a list, get lost, or be corrupted.
+// What happens to packets where they arrive: they may meet a dark link, be on a list, get lost, be corrupted, be held
+// back, or come twice.
 #pragma once
 
 #include "direction.h"
@@ -6,8 +7,12 @@
 #include "packet.h"
 
 #include "ns3/error-model.h"
+#include "ns3/event-id.h"
+#include "ns3/net-device.h"
+#include "ns3/point-to-point-net-device.h"
 
 #include <cstdint>
+#include <list>
 #include <random>
 
 namespace quicsat {
@@ -30,27 +35,51 @@ class Cap {
 class Impairment : public ns3::ErrorModel {
   public:
     static ns3::TypeId GetTypeId();
-    // `stream`: another one for each direction. `dark`: whether nothing arrives now. `nat`: the one that the packets
-    // come to, or nullptr. Pointers have to last.
+    // `stream`: another one for each direction. `now`: what holds at the moment. `nat`: the one that the packets come
+    // to, or nullptr. `device`: the one whose error model this is. Pointers have to last.
     void Configure(const Direction& direction, const Subject& subject, uint32_t seed, uint32_t stream,
-                   Counters* counters, const bool* dark, Nat* nat);
+                   Counters* counters, const Conditions* now, Nat* nat, ns3::PointToPointNetDevice* device);
 
   private:
+    // A packet whose place in the order is to change.
+    struct Arrival {
+        ns3::Ptr<ns3::Packet> packet;
+        uint64_t index;
+        bool twice;
+    };
+    struct Held {
+        Arrival arrival;
+        uint32_t gap;  // packets that have to pass
+        ns3::EventId latest;
+    };
+
     bool DoCorrupt(ns3::Ptr<ns3::Packet> packet) override;
     void DoReset() override {}
     bool Lost();
     void Corrupt(ns3::Packet& packet, double where, double what);
+    ns3::Time DrawJitter();
+    void Disturb(const ns3::Packet& packet, ns3::Time jitter, bool late, bool twice);
+    void Pass(Arrival arrival);
+    void Deliver(const Arrival& arrival);
+    void Receive(ns3::Ptr<ns3::Packet> packet);
+    void Release(uint64_t index);
+    bool Enters(ns3::Packet& packet);
 
     Direction m_direction;
     Subject m_subject;
     Counters* m_counters = nullptr;
-    const bool* m_dark = nullptr;
+    const Conditions* m_now = nullptr;
     Nat* m_nat = nullptr;
     uint64_t m_index = 0;
     bool m_bad = false;
     Cap m_lossCap, m_corruptionCap;
+    ns3::PointToPointNetDevice* m_device = nullptr;
+    bool m_receiving = false;    // a packet whose fate is known
+    ns3::Time m_last;            // when the last packet in order arrives
+    uint64_t m_latestIndex = 0;  // of the packets that have arrived
+    std::list<Held> m_held;      // until others have passed
     // not ns-3's own generator: its seeds are multiples of one another, so that small seeds lose the same packets
-    std::mt19937_64 m_losses, m_corruptions;
+    std::mt19937_64 m_losses, m_corruptions, m_jitters, m_reorderings, m_duplications, m_profileLosses;
 };
 
 }  // namespace quicsat

@@ -23,6 +23,31 @@ void AddDirection(Options& options, const std::string& name, const std::string& 
                 [&direction](const std::string& text) { direction.queue = ReadCount(text); });
 }
 
+void AddDiscipline(Options& options, const std::string& side, Discipline& discipline) {
+    options.Add("queue-discipline-to-" + side, "drop-tail, codel, fq-codel, pie or red, instead of the plain queue",
+                [&discipline](const std::string& text) {
+                    discipline.name = ReadWord(text, {"drop-tail", "codel", "fq-codel", "pie", "red"});
+                });
+    options.Add("queue-limit-to-" + side, "what it holds at most, like 100p or 64000B",
+                [&discipline](const std::string& text) { discipline.limit = ReadLimit(text); });
+    options.Add("queue-target-to-" + side, "CoDel's and PIE's target delay, like 5ms",
+                [&discipline](const std::string& text) { discipline.target = ReadDelay(text); });
+    options.Add("queue-interval-to-" + side, "CoDel's interval or PIE's update period, like 100ms",
+                [&discipline](const std::string& text) { discipline.interval = ReadPeriod(text); });
+    options.AddFlag("queue-ecn-to-" + side, "the discipline marks what supports ECN instead of dropping it",
+                    [&discipline] { discipline.ecn = true; });
+    options.Add("queue-mark-above-to-" + side, "marks what waited longer and supports ECN, like 1ms",
+                [&discipline](const std::string& text) { discipline.markAbove = ReadDelay(text); });
+    options.Add("red-minimum-to-" + side, "average length from which RED drops, in the limit's unit",
+                [&discipline](const std::string& text) { discipline.redMinimum = ReadPositive(text); });
+    options.Add("red-maximum-to-" + side, "average length at which RED drops with its probability",
+                [&discipline](const std::string& text) { discipline.redMaximum = ReadPositive(text); });
+    options.Add("red-probability-to-" + side, "that probability, 0 to 1",
+                [&discipline](const std::string& text) { discipline.redProbability = ReadProbability(text); });
+    options.Add("red-weight-to-" + side, "weight of the newest length in the average, 0 to 1",
+                [&discipline](const std::string& text) { discipline.redWeight = ReadProbability(text); });
+}
+
 void CheckDirection(const Direction& direction, const std::string& name, const std::string& towards,
                     std::vector<std::string>& faults) {
     const auto expect = [&](bool given, const std::string& what) {
@@ -32,9 +57,33 @@ void CheckDirection(const Direction& direction, const std::string& name, const s
     };
     expect(direction.delay.has_value(), "delay");
     expect(direction.rate.GetBitRate() > 0, "rate");
-    expect(direction.queue > 0, "queue");
+    const Discipline& discipline = direction.discipline;
+    expect(direction.queue > 0 || !discipline.name.empty(), "queue");
+    expect(discipline.name.empty() || discipline.limit.GetValue() > 0, "queue limit");
+    if (discipline.name == "fq-codel" && discipline.limit.GetUnit() == ns3::QueueSizeUnit::BYTES) {
+        faults.push_back("--queue-limit-to-" + towards + " of fq-codel must be in packets, like 100p");
+    }
+    if (discipline.name == "red") {
+        expect(discipline.redMinimum > 0 && discipline.redMinimum < discipline.redMaximum,
+               "red-minimum below red-maximum");
+        expect(discipline.redProbability > 0 && discipline.redWeight > 0, "red-probability and red-weight above 0");
+    }
+    expect(direction.reordering.rate == 0 || direction.reordering.delay.IsStrictlyPositive(), "reorder delay");
     if (direction.loss.rate > 0 && direction.loss.IsBursty()) {
         faults.push_back("--drop-rate-to-" + towards + " and --good-bad-prob-to-" + towards + " exclude each other");
+    }
+    const Demand& demand = direction.demand;
+    if (!demand && (demand.delay.IsStrictlyPositive() || demand.slot > 1 || demand.constant.GetBitRate() > 0)) {
+        faults.push_back("--demand-frame= is missing");
+    }
+    if (demand && direction.rate * demand.frame < 8.0 * demand.slot) {
+        faults.push_back("--demand-slot is larger than what a frame carries");
+    }
+    if (!direction.udpCross && direction.udpCross.start.IsStrictlyPositive()) {
+        faults.push_back("--udp-cross-rate-to-" + towards + "= is missing");
+    }
+    if (const std::string fault = FaultOf(direction.profile); !fault.empty()) {
+        faults.push_back("--profile-to-" + towards + " " + fault);
     }
 }
 
@@ -69,9 +118,37 @@ void AddLossOptions(Options& options, Link& link) {
                     [&loss](const std::string& text) { loss.goodToBad = ReadProbability(text); });
         options.Add("bad-good-prob-to-" + side, "Gilbert-Elliott loss: from bad to good, 0 to 1",
                     [&loss](const std::string& text) { loss.badToGood = ReadProbability(text); });
+        options.Add("loss-in-good-to-" + side, "Gilbert-Elliott loss: in the good state, 0 to 1",
+                    [&loss](const std::string& text) { loss.lossInGood = ReadProbability(text); });
+        options.Add("loss-in-bad-to-" + side, "Gilbert-Elliott loss: in the bad state, 0 to 1",
+                    [&loss](const std::string& text) { loss.lossInBad = ReadProbability(text); });
     };
     add("client", link.forward.loss);
     add("server", link.back.loss);
+}
+
+void AddDisturbanceOptions(Options& options, Link& link) {
+    AddDiscipline(options, "client", link.forward.discipline);
+    AddDiscipline(options, "server", link.back.discipline);
+    const auto add = [&options](const std::string& side, Direction& direction) {
+        options.Add("jitter-to-" + side, "size of an additional delay, like 5ms",
+                    [&direction](const std::string& text) { direction.jitter.size = ReadDelay(text); });
+        options.Add("jitter-shape-to-" + side, "uniform, exponential or normal", [&direction](const std::string& text) {
+            direction.jitter.shape = ReadWord(text, {"uniform", "exponential", "normal"});
+        });
+        options.AddFlag("jitter-overtakes-to-" + side, "packets may overtake others",
+                        [&direction] { direction.jitter.overtake = true; });
+        options.Add("reorder-rate-to-" + side, "packets that are held back, per cent",
+                    [&direction](const std::string& text) { direction.reordering.rate = ReadPercent(text); });
+        options.Add("reorder-delay-to-" + side, "for how long, like 20ms",
+                    [&direction](const std::string& text) { direction.reordering.delay = ReadPeriod(text); });
+        options.Add("reorder-gap-to-" + side, "or until so many later packets have arrived",
+                    [&direction](const std::string& text) { direction.reordering.gap = ReadCount(text); });
+        options.Add("duplicate-rate-to-" + side, "packets that arrive twice, per cent",
+                    [&direction](const std::string& text) { direction.duplication = ReadPercent(text); });
+    };
+    add("client", link.forward);
+    add("server", link.back);
 }
 
 void AddTimerOptions(Options& options, Link& link) {
@@ -80,9 +157,45 @@ void AddTimerOptions(Options& options, Link& link) {
     });
 }
 
+void AddProfileOptions(Options& options, const std::string& side, Profile& profile) {
+    options.Add("profile-to-" + side, "file with rate, delay and loss over time",
+                [&profile](const std::string& text) { profile.steps = ReadSteps(text); });
+    options.Add("profile-period-to-" + side, "time after which it begins again, like 300s",
+                [&profile](const std::string& text) { profile.period = ReadPeriod(text); });
+    options.Add("profile-start-to-" + side, "its time at the client's first packet, like 10s",
+                [&profile](const std::string& text) { profile.start = ReadDelay(text); });
+}
+
+void AddUdpCrossOptions(Options& options, const std::string& side, UdpCross& traffic) {
+    options.Add("udp-cross-rate-to-" + side, "rate of UDP packets of others, like 5Mbps",
+                [&traffic](const std::string& text) { traffic.rate = ReadRate(text); });
+    options.Add("udp-cross-size-to-" + side, "bytes of each of their IP packets, 28 to 1500",
+                [&traffic](const std::string& text) { traffic.size = ReadPacketSize(text); });
+    options.Add("udp-cross-start-to-" + side, "when they start, after the client's first packet, like 20s",
+                [&traffic](const std::string& text) { traffic.start = ReadDelay(text); });
+}
+
+void AddDemandOptions(Options& options, Demand& demand) {
+    options.Add("demand-frame", "capacity on demand from client to server: length of a frame, like 26.5ms",
+                [&demand](const std::string& text) { demand.frame = ReadPeriod(text); });
+    options.Add("demand-delay", "time from a request to the first frame that it can give, like 560ms",
+                [&demand](const std::string& text) { demand.delay = ReadDelay(text); });
+    options.Add("demand-slot", "bytes of a slot",
+                [&demand](const std::string& text) { demand.slot = ReadCount(text); });
+    options.Add("demand-constant-rate", "rate without requests, like 64kbps",
+                [&demand](const std::string& text) { demand.constant = ReadRate(text); });
+}
+
 void AddCommonOptions(Options& options, Link& link) {
-    options.Add("protocol", "udp or tcp: what losses and counters are about", [&link](const std::string& text) {
-        link.subject.protocol = ReadWord(text, {"udp", "tcp"}) == "tcp" ? kTcp : kUdp;
+    AddProfileOptions(options, "client", link.forward.profile);
+    AddProfileOptions(options, "server", link.back.profile);
+    AddDemandOptions(options, link.back.demand);
+    AddUdpCrossOptions(options, "client", link.forward.udpCross);
+    AddUdpCrossOptions(options, "server", link.back.udpCross);
+    options.Add("protocol", "udp, tcp or both: what losses and counters are about", [&link](const std::string& text) {
+        const std::string word = ReadWord(text, {"udp", "tcp", "both"});
+        link.subject.udp = word != "tcp";
+        link.subject.tcp = word != "udp";
     });
     options.Add("queue-mode", "exact, or paper: as long as QIR-SE's queue really was",
                 [&link](const std::string& text) { link.queueMode = ReadWord(text, {"exact", "paper"}); });

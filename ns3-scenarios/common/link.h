@@ -46,9 +46,11 @@ void AddAsymmetricOptions(Options& options, Link& link);
 void AddGeometryOptions(Options& options, Link& link);
 // Uniform and Gilbert-Elliott loss of each direction.
 void AddLossOptions(Options& options, Link& link);
+// Queue discipline, jitter, reordering and duplication of each direction.
+void AddDisturbanceOptions(Options& options, Link& link);
 // --timers-from.
 void AddTimerOptions(Options& options, Link& link);
-// What every scenario has: protocol, queue mode and seed.
+// What every scenario has: protocol, queue mode, seed, profiles, capacity on demand, and UDP cross traffic.
 void AddCommonOptions(Options& options, Link& link);
 
 // One line of standard error for all that is wrong with the options or missing in the link, and the end, status 2.

@@ -17,6 +17,7 @@ using Units = std::map<std::string, double>;
 constexpr double kLongestDelay = 3600e9;  // nanoseconds
 constexpr double kHighestRate = 1e12;
 constexpr double kLongestQueue = 1e6;
+constexpr double kMostBytes = 4e9;
 
 // The number at the beginning of `text`, in the unit at its end.
 double ReadNumber(const std::string& text, const Units& units, const std::string& expected) {
@@ -71,6 +72,30 @@ ns3::DataRate ReadRate(const std::string& text) {
 
 uint32_t ReadCount(const std::string& text) {
     return static_cast<uint32_t>(ReadWhole(text, kLongestQueue, "a number of packets, 1 to 1000000"));
+}
+
+ns3::QueueSize ReadLimit(const std::string& text) {
+    const std::string expected = "a number of packets or bytes, like 100p or 64000B";
+    const bool packets = text.ends_with('p');
+    if (!packets && !text.ends_with('B')) {
+        throw std::invalid_argument(expected);
+    }
+    const double value = ReadWhole(text.substr(0, text.size() - 1), packets ? kLongestQueue : kMostBytes, expected);
+    return {packets ? ns3::QueueSizeUnit::PACKETS : ns3::QueueSizeUnit::BYTES, static_cast<uint32_t>(value)};
+}
+
+double ReadPositive(const std::string& text) {
+    const std::string expected = "a number above 0";
+    const double value = Within(ReadNumber(text, {{"", 1}}, expected), 0, kMostBytes, expected);
+    if (value == 0) {
+        throw std::invalid_argument(expected);
+    }
+    return value;
+}
+
+uint32_t ReadPacketSize(const std::string& text) {
+    const std::string expected = "the bytes of an IP packet with a UDP header, 28 to 1500";
+    return static_cast<uint32_t>(Within(ReadWhole(text, 1500, expected), 28, 1500, expected));
 }
 
 uint16_t ReadPort(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
+#include "ns3/queue-size.h"
 
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,9 @@ ns3::Time ReadDelay(const std::string& text);             // "300ms"
 ns3::Time ReadPeriod(const std::string& text);            // the same, but not 0
 ns3::DataRate ReadRate(const std::string& text);          // "20Mbps", "20Mb/s"
 uint32_t ReadCount(const std::string& text);              // 1..1000000
+ns3::QueueSize ReadLimit(const std::string& text);        // "100p", "64000B"
+double ReadPositive(const std::string& text);             // more than 0
+uint32_t ReadPacketSize(const std::string& text);         // 28..1500
 uint16_t ReadPort(const std::string& text);               // 1..65535
 uint32_t ReadSeed(const std::string& text);               // 1..4294967295
 double ReadPercent(const std::string& text);              // 0..100 as a share

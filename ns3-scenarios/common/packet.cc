@@ -1,5 +1,7 @@
 #include "packet.h"
 
+#include "ns3/hash.h"
+
 #include <algorithm>
 #include <arpa/inet.h>
 
@@ -10,11 +12,22 @@ namespace {
 constexpr uint32_t kIpv4Header = 20, kIpv6Header = 40, kExtensionUnit = 8, kWord = 4;
 constexpr uint32_t kUdpHeader = 8, kTcpHeader = 20;
 constexpr uint32_t kUdpChecksum = 6, kTcpChecksum = 16, kIpv4Checksum = 10;
+constexpr uint32_t kIpv4Source = 12, kIpv6Source = 8, kIpv4Address = 4, kIpv6Address = 16;
 constexpr uint32_t kLongestHead = 256;  // bytes in which extension headers are looked for
 constexpr uint8_t kHopByHop = 0, kRouting = 43, kFragment = 44, kDestination = 60;
 
+constexpr uint8_t kEcn = 0x03, kCongestion = 0x03;
+
 uint16_t Big(const uint8_t* bytes) {
     return static_cast<uint16_t>(bytes[0] << 8 | bytes[1]);
+}
+
+// A checksum after a word of what it covers has changed (RFC 1624, equation 3).
+uint16_t AdjustedSum(uint16_t checksum, uint16_t before, uint16_t after) {
+    uint32_t sum = static_cast<uint16_t>(~checksum) + static_cast<uint16_t>(~before) + uint32_t{after};
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return static_cast<uint16_t>(~sum);
 }
 
 // Length of the IPv6 extension header at `bytes`; 0 if `kind` is none (RFC 8200, section 4).
@@ -75,7 +88,56 @@ Kind Subject::Of(const ns3::Packet& packet, uint32_t linkHeader) const {
         (Big(bytes + found.offset) == crossPort || Big(bytes + found.offset + 2) == crossPort)) {
         return Kind::Cross;
     }
-    return found.protocol == protocol ? Kind::Subject : Kind::Other;
+    const bool subject = (udp && found.protocol == kUdp) || (tcp && found.protocol == kTcp);
+    return subject ? Kind::Subject : Kind::Other;
+}
+
+MarkResult MarkCongestion(ns3::Packet& packet, uint32_t linkHeader) {
+    std::vector<uint8_t> bytes(packet.GetSize());
+    packet.CopyData(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    if (bytes.size() < linkHeader + kIpv4Header) {
+        return MarkResult::Refused;
+    }
+    uint8_t* const header = &bytes[linkHeader];
+    const bool ipv4 = header[0] >> 4 == 4;
+    if (!ipv4 && header[0] >> 4 != 6) {
+        return MarkResult::Refused;
+    }
+    uint8_t& field = header[1];  // IPv6's traffic class is four bits further to the left
+    const int shift = ipv4 ? 0 : 4;
+    const uint8_t before = field >> shift & kEcn;
+    if (before == 0 || before == kCongestion) {
+        return before ? MarkResult::Already : MarkResult::Refused;
+    }
+    const uint16_t word = Big(header);
+    field |= static_cast<uint8_t>(kCongestion << shift);
+    if (ipv4) {
+        const uint16_t sum = AdjustedSum(Big(header + kIpv4Checksum), word, Big(header));
+        header[kIpv4Checksum] = static_cast<uint8_t>(sum >> 8);
+        header[kIpv4Checksum + 1] = static_cast<uint8_t>(sum);
+    }
+    packet = ns3::Packet(bytes.data(), static_cast<uint32_t>(bytes.size()));
+    return MarkResult::Marked;
+}
+
+uint32_t FlowHash(const ns3::Packet& packet, uint32_t linkHeader, uint32_t perturbation) {
+    uint8_t head[kLongestHead];
+    const uint32_t size = packet.CopyData(head, sizeof head);
+    const uint8_t* const bytes = head + linkHeader;
+    std::string key(reinterpret_cast<const char*>(&perturbation), sizeof perturbation);
+    const auto add = [&](uint32_t from, uint32_t length) {
+        if (linkHeader + from + length <= size) {
+            key.append(reinterpret_cast<const char*>(bytes + from), length);
+        }
+    };
+    const bool ipv4 = size > linkHeader && bytes[0] >> 4 == 4;
+    add(ipv4 ? kIpv4Source : kIpv6Source, ipv4 ? 2 * kIpv4Address : 2 * kIpv6Address);
+    const Transport found = size > linkHeader ? FindTransport(bytes, size - linkHeader) : Transport();
+    key.push_back(static_cast<char>(found.protocol));
+    if (found.whole && (found.protocol == kUdp || found.protocol == kTcp)) {
+        add(found.offset, 2 * sizeof(uint16_t));
+    }
+    return ns3::Hash32(key);
 }
 
 std::string Endpoint::Text() const {
@@ -163,13 +225,10 @@ void Editor::Change(uint32_t position, std::span<const uint8_t> bytes, bool inHe
     }
 }
 
-// RFC 1624, equation 3.
 void Editor::Adjust(uint32_t position, uint16_t before, uint16_t after) {
-    uint32_t sum = static_cast<uint16_t>(~Word(position)) + static_cast<uint16_t>(~before) + uint32_t{after};
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    m_bytes[position] = static_cast<uint8_t>(~sum >> 8);
-    m_bytes[position + 1] = static_cast<uint8_t>(~sum);
+    const uint16_t sum = AdjustedSum(Word(position), before, after);
+    m_bytes[position] = static_cast<uint8_t>(sum >> 8);
+    m_bytes[position + 1] = static_cast<uint8_t>(sum);
 }
 
 }  // namespace quicsat

@@ -29,12 +29,21 @@ enum class Kind { Other, Subject, Cross };
 
 // Tells the packets of the transfer, which losses and counters are about, from those of a competing flow and others.
 struct Subject {
-    uint8_t protocol = kUdp;
+    bool udp = true, tcp = false;
     uint16_t crossPort = 0;  // TCP port of the competing flow; 0 if there is none
 
     // `linkHeader`: bytes in front of the IP packet. Each fragment counts.
     Kind Of(const ns3::Packet& packet, uint32_t linkHeader) const;
 };
+
+// What became of the wish to mark a packet (RFC 3168, section 5).
+enum class MarkResult { Refused, Marked, Already };
+
+// Gives an IP packet the codepoint CE (congestion experienced) if its sender supports that.
+MarkResult MarkCongestion(ns3::Packet& packet, uint32_t linkHeader);
+
+// A number that packets with the same addresses, protocol and ports have in common.
+uint32_t FlowHash(const ns3::Packet& packet, uint32_t linkHeader, uint32_t perturbation);
 
 // An IP address with a port.
 struct Endpoint {

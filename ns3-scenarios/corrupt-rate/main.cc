@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     };
     add("client", link.forward.corruption);
     add("server", link.back.corruption);
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

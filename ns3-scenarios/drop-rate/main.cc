@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     };
     add("client", link.forward.loss);
     add("server", link.back.loss);
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
                 [&rebinding](const std::string& text) { rebinding.period = quicsat::ReadPeriod(text); });
     options.AddFlag("rebind-addr", "another address, too", [&rebinding] { rebinding.addresses = true; });
     quicsat::AddTimerOptions(options, link);
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

@@ -6,6 +6,7 @@ int main(int argc, char** argv) {
     quicsat::Options options;
     quicsat::AddSymmetricOptions(options, link);
     quicsat::AddLossOptions(options, link);
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

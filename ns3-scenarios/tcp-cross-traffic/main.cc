@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
     link.subject.crossPort = 5001;
     options.Add("cross-port", "TCP port by which that flow is known",
                 [&link](const std::string& text) { link.subject.crossPort = quicsat::ReadPort(text); });
+    quicsat::AddDisturbanceOptions(options, link);
     quicsat::AddCommonOptions(options, link);
     options.Parse(argc, argv);
     return quicsat::Emulate(link, options);

@@ -90,6 +90,8 @@ struct Options {
     std::string mode, host, report = "/report.json";
     double port = 0, rate = 0, size = 1200, count = 0, interval = 0.02, idle = 1.5, patience = 30;
     double catchUp = 0.001;  // seconds of delay that a sender makes up for by a burst
+    double burst = 0;        // packets that are sent at once at the beginning, in addition to those of the rate
+    double ecn = 0;          // codepoint of the packets, 0 to 3 (RFC 3168, section 5)
 };
 
 double Number(const std::string& name, const std::string& text) {
@@ -106,7 +108,8 @@ Options Read(int argc, char** argv) {
     std::map<std::string, double*> numbers = {
         {"port", &options.port},         {"rate", &options.rate},         {"size", &options.size},
         {"count", &options.count},       {"interval", &options.interval}, {"idle", &options.idle},
-        {"patience", &options.patience}, {"catch-up", &options.catchUp},
+        {"patience", &options.patience}, {"catch-up", &options.catchUp},  {"burst", &options.burst},
+        {"ecn", &options.ecn},
     };
     options.mode = argc > 1 ? argv[1] : "";
     for (int index = 2; index < argc; ++index) {
@@ -147,6 +150,9 @@ int Connected(const Options& options, uint64_t& overhead) {
     }
     const int fd = Configured(Check(socket(found->ai_family, SOCK_DGRAM, 0), "socket"));
     Check(connect(fd, found->ai_addr, found->ai_addrlen), "connect");
+    const int ecn = static_cast<int>(options.ecn);
+    const bool ipv4 = found->ai_family == AF_INET;
+    Check(setsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS, &ecn, sizeof ecn), "ECN");
     overhead = (found->ai_family == AF_INET ? kUdpIpv4 : kUdpIpv6) + kPpp;
     freeaddrinfo(found);
     return fd;
@@ -239,12 +245,14 @@ int Send(const Options& options) {
     const int fd = Connected(options, overhead);
     std::vector<uint8_t> packet(static_cast<size_t>(options.size));
     const double gap = (options.size + static_cast<double>(overhead)) * 8 / options.rate * kSecond;
-    const auto total = static_cast<uint64_t>(options.count);
+    const auto burst = static_cast<uint64_t>(options.burst);
+    const uint64_t total = static_cast<uint64_t>(options.count) + burst;
     const auto catchUp = static_cast<int64_t>(options.catchUp * kSecond);
     const int64_t begin = Now();
     int64_t schedule = begin, latest = 0;
     for (; number < total && !g_stop; ++number) {
-        const int64_t due = schedule + static_cast<int64_t>(static_cast<double>(number) * gap);
+        const double place = number < burst ? 0 : static_cast<double>(number - burst);
+        const int64_t due = schedule + static_cast<int64_t>(place * gap);
         int64_t now = Now();
         for (; now < due; now = Now()) {
             SleepUntil(due);
@@ -361,6 +369,22 @@ int Echo(const Options& options) {
     return 0;
 }
 
+// Answers packets as a QUIC server answers a version that it does not know (RFC 9000, section 17.2.1), so that a
+// simulator that waits for a server begins.
+int Answer(const Options& options) {
+    const int fd = Bound(options);
+    const uint8_t negotiation[] = {0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};  // no connection ids; version 1
+    std::vector<uint8_t> packet(kLargest);
+    while (!g_stop) {
+        const Arrival arrival = Receive(fd, packet, Now() + kSecond);
+        if (arrival.size > 0) {
+            sendto(fd, negotiation, sizeof negotiation, 0, reinterpret_cast<const sockaddr*>(&arrival.from),
+                   arrival.fromSize);
+        }
+    }
+    return 0;
+}
+
 // Round trips without the time that the echo itself took.
 int Ping(const Options& options) {
     uint64_t overhead = 0, number = 0;
@@ -399,13 +423,13 @@ int Ping(const Options& options) {
 
 int main(int argc, char** argv) {
     const std::map<std::string, int (*)(const Options&)> modes = {
-        {"send", Send}, {"receive", Receiver}, {"echo", Echo}, {"ping", Ping}};
+        {"send", Send}, {"receive", Receiver}, {"echo", Echo}, {"ping", Ping}, {"answer", Answer}};
     const Options options = Read(argc, argv);
     const auto mode = modes.find(options.mode);
     if (mode == modes.end()) {
         Fail(
-            "usage: udp-stream send|receive|echo|ping --host=H --port=P --rate=BPS --size=B --count=N --interval=S "
-            "--idle=S --patience=S --catch-up=S --report=FILE");
+            "usage: udp-stream send|receive|echo|ping|answer --host=H --port=P --rate=BPS --size=B --count=N "
+            "--interval=S --idle=S --patience=S --catch-up=S --burst=N --ecn=N --report=FILE");
     }
     struct sigaction action{};
     action.sa_handler = [](int) { g_stop = 1; };  // without SA_RESTART: a waiting call returns

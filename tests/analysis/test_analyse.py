@@ -13,13 +13,15 @@ import pytest
 from interop.analysis import analyse as module
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.analysis.metrics import METRICS
-from interop.model.emulated_link import LinkCounters
+from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
 from interop.model.functional_checks import Check
+from interop.model.gateways import VPNS
 from interop.model.implementation import Implementation, Protocol
 from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
 from interop.model.results import Measurement
 from interop.model.run import File, Run
+from interop.model.workload import RequestOrder, Workload
 from interop.traces.series import FILE_NAME, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
@@ -100,6 +102,21 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
         "loss_return": 0.0,
         "queue_loss": 0.0,
     })  # fmt: skip
+
+
+def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) -> None:
+    """The mean of its rate is below the goodput, but the transfer took place while the rate was higher."""
+    rate = 8 * SIZE / 3.2
+    profile = Profile("rates.csv", 100.0, (0.0, 10.0), rates=(1.25 * rate, 0.0))
+    link = replace(CASE.emulated, forward_rate=profile.mean(profile.rates), forward_profile=profile)
+    run = replace(RUN, test_case=replace(CASE, link=link))
+    assert EVIDENCE.simulator is not None
+    [client, *_], *_ = transfer(lost=[1])
+    report = replace(EVIDENCE.simulator, forward_profile=ProfileReport(client.time, 1))
+    _, measurement = analyse(run, replace(EVIDENCE, simulator=report), directory)
+    assert measurement is not None
+    assert measurement.values["goodput"] > link.forward_rate
+    assert measurement.values["efficiency"] == pytest.approx(0.8)
 
 
 def test_the_series_are_those_of_the_traces(directory: Path) -> None:
@@ -261,6 +278,16 @@ def test_an_empty_trace_is_whole_if_the_link_has_carried_nothing(directory: Path
     assert code(directory, simulator=SILENT) is ErrorCode.TRACE_EMPTY
 
 
+def test_an_empty_trace_is_whole_if_the_link_has_carried_only_a_tunnel(directory: Path) -> None:
+    for trace in (CLIENT_TRACE, SERVER_TRACE):
+        (directory / trace).write_bytes(pcap([]))
+    assert isinstance(CASE.link, EmulatedLink)
+    tunnelled = replace(RUN, test_case=replace(CASE, link=replace(CASE.link, vpn=VPNS["wireguard"])))
+    ended = replace(EVIDENCE, client=Exit(1))
+    assert analyse(tunnelled, ended, directory)[0].code is ErrorCode.CLIENT_FAILED
+    assert analyse(RUN, ended, directory)[0].code is ErrorCode.TRACE_EMPTY
+
+
 def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
     verdict, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED)
     reason = "The client had not finished after 60 s. All 1000 B of the response had arrived at the client after 5.0 s."
@@ -324,6 +351,15 @@ def test_a_changed_payload_is_noticed_without_keys(directory: Path) -> None:
         by_the_link = replace(REPORT, forward=replace(REPORT.forward, corrupted=1))
         assert judged(directory, simulator=by_the_link)[0] == Verdict(Outcome.SUCCEEDED)
         (directory / trace).write_bytes(whole)
+
+
+def test_copies_of_packets_are_those_that_the_link_reports(directory: Path) -> None:
+    client, _, _ = transfer(lost=[1])
+    of_server = max((packet for packet in client if packet.from_server), key=lambda packet: packet.time)
+    (directory / CLIENT_TRACE).write_bytes(pcap([*client, of_server]))
+    assert code(directory) is ErrorCode.TRACE_MISMATCH
+    by_the_link = replace(REPORT, forward=replace(REPORT.forward, duplicated=1))
+    assert judged(directory, simulator=by_the_link)[0] == Verdict(Outcome.SUCCEEDED)
 
 
 def test_two_handshakes(directory: Path) -> None:
@@ -438,3 +474,28 @@ def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:
     verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), replace(EVIDENCE, client=Exit(56)), directory)
     assert verdict.cause is Cause.CLOSED_BY_SERVER
     assert "The server reset the connection after 700.0 ms (segment 9 of the client's trace)." in verdict.reason
+
+
+# ---- runs that last for a given time ---------------------------------------------------------
+
+
+def test_a_run_that_is_stopped_after_its_time_succeeds_with_what_has_arrived(directory: Path) -> None:
+    """A packet that was lost has not been sent again when the client is stopped."""
+    client, _, _ = transfer(lost=[1])
+    (directory / CLIENT_TRACE).write_bytes(pcap([packet for packet in client if packet.time < 4.85]))
+    case = replace(CASE, workload=Workload("", RequestOrder.CONCURRENT, duration=5.0))
+    stopped = replace(EVIDENCE, downloaded=(), client=KILLED, timed_out=Deadline.TRANSFER)
+    verdict, measurement = analyse(replace(RUN, test_case=case), stopped, directory)
+    assert verdict.outcome is Outcome.SUCCEEDED, verdict.reason
+    assert measurement is not None
+    assert measurement.values["goodput"] == pytest.approx(8 * 750 / 3.0)
+    assert judged(directory, stopped)[0].outcome is Outcome.TIMEOUT
+
+
+def test_a_stopped_run_without_data_is_a_timeout(directory: Path) -> None:
+    client, _, _ = transfer()
+    (directory / CLIENT_TRACE).write_bytes(pcap([packet for packet in client if packet.time < 1.7]))
+    case = replace(CASE, workload=Workload("", RequestOrder.CONCURRENT, duration=5.0))
+    stopped = replace(EVIDENCE, downloaded=(), client=KILLED, timed_out=Deadline.TRANSFER)
+    verdict, measurement = analyse(replace(RUN, test_case=case), stopped, directory)
+    assert (verdict.outcome, measurement) == (Outcome.TIMEOUT, None)

@@ -51,7 +51,7 @@ def test_what_cannot_be_seen_without_keys_is_unsupported(check: Check) -> None:
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, check)
 
 
-@pytest.mark.parametrize("check", [Check.HANDSHAKE, Check.TRANSFER, Check.HTTP3])
+@pytest.mark.parametrize("check", [Check.HANDSHAKE, Check.TRANSFER, Check.HTTP3, Check.WEBTRANSPORT])
 def test_handshakes_are_counted_by_connection_or_as_upstream_does(check: Check) -> None:
     assert judged(check, GOOD) is None
     assert judged(check, GOOD, MOVED) is None
@@ -85,6 +85,8 @@ def test_a_handshake_goes_without_retry_a_transfer_need_not() -> None:
 def test_http3_is_looked_for_by_our_rules_only() -> None:
     plain = columns(*connection(1), Row(0, True, frames=[(0, 0, 1)]))
     assert judged(Check.HTTP3, plain, upstream=True) is None
+    assert judged(Check.WEBTRANSPORT, plain, upstream=True) is None
+    assert is_fault(judged(Check.WEBTRANSPORT, plain), Outcome.FAILED, ErrorCode.HTTP3_MISSING, "not HTTP/3")
     assert is_fault(judged(Check.HTTP3, plain), Outcome.FAILED, ErrorCode.HTTP3_MISSING, "not HTTP/3")
 
 

@@ -8,7 +8,16 @@ import pytest
 
 from interop.analysis import metrics
 from interop.analysis.metrics import METRICS
-from interop.model.emulated_link import CrossTrafficReport, LinkCounters, SimulatorReport
+from interop.model.emulated_link import (
+    CrossTrafficReport,
+    EmulatedLink,
+    LinkCounters,
+    Profile,
+    ProfileReport,
+    SimulatorReport,
+)
+from interop.model.evidence import ResourceUse
+from interop.model.units import MIB
 from interop.traces.columns import Form
 from tests.quic_builder import Row, columns, datagram_columns
 
@@ -30,6 +39,46 @@ SIZE = 2000
 def test_goodput_is_that_of_the_paper() -> None:
     assert metrics.goodput(CLIENT, SIZE) == pytest.approx(16000 / 4.0)
     assert metrics.efficiency(4000, 20_000) == 0.2
+
+
+NONE = LinkCounters(0, 0, 0, 0)
+LINK = EmulatedLink("simple-p2p", 0.5, 0.5, 15e6, 1e6, 25, 25)
+STEPS = Profile("rates.csv", 10.0, (0.0, 5.0), rates=(10e6, 20e6))
+
+
+def reported(began: float | None = 1000.0) -> SimulatorReport:
+    return SimulatorReport(990, True, 0, 0, 0, NONE, NONE, forward_profile=ProfileReport(began, 9))
+
+
+def test_capacity_is_that_of_the_time_in_which_packets_left() -> None:
+    during = (1003.5, 1007.5)  # these left between 3 and 7 s
+    assert metrics.forward_capacity(LINK, None, 1, during) == 15e6
+    changing = replace(LINK, forward_profile=STEPS)
+    assert metrics.forward_capacity(changing, reported(), 1, during) == pytest.approx(15e6)
+    assert metrics.forward_capacity(changing, reported(), 1, (1003.5, 1004.5)) == pytest.approx(10e6)
+    later = replace(LINK, forward_profile=replace(STEPS, start=4.0))
+    assert metrics.forward_capacity(later, reported(), 1, during) == pytest.approx((3 * 20e6 + 1 * 10e6) / 4)
+    by_seed = replace(LINK, forward_profile=replace(STEPS, start=None))
+    seeds = {metrics.forward_capacity(by_seed, reported(), seed, during) for seed in range(1, 9)}
+    assert len(seeds) > 4
+
+
+def test_capacity_follows_the_delay_of_its_packets() -> None:
+    delays = replace(STEPS, delays=(0.2, 0.8))
+    changing = replace(LINK, forward_profile=delays)
+    # the first left at 5.2 - 0.2 = 5.0 s, the last at 9.0 - 0.8 s: all of them at 20 Mbit/s
+    assert metrics.forward_capacity(changing, reported(), 1, (1005.2, 1009.0)) == pytest.approx(20e6)
+
+
+def test_capacity_that_is_not_known() -> None:
+    changing = replace(LINK, forward_profile=STEPS)
+    assert metrics.forward_capacity(changing, None, 1, (1003.5, 1007.5)) is None
+    assert metrics.forward_capacity(changing, reported(None), 1, (1003.5, 1007.5)) is None
+    assert metrics.forward_capacity(changing, reported(), 1, (1003.5, 1003.5)) is None
+    silent = replace(LINK, forward_profile=replace(STEPS, rates=(0.0, 20e6)))
+    assert metrics.forward_capacity(silent, reported(), 1, (1001.5, 1004.5)) is None
+    only_losses = replace(LINK, forward_profile=replace(STEPS, rates=(), losses=(0.0, 0.1)))
+    assert metrics.forward_capacity(only_losses, None, 1, (1001.5, 1004.5)) == 15e6
 
 
 def test_stream_goodput_has_no_idle_time() -> None:
@@ -71,4 +120,18 @@ def test_shares_of_what_was_sent() -> None:
 def test_the_registry_is_complete() -> None:
     names = [metric.name for metric in METRICS]
     assert len(set(names)) == len(names)
-    assert {metric.unit for metric in METRICS} == {"bit/s", "s", "1", "B", "packets"}
+    assert {metric.unit for metric in METRICS} == {"bit/s", "s", "1", "B", "packets", "calls"}
+
+
+def test_cost_of_the_endpoints_of_the_first_flow() -> None:
+    use = {"server": ResourceUse(1.5, 0.5, 1000, 2000), "server-2": ResourceUse(9.0, 9.0, 9)}
+    assert metrics.endpoint_cost(use, 4 * MIB) == {
+        "server_cpu_per_mib": 0.5, "server_cpu_user": 1.5, "server_cpu_system": 0.5, "server_memory_peak": 1000.0,
+        "server_system_calls_per_mib": 500.0,
+    }  # fmt: skip
+    for name in ("server_cpu_per_mib", "server_system_calls_per_mib"):
+        assert metrics.endpoint_cost(use, 0)[name] is None
+    uncounted = metrics.endpoint_cost({"client": ResourceUse(1.0, 1.0, 1)}, MIB)
+    assert (uncounted["client_cpu_per_mib"], uncounted["client_system_calls_per_mib"]) == (2.0, None)
+    known = {metric.name for metric in metrics.METRICS}
+    assert metrics.endpoint_cost({"server": use["server"], "client": use["server"]}, 1).keys() <= known

@@ -13,6 +13,7 @@ from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import File
 from interop.model.test_case import TestCase
+from interop.model.webtransport import WebTransport
 from interop.traces.columns import Form, Trace
 from tests.quic_builder import Row, columns
 
@@ -243,3 +244,39 @@ def test_coverage() -> None:
     assert run_outcome.coverage(answers((0, 0, 99)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 101)), [100]) is not None
     assert run_outcome.coverage(answers((0, 0, 100)), [100, 100]) is not None
+
+
+# ---- WebTransport ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", WebTransport)
+def test_a_server_may_end_with_its_session(kind: WebTransport) -> None:
+    left, session = replace(DONE, client=KILLED, server=Exit(0)), replace(CASE, webtransport=kind)
+    assert run_outcome.transfer(left, session) is None
+    for evidence, case in ((left, CASE), (replace(left, server=Exit(1)), session)):
+        verdict = run_outcome.transfer(evidence, case)
+        assert is_fault(verdict, Outcome.FAILED, ErrorCode.SERVER_EXITED, "before the client had finished")
+
+
+def test_files_of_a_session_are_looked_for_on_the_side_that_requests_them() -> None:
+    evidence = replace(DONE, offered=(File("s/a", 2, "x"),), downloaded=())
+    for kind, side, other in ((WebTransport.RECEIVE, "client", "server"), (WebTransport.SEND, "server", "client")):
+        missing = run_outcome.session_files(evidence, kind)
+        assert is_fault(missing, Outcome.FAILED, ErrorCode.FILE_MISSING, f"did not arrive at the {side}: s/a.")
+        changed = run_outcome.session_files(replace(evidence, downloaded=(File("s/a", 2, "y"),)), kind)
+        assert is_fault(changed, Outcome.FAILED, ErrorCode.FILE_CONTENT, f"not what the {other} offered")
+        assert run_outcome.session_files(replace(evidence, downloaded=evidence.offered), kind) is None
+
+
+def test_both_sides_of_a_session_write_the_protocol_that_they_agreed_on() -> None:
+    client, server = (File(f"{side}/negotiated_protocol.txt", 3, "abc") for side in ("client", "server"))
+    evidence = replace(DONE, offered=(client, server))
+
+    def told(*found: File) -> Verdict | None:
+        return run_outcome.session_files(replace(evidence, downloaded=found), WebTransport.HANDSHAKE)
+
+    assert told(client, server) is None
+    missing = told(client)
+    assert is_fault(missing, Outcome.FAILED, ErrorCode.FILE_MISSING, "The server did not write negotiated_protocol.txt")
+    wrong = told(replace(client, sha256="xyz"), server)
+    assert is_fault(wrong, Outcome.FAILED, ErrorCode.FILE_CONTENT, "In the client's negotiated_protocol.txt is not")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from interop.analysis.metrics import METRICS
-from interop.analysis.series_metrics import gilbert, longest_burst
+from interop.analysis.series_metrics import SHARES, gilbert, longest_burst, sending_times
 from interop.analysis.series_metrics import series_metrics as all_metrics
 from interop.traces.series import Packets, Samples, Series, StreamData
 from tests.series_builder import Transfer, series
@@ -38,6 +38,20 @@ def test_a_transfer_with_two_losses() -> None:
     assert found["initial_window"] == pytest.approx(0.9 * 0.6 * 1e6 / 8, rel=0.02)
     assert found["return_packets"] == pytest.approx(102 / 100)
     assert "steady_rate" not in found  # too short
+
+
+def test_sending_times_are_those_of_equal_shares_of_new_bytes() -> None:
+    made = series(Transfer(size=100_000, piece=1000, lost=[3, 7]))
+    times = sending_times(made)
+    assert len(times) == SHARES + 1
+    assert times[0] == 0.9
+    assert times[1] == pytest.approx(0.9 + 3 * 0.008)  # with the fourth of 100 packets, 4 % have been sent
+    assert times[-1] == pytest.approx(0.9 + 99 * 0.008)  # what is sent again does not count
+
+
+def test_without_a_response_there_are_no_sending_times() -> None:
+    made = series(Transfer())
+    assert sending_times(replace(made, sent=StreamData(*(column[:0] for column in vars(made.sent).values())))) == ()
 
 
 def test_time_to_a_mark_counts_from_the_clients_first_packet() -> None:

@@ -8,7 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.variants import KEPT, WORDS, Sent, distance, effects, read_qlog
+from bench.variants import KEPT, WORDS, Sent, distance, effects, names_of, read_qlog
+from interop.config import loader
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_variants_of_servers_that_one_connection_shows() -> None:
+    known = loader.load_implementations(ROOT / "implementations.json")
+    names = names_of(known["picoquic"])
+    assert names[0] == "picoquic"
+    assert "picoquic:cubic" in names
+    assert not {"picoquic:bdp", "picoquic:window-1m"} & set(names)
+    assert names_of(known["quic-go"]) == []
 
 
 def test_distance_is_the_mean_difference_of_what_was_sent() -> None:

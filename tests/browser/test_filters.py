@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from interop.model.functional_checks import Check
+from interop.model.outcomes import Outcome
+from interop.site import summary_tables
+from interop.site.serve import server
 from tests.browser.chromium import Site, Watched, choose, watched
+from tests.results_builder import SAT, result_set, run_result
+from tests.site import builder
 
 pytestmark = pytest.mark.browser
 
@@ -102,6 +112,64 @@ def test_a_menu_tells_what_is_chosen_and_closes(start: Watched) -> None:
     menu.locator("summary").click()
     page.click("h1")
     expect(menu).not_to_have_attribute("open", "")
+
+
+def test_tests_that_are_only_counted_are_filtered_by_name(
+    page: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a large campaign, those that succeeded are all that are not named."""
+    monkeypatch.setattr(summary_tables, "MOST_NAMED", 0)
+    ends = [None, None, Outcome.FAILED]
+    cases = [
+        replace(SAT, name=f"test{n}", abbreviation=f"N{n}", repetitions=1, check=Check.HANDSHAKE) for n in (0, 1, 2)
+    ]
+    done = [
+        replace(run_result(8e6, test_case=case.name, outcome=end), measurement=None)
+        for case, end in zip(cases, ends, strict=True)
+    ]
+    builder.on_disk(tmp_path / "results", result_set(done, test_cases=tuple(cases)))
+    builder.build(tmp_path / "results", tmp_path / "site")
+    with server(tmp_path / "site") as address:
+        page.open(address)
+        cell = page.page.locator(".tests td a")
+        expect(cell).to_have_text("✓ 2 × N2")
+        page.open(f"{address}index.html?test=test1")
+        expect(cell).to_have_text("✓ 1")
+        page.open(f"{address}index.html?test=test2")
+        expect(cell).to_have_text("× N2")
+
+
+def test_a_matrix_is_saved_as_it_is_shown(start: Watched, site: Site) -> None:
+    page = start.page
+    start.open(f"{site.address}index.html?server=picoquic&test=sat")
+    saved = {}
+    for form, suffix in (("CSV", "csv"), ("LaTeX", "tex"), ("SVG", "svg"), ("PNG", "png")):
+        with page.expect_download() as download:
+            page.click(f"[data-test=sat] .forms button:text('{form}')")
+        assert download.value.suggested_filename == f"sat-2026-11-21.{suffix}"
+        saved[form] = download.value.path().read_bytes()
+    assert saved["CSV"].decode().splitlines() == [
+        "server,client,test case,outcome,value,note",
+        "picoquic,picoquic,sat,timeout,,",
+        "picoquic,quiche,sat,succeeded,8.00,40 %",
+    ]
+    assert "quiche & 8.00 (40 \\%)" in saved["LaTeX"].decode()
+    root = ElementTree.fromstring(saved["SVG"])
+    words = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "8.00" in words
+    assert "4.00" not in words
+    assert saved["PNG"].startswith(b"\x89PNG")
+
+
+def test_reasons_are_searched(start: Watched, site: Site) -> None:
+    page = start.page
+    start.open(f"{site.address}index.html?q=ended+with")  # "It ended with 1." of one cell
+    expect(page.locator("#told")).to_have_text("1 cell matches")
+    start.open(f"{site.address}{site.pages('runs/2026-11-21*/failures/index.html')[0]}?q=ended+client-failed")
+    expect(page.locator("#told")).to_have_text(re.compile("^1 of "))
+    page.fill("#words", "simulator lagged")
+    page.wait_for_url("**?q=simulator*")
+    assert "The simulator lagged." in page.locator("td.text:visible").all_inner_texts()
 
 
 def test_another_campaign_keeps_the_filters(start: Watched) -> None:

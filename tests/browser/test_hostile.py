@@ -106,6 +106,17 @@ def test_words_in_the_address_stay_words(page: Watched, site: Site) -> None:
         _look(page, f"{site.address}index.html?{query}#{quote(bad)}")
 
 
+def test_words_of_two_cells_side_by_side_stay_words(page: Watched, site: Site) -> None:
+    """Two cells a page; addresses that name no cell are refused before anything is done with them."""
+    cells = [quote(each.removesuffix("/index.html"), safe="") for each in site.pages("runs/*/p/*/*/t*/index.html")]
+    for bad, first, second in zip(PAYLOADS[::2], cells[::2], cells[1::2], strict=True):
+        _look(page, f"{site.address}compare/cells/index.html?a={first}&b={second}&x={quote(bad)}")
+        page.page.wait_for_selector("#sides-facts td")
+    for bad in PAYLOADS[:5]:
+        _look(page, f"{site.address}compare/cells/index.html?a={quote(bad)}&b={quote(bad)}")
+        assert "does not name two cells" in page.page.inner_text("#side-note")
+
+
 def test_words_in_the_address_of_a_plot_stay_words(page: Watched, site: Site, tmp_path: Path) -> None:
     builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
     [cell] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")

@@ -48,6 +48,11 @@ class Checkout:
         assert "Traceback" not in err
         return status, out, err
 
+    def add_test_case(self, name: str, abbreviation: str) -> None:
+        """Another one over the same link."""
+        text = TEST_CASE.replace("name: tiny", f"name: {name}").replace("TY", abbreviation)
+        (self.root / f"testcases/{name}.yaml").write_text(text)
+
     @property
     def results(self) -> Path:
         return self.root / "results" / "latest"

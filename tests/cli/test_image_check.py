@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cli import image_check
+from interop.cli import image_check, image_trial
 from interop.cli.image_check import ImageCheck
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
@@ -38,7 +38,7 @@ def check(tmp_path: Path) -> Check:
             (place / "client" / {"keys": "keys.log", "qlog": "qlog/trace.sqlog"}[name]).write_bytes(content)
         manifest = Manifest("", "", (), "", 1, (), (), (), (), {}, 0)
         compliance = (Compliance("ours", Role.CLIENT, True, "", ""),)
-        [found] = image_check.findings([OURS], PEER, ResultSet(manifest, compliance, runs, None), tmp_path)
+        [found] = image_trial.findings([OURS], PEER, ResultSet(manifest, compliance, runs, None), tmp_path)
         return found
 
     return find

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interop.cli import image_actions, image_check
+from interop.cli import image_check, image_trial
 from interop.cli import main as cli
 from interop.execution import campaign_setup
 from interop.model.evidence import Evidence
@@ -117,7 +117,7 @@ def images(
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
     monkeypatch.setattr(campaign_setup, "analyse", _numbers)
-    monkeypatch.setattr(image_actions, "check_cases", _small_cases)
+    monkeypatch.setattr(image_trial, "check_cases", _small_cases)
 
     def call(*words: str) -> tuple[int, str, str]:
         status = cli.main(root, ["images", *words])

@@ -42,7 +42,7 @@ def test_a_healthy_machine(engine: FakeEngine) -> None:
     found = examine()
     assert [finding for finding in found.values() if finding.state is not State.OK] == []
     assert set(found) == {
-        "python", "tshark", "disk for results", "engine", "subnets", "leftovers", "load", "image simulator",
+        "python", "tshark", "disk for results", "engine", "limits", "subnets", "leftovers", "load", "image simulator",
         "image good", "memlock", "real time",
     }  # fmt: skip
     assert engine.lives == {}
@@ -85,6 +85,12 @@ def test_an_old_or_odd_engine(engine: FakeEngine, monkeypatch: pytest.MonkeyPatc
     info = engine.info()
     monkeypatch.setattr(engine, "info", lambda: info | {"Architecture": "aarch64"})
     assert "x86-64" in examine()["engine"].remedy
+
+
+def test_an_engine_without_limits(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = engine.info()
+    monkeypatch.setattr(engine, "info", lambda: info | {"SecurityOptions": ["name=rootless"]})
+    assert "cgroup v2" in examine()["limits"].remedy
 
 
 @pytest.mark.parametrize("subnet", ["193.167.0.0/24", "193.167.100.0/24", "fd00:cafe:cafe::/64", "193.0.0.0/8"])

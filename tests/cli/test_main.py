@@ -47,17 +47,54 @@ def test_another_campaign(checkout: Checkout) -> None:
 )
 def test_what_needs_no_engine_imports_no_docker(words: tuple[str, ...]) -> None:
     script = """
-import sys
 from pathlib import Path
 from interop.cli import main
 try:
     main.main(Path("."), sys.argv[1:])
 except SystemExit as end:
     assert not end.code
-print(sorted({"docker", "numpy", "pyshark", "matplotlib"} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert large_libraries(script, *words) == set()
+
+
+FIGURES = {"matplotlib", "seaborn", "pandas", "scipy"}
+LARGE = FIGURES | {"docker", "requests", "numpy", "pyarrow", "pyshark", "dask", "distributed", "jinja2", "PIL"}
+"""Libraries that take a tenth of a second or more to import."""
+
+
+def large_libraries(script: str, *words: str) -> set[str]:
+    """The large libraries that a process imports for ``script``, with ``words`` as its arguments."""
+    whole = f"import sys\n{script}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", whole, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return LARGE & set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("line", "needed"),
+    [
+        ("run -s none", set()),
+        ("show {}", set()),
+        ("export {} /dev/null/none", set()),
+        ("prune {}", set()),
+        ("plot none", set()),
+        ("site none", {"jinja2", "numpy", "pyarrow"}),
+        ("tables {}", {"numpy", "pyarrow"}),
+        ("compare {0} {0}", {"numpy", "pyarrow"}),
+        ("packets {} 1", {"numpy", "pyarrow"}),
+    ],
+)
+def test_a_command_imports_only_the_large_libraries_that_it_needs(
+    places: list[str], line: str, needed: set[str]
+) -> None:
+    script = "from pathlib import Path\nfrom interop.cli import main\nmain.main(Path('.'), sys.argv[1:])"
+    assert large_libraries(script, *line.format(places[0]).split()) <= needed
+
+
+@pytest.mark.parametrize(
+    ("module", "needed"), [("image_actions", {"docker", "requests"}), ("machine_check", {"docker", "requests"})]
+)
+def test_what_asks_the_engine_imports_only_its_client(module: str, needed: set[str]) -> None:
+    assert large_libraries(f"import interop.cli.{module}") == needed
 
 
 @pytest.mark.parametrize(

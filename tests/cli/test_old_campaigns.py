@@ -44,14 +44,51 @@ def test_it_is_read_without_a_warning() -> None:
     assert (results.manifest.tool_version, results.manifest.versions) == ("0.1.0", None)
 
 
+LINK_SINCE = [
+    "pep", "endpoint_tcp", "vpn",
+    *(f"{way}_{what}" for way in ("forward", "return")
+      for what in ("jitter", "reordering", "duplication", "profile", "udp_cross_traffic")),
+    "demand",
+]  # fmt: skip
+REPORTED_SINCE = (
+    "forward_profile",
+    "return_profile",
+    "demand",
+    "forward_udp_cross_traffic",
+    "return_udp_cross_traffic",
+)
+SEEN_SINCE = ("out_of_order", "reordered", "duplicated", "ecn_marks")
+"""Fields that the stored campaign does not have: of links, and of what the simulator reports, and of a direction."""
+
+
 def test_its_journal_and_its_result_json_say_the_same() -> None:
     found = load(STORED).result_set
     assert load(STORED / "result.json").result_set == found
     written = json.loads(document(found))
-    assert written["manifest"].pop("versions") is None
-    assert (written["manifest"].pop("clock"), written["manifest"].pop("cpu_cost")) == ("real", None)
+    manifest = written["manifest"]
+    assert {manifest.pop(name) for name in ("versions", "cpu_cost")} == {None}
+    assert manifest.pop("clock") == "real"
+    assert manifest.pop("must_include") == []
+    assert manifest["schedule"].pop("required") is None
+    assert manifest.pop("own_cpu_costs") is False
+    for implementation in manifest["implementations"]:
+        assert implementation.pop("cpu_cost") == {"server": None, "client": None}
+    for test_case in manifest["test_cases"]:
+        assert {test_case["link"].pop(name) for name in LINK_SINCE} <= {None, 0.0}
+        assert {test_case.pop(name) for name in ("workload", "family", "webtransport")} == {None}
+        assert test_case.pop("objectives") == []
+        assert test_case.pop("flows") == []
     for result in (*written["results"], *written["earlier"]):
         assert result["evidence"].pop("clock") == "real"
+        assert (result["evidence"].pop("flows"), result["evidence"].pop("use")) == ([], {})
+        if (measurement := result["measurement"]) is not None:
+            assert [measurement.pop(name) for name in ("objects", "flows", "negotiated")] == [[], [], None]
+        simulator = result["evidence"]["simulator"]
+        assert {simulator.pop(name) for name in REPORTED_SINCE} == {None}
+        for direction in ("forward", "back"):
+            seen = simulator[direction]
+            assert {seen.pop(name) for name in SEEN_SINCE} == {0}
+    assert [cell.pop("time") for cell in written["summary"]] == [None]
     assert written == json.loads((STORED / "result.json").read_bytes())
 
 
@@ -60,6 +97,12 @@ def test_it_is_shown_and_tabulated(old: Path, capsys: pytest.CaptureFixture[str]
     assert "1/2+1" in capsys.readouterr().out
     assert cli.main(ROOT, ("tables", str(old), "--table", "attempts", "--format", "csv")) == 0
     assert "picoquic" in capsys.readouterr().out
+
+
+def test_its_test_cases_have_no_objectives(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [case.objectives for case in load(old).result_set.manifest.test_cases] == [()]
+    assert cli.main(ROOT, ("tables", str(old), "--table", "objectives")) == 0
+    assert "Objectives met" in capsys.readouterr().out
 
 
 def test_its_series_are_read(old: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,3 +34,22 @@ def test_a_plan_without_an_engine(checkout: Checkout) -> None:
     status, out, _ = checkout("plan", *GOOD)
     assert status == 0
     assert "Images: unknown. No Docker daemon answers" in out
+
+
+def test_each_set_of_further_flows_is_another_test_case(checkout: Checkout) -> None:
+    status, out, err = checkout("plan", *GOOD, "--repetitions", "1", "--with", "same", "good/good@2s", "--with", "same")
+    assert (status, err) == (0, "")
+    assert "tiny~same~good_good_2s " in out
+    assert "tiny~same " in out
+    assert "2 runs" in out
+
+
+def test_only_pairs_with_an_implementation(checkout: Checkout) -> None:
+    words = ("plan", "-s", "good", "bad", "-c", "good", "bad", "-t", "tiny", "--repetitions", "1")
+    assert "4 runs" in checkout(*words)[1]
+    status, out, err = checkout(*words, "-i", "bad")
+    assert (status, err) == (0, "")
+    assert "3 runs" in out
+    status, _, err = checkout(*words, "--must-include", "bad,worse")
+    assert status == 2
+    assert '--must-include: "worse" is neither a selected server nor a selected client.' in err

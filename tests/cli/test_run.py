@@ -75,6 +75,25 @@ def test_without_compliance_check_an_image_is_trusted(checkout: Checkout) -> Non
     assert store.load(checkout.results).result_set.compliance == ()
 
 
+def test_locked_images(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "paper.lock"
+    assert checkout(*GOOD, "--locked", str(file))[0] == 2
+    status, out, _ = checkout("images", "lock", "--lock-file", str(file))
+    assert (status, set(json.loads(file.read_text()))) == (0, {"good", "bad", "odd", "simulator"})
+    assert "4 images" in out
+    assert checkout(*GOOD, "--locked", str(file))[0] == 0
+    file.write_text(file.read_text().replace('"id": "good"', '"id": "sha256:1"'))
+    status, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--locked", str(file))
+    assert status == 3
+    assert "sha256:1" in err
+    assert "images lock good" in err
+    assert checkout("images", "lock", "good", "--lock-file", str(file))[0] == 0
+    assert json.loads(file.read_text()).keys() == {"good", "bad", "odd", "simulator"}
+    assert checkout(*GOOD, "--locked", str(file))[0] == 0
+    status, _, err = checkout("images", "lock", "good", "virtual-time", "--lock-file", str(file))
+    assert (status, "images build virtual-time" in err) == (2, True)
+
+
 def test_a_fault_of_ours(checkout: Checkout) -> None:
     def die(life: Life) -> int:
         return 134 if not life.command else 0 if life.command[0] != "holder" else int(not life.terminated.wait())
@@ -93,7 +112,6 @@ def test_a_fault_of_ours(checkout: Checkout) -> None:
         (("-s", "goood", "-c", "bda", "-t", "tinny"), ["goood", "bda", "tinny"]),
         (("-s", "good", "-c", "good", "-t", "./none.yaml"), ["none.yaml"]),
         ((*GOOD, "--repetitions", "0"), ["0 repetitions are impossible"]),
-        ((*GOOD, "--timeout", "-1"), ["timeout"]),
         ((*GOOD, "-r", "nobody=x/y"), ["nobody"]),
         ((*GOOD, "-j", "no/such/place/all.json"), ["no/such/place/all.json"]),
     ],
@@ -164,6 +182,33 @@ def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monk
     assert "5.00" in out
     assert "No worker could be used for" in err
     assert (checkout.results / "result.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--baseline"])
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("5s", 5.0),
+        ("2min", 120.0),
+        ("1500 ms", 1.5),
+        ("90", 90.0),
+        ("3.5", 3.5),
+        ("5 sec", '"5 sec" has a unit that is none of us, ms, s, min, h'),
+        ("soon", '"soon" is no duration; allowed: '),
+        ("-1", '"-1" is out of range'),
+        ("nan", '"nan" is no duration'),
+        ("2000 h", '"2000 h" is out of range'),
+    ],
+)
+def test_a_time_has_a_unit_or_is_in_seconds(
+    capsys: pytest.CaptureFixture[str], option: str, word: str, found: float | str
+) -> None:
+    if isinstance(found, float):
+        assert getattr(cli.parse(["run", option, word]), option.strip("-")) == found
+    else:
+        with pytest.raises(SystemExit) as ended:
+            cli.parse(["run", option, word])
+        assert (ended.value.code, f"argument {option}: {found}" in capsys.readouterr().err) == (2, True)
 
 
 def test_repetitions_timeout_and_seed(checkout: Checkout) -> None:
@@ -269,6 +314,34 @@ def test_time_is_up_before_all_runs_are_made(checkout: Checkout, monkeypatch: py
     assert store.load(checkout.results).result_set.finished is not None
 
 
+def test_only_pairs_with_an_implementation_are_run(checkout: Checkout) -> None:
+    words = ("-s", "good", "bad", "-c", "good", "-t", "tiny", "-i", "bad", "--skip-compliance-check")
+    assert "[1/1] bad_good/tiny/1: " in checkout(*words)[2]
+    manifest = store.load(checkout.results).result_set.manifest
+    assert (manifest.servers, manifest.clients, manifest.must_include) == (("bad",), ("good",), ("bad",))
+
+
+def test_pairs_that_lack_a_required_success_are_skipped(checkout: Checkout) -> None:
+    checkout.add_test_case("other", "OT")
+    words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "other", "--skip-compliance-check", "--seed", "1")
+    status, _, err = checkout(*words, "--require", "OT", "--parallel", "2")
+    assert "bad with server good did not succeed in other." in err
+    record = store.load(checkout.results).result_set
+    found = {(each.client, each.test_case): each.verdict.outcome for each in record.results}
+    assert found == {
+        ("good", "other"): Outcome.SUCCEEDED, ("bad", "other"): Outcome.FAILED,
+        ("good", "tiny"): Outcome.SUCCEEDED, ("bad", "tiny"): Outcome.SKIPPED,
+    }  # fmt: skip
+    assert record.manifest.schedule.required == "other"
+    for wrong, fault in (
+        (("--require", "sat"), '--require "sat" is none of the selected test cases.'),
+        (("--require", "tiny", "--shard", "1/2"), "--require and --shard exclude each other"),
+    ):
+        status, _, err = checkout(*words, *wrong)
+        assert status == 2
+        assert fault in err
+
+
 def test_parts_of_a_plan_have_one_seed(checkout: Checkout) -> None:
     status, _, err = checkout(*GOOD, "--shard", "1/2")
     assert status == 2
@@ -295,18 +368,21 @@ def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     status, out, _ = checkout(*GOOD, "--clock", "virtual", "--cpu-cost", "1 us")
     assert status == 0
-    assert "In virtual time (1 µs per system call)." in out
+    assert "The runs used virtual time (1 µs per system call)." in out
     results = store.load(checkout.results).result_set
     assert (results.manifest.clock, results.manifest.cpu_cost) == (Clock.VIRTUAL, 1e-6)
+    assert not results.manifest.own_cpu_costs
     assert results.manifest.schedule.testbeds is None
-    assert "In virtual time (1 µs per system call)." in checkout("show")[1]
+    assert "The runs used virtual time (1 µs per system call)." in checkout("show")[1]
 
 
-def test_virtual_time_has_a_default_cost_and_takes_a_number_of_runs(checkout: Checkout) -> None:
+def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
-    assert checkout(*GOOD, "--clock", "virtual", "--parallel", "1")[0] == 0
+    status, out, _ = checkout(*GOOD, "--clock", "virtual", "--parallel", "1")
+    assert status == 0
+    assert "The runs used virtual time (CPU cost of each implementation)." in out
     manifest = store.load(checkout.results).result_set.manifest
-    assert (manifest.cpu_cost, manifest.schedule.testbeds) == (3e-6, 1)
+    assert (manifest.cpu_cost, manifest.own_cpu_costs, manifest.schedule.testbeds) == (3e-6, True, 1)
 
 
 def test_real_time_is_not_told(checkout: Checkout) -> None:
@@ -323,6 +399,31 @@ def test_real_links_have_no_virtual_time(checkout: Checkout, tmp_path: Path) -> 
     assert err.strip() == "Real links have no virtual time: leave out --clock virtual, or mine-real."
     assert out == ""
     assert checkout.engine.all_lives == []
+
+
+FAST = """\
+name: fast
+abbreviation: FAST
+description: 3 kB over a fast link
+link: {scenario: simple-p2p, delay: 1 ms, rate: RATE, queue: 25}
+file size: 3 kB
+repetitions: 1
+timeout: 5 s
+"""
+
+
+def test_fast_links_need_virtual_time(checkout: Checkout, tmp_path: Path) -> None:
+    path = tmp_path / "fast.yaml"
+    path.write_text(FAST.replace("RATE", "151 Mbit/s"))
+    words = ("-s", "good", "-c", "good", "-t", "tiny", str(path))
+    status, _, err = checkout(*words)
+    assert status == 2
+    assert err.strip() == (
+        "In real time, links carry at most 150.00 Mbit/s; use --clock virtual for fast (151.00 Mbit/s)."
+    )
+    assert checkout.engine.all_lives == []
+    path.write_text(FAST.replace("RATE", "150 Mbit/s"))
+    assert checkout(*words)[0] == 0
 
 
 def test_real_time_has_no_cpu_cost(checkout: Checkout) -> None:

@@ -18,3 +18,11 @@ def test_show_has_the_campaigns_exit_status(checkout: Checkout, tmp_path: Path) 
 def test_markdown(checkout: Checkout) -> None:
     assert any(line.startswith("|") for line in checkout(*GOOD, "-m")[1].splitlines())
     assert any(line.startswith("|") for line in checkout("show", "-m")[1].splitlines())
+
+
+def test_negotiated_facts(checkout: Checkout) -> None:
+    checkout(*GOOD)
+    assert "What endpoints negotiated" not in checkout("show")[1]
+    status, out, _ = checkout("show", "--negotiated")
+    assert status == 0
+    assert "What endpoints negotiated" in out

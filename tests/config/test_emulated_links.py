@@ -13,9 +13,17 @@ from interop.model.emulated_link import (
     Corruption,
     CorruptionMode,
     CrossTraffic,
+    GilbertElliottLoss,
+    Jitter,
+    JitterShape,
     LinkDirection,
+    Queue,
+    QueueDiscipline,
+    QueueUnit,
     Rebind,
+    Reordering,
     TimersFrom,
+    UdpCrossTraffic,
     UniformLoss,
 )
 from interop.model.errors import InputError
@@ -98,7 +106,10 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("scenario: tcp-cross-traffic", 'missing key "cross traffic"'),
         ("scenario: drop-rate", 'missing key "loss"; write for example loss: {rate: 30 %, longest burst: 3}'),
         ("scenario: drop-rate, loss: {good to bad: 0.1, bad to good: 1}", "drop-rate loses packets independently"),
-        ("scenario: blackhole, blackhole: 5 s", "blackhole must be a mapping; write for example blackhole: {on: 5 s"),
+        (
+            "scenario: blackhole, blackhole: 5 s",
+            'blackhole "5 s" must be a mapping; write for example blackhole: {on',
+        ),
         ("scenario: blackhole, blackhole: {on: 5 s}", 'missing key "off"; write for example off: 2 s'),
         ("scenario: blackhole, blackhole: {on: 5 s, off: 2}", 'off "2" has no unit'),
         ("scenario: blackhole, blackhole: {on: 5 s, off: 0 s}", "1 ms to 1 h"),
@@ -110,12 +121,12 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
         ("scenario: blackhole, blackhole: {on: 5 s, off: 2 s, from: now}", '"now" is none of first packet, start.'),
         ("scenario: rebind, rebind: {period: 1 s}", 'missing key "first"'),
         ("scenario: rebind, rebind: {first: 1 s, adress: true}", "Did you mean address? Allowed: first, period,"),
-        ("scenario: rebind, rebind: {first: 1 s, address: yes}", "address must be true, false or null."),
+        ("scenario: rebind, rebind: {first: 1 s, address: yes}", 'address "yes" must be true, false or null.'),
         ("scenario: corrupt-rate, corruption: 0.02", 'corruption "0.02" has no unit'),
         ("scenario: corrupt-rate, corruption: {mode: loss}", 'missing key "rate"; write for example rate: 2 %'),
         ("scenario: corrupt-rate, corruption: {rate: 1 %, mode: lost}", 'mode "lost" is none of byte, loss. Did you'),
         ("scenario: droplist, drops: [0]", 'drops "0" is out of range: 1 to 1000000.'),
-        ("scenario: droplist, drops: []", "drops is an empty list."),
+        ("scenario: droplist, drops: []", 'drops is an empty list: "" is no whole number; allowed: 1 to 1000000.'),
         ("loss: {rate: 1 %, longest burst: 0}", 'longest burst "0" is out of range: 1 to 1000000.'),
         ("loss: {longest burst: 3}", 'missing key "rate"; write for example rate: 30 %'),
         ("loss: {rate: 1 %, good to bad: 0.1}", 'unknown key "good to bad". Allowed: rate, longest burst.'),
@@ -126,6 +137,142 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
     ],
 )
 def test_faults_of_links_of_the_interop_runner(link: str, fault: str) -> None:
+    path = write(link)
+    with pytest.raises(InputError) as caught:
+        load_test_cases(path, PAPERS)
+    [problem] = caught.value.problems
+    assert fault in problem
+
+
+CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("queue: 100 packets", {"forward_queue": 100, "return_queue": 100}),
+        ("queue: 64 KiB", {"forward_queue": Queue(QueueDiscipline.DROP_TAIL, 65536, QueueUnit.BYTES)}),
+        (
+            "forward queue: {discipline: codel, limit: 100, target: 5 ms, interval: 100 ms, ecn: true}",
+            {"forward_queue": CODEL, "return_queue": 25},
+        ),
+        (
+            "forward queue: {discipline: codel, limit: 1 MB, mark above: 1 ms}",
+            {
+                "forward_queue": Queue(QueueDiscipline.CODEL, 1_000_000, QueueUnit.BYTES, mark_above=0.001),
+                "return_queue": 25,
+            },
+        ),
+        (
+            "queue: {discipline: red, limit: 90, minimum: 10, maximum: 30 packets, probability: 5 %, weight: 0.01}",
+            {"return_queue": Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, weight=0.01)},
+        ),
+        (
+            "queue: {discipline: pie, limit: 50, target: 15 ms}",
+            {"forward_queue": Queue(QueueDiscipline.PIE, 50, target=0.015)},
+        ),
+        (
+            "jitter: 5 ms, return jitter: {size: 1 ms, shape: normal, overtake: true}",
+            {"forward_jitter": Jitter(0.005), "return_jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
+        ),
+        ("jitter: 5 ms, forward jitter: 0 ms", {"forward_jitter": None, "return_jitter": Jitter(0.005)}),
+        (
+            "reordering: {rate: 1 %, delay: 20 ms}, return reordering: {rate: 2 %, delay: 1 s, gap: 3}",
+            {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
+        ),
+        ("duplication: 1 %, forward duplication: 0 %", {"forward_duplication": 0.0, "return_duplication": 0.01}),
+        (
+            "udp cross traffic: 5 Mbit/s, return udp cross traffic: 0 bit/s",
+            {"forward_udp_cross_traffic": UdpCrossTraffic(5e6), "return_udp_cross_traffic": None},
+        ),
+        (
+            "return udp cross traffic: {rate: 1 Mbit/s, packet size: 1500 B, start: 20 s}",
+            {"forward_udp_cross_traffic": None, "return_udp_cross_traffic": UdpCrossTraffic(1e6, 1500, 20)},
+        ),
+        (
+            "loss: {good to bad: 0.01, bad to good: 0.2, loss in good: 0.1 %, loss in bad: 50 %}",
+            {"forward_loss": GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)},
+        ),
+    ],
+)
+def test_queues_and_disturbances(link: str, expected: dict[str, object]) -> None:
+    [mine] = load_test_cases(write(link), PAPERS)
+    assert {name: getattr(mine.link, name) for name in expected} == expected
+
+
+def test_disturbances_are_inherited_whatever_the_scenario() -> None:
+    first = "---\nname: a\nabbreviation: A\nextends: sat\nlink: {jitter: 5 ms, duplication: 1 %, queue: 64 KiB}\n"
+    second = "---\nname: b\nabbreviation: B\nextends: a\nlink: {scenario: droplist, drops: 1, forward jitter: 0 s}\n"
+    Path("my.yaml").write_text(first + second)
+    links = {case.name: case.emulated for case in load_test_cases(Path("my.yaml"), PAPERS)}
+    dropping = replace(links["a"], scenario="droplist", forward_drops=(1,), return_drops=(1,), forward_jitter=None)
+    assert links["b"] == dropping
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [
+        ("queue: 64 KiBB", 'queue "64 KiBB" has a unit that is none of B, kB,'),
+        ("queue: many packets", 'queue "many packets" is no whole number; allowed: 1 to 1000000.'),
+        (
+            "queue: 100 B",
+            'queue "100 B" is out of range: 1502 B to 1 GiB. Or 1 to 1000000 packets, like "100 packets".',
+        ),
+        ("queue: {limit: 100}", 'missing key "discipline"; write for example discipline: codel'),
+        ("queue: {discipline: codel}", 'missing key "limit"; write for example limit: 100 packets'),
+        (
+            "queue: {discipline: codle, limit: 9}",
+            'discipline "codle" is none of drop-tail, codel, fq-codel, pie, red. Did you mean codel?',
+        ),
+        (
+            "queue: {discipline: red, limit: 9, minimum: 2, maximum: 4, target: 5 ms}",
+            'unknown key "target". Allowed: discipline, limit, minimum, maximum, probability, weight, ecn, mark above.',
+        ),
+        (
+            "queue: {discipline: red, limit: 9, maximum: 4}",
+            'missing key "minimum"; write for example minimum: 20 packets',
+        ),
+        (
+            "queue: {discipline: red, limit: 90, minimum: 40, maximum: 40}",
+            "minimum 40, maximum 40 and limit 90 packets: allowed is minimum < maximum <= limit.",
+        ),
+        (
+            "queue: {discipline: red, limit: 90, minimum: 2 kB, maximum: 9 kB}",
+            "limit, minimum and maximum must all be in packets or all be in bytes.",
+        ),
+        ("queue: {discipline: fq-codel, limit: 64 KiB}", "limit of fq-codel must be in packets, like 100 packets."),
+        ("queue: {discipline: pie, limit: 9, target: 15}", 'target "15" has no unit'),
+        ("queue: {discipline: pie, limit: 9, ecn: on}", 'ecn "on" must be true, false or null.'),
+        (
+            "queue: {discipline: drop-tail, limit: 9, ecn: true}",
+            'unknown key "ecn". Allowed: discipline, limit, mark above.',
+        ),
+        (
+            "queue: {discipline: codel, limit: 9}, queue mode: paper",
+            "queue mode paper needs a queue of so many packets",
+        ),
+        ("jitter: 5", 'jitter "5" has no unit'),
+        ("jitter: 11 s", 'jitter "11 s" is out of range: 0 s to 10 s.'),
+        ("jitter: {size: 5 ms, shape: pareto}", 'shape "pareto" is none of uniform, exponential, normal.'),
+        ("jitter: {shape: normal}", 'missing key "size"; write for example size: 5 ms'),
+        ("reordering: 1 %", 'reordering "1 %" must be a mapping; write for example reordering: {rate: 1 %, delay'),
+        ("reordering: {rate: 1 %}", 'missing key "delay"; write for example delay: 20 ms'),
+        ("reordering: {rate: 1 %, delay: 1 s, gap: 0}", 'gap "0" is out of range: 1 to 1000.'),
+        ("udp cross traffic: 5", 'udp cross traffic "5" has no unit'),
+        ("udp cross traffic: {start: 1 s}", 'missing key "rate"; write for example rate: 5 Mbit/s'),
+        (
+            "udp cross traffic: {rate: 1 Mbit/s, packet size: 20 B}",
+            'packet size "20 B" is out of range: 28 B to 1500 B',
+        ),
+        ("duplication: 101 %", 'duplication "101 %" is out of range: 0 % to 100 %.'),
+        ("loss: {good to bad: 0.1, bad to good: 1, loss in bad: 2}", 'loss in bad "2" is out of range: 0 to 1.'),
+        (
+            "scenario: simple-p2p, rate: 1 Mbit/s, forward queue: 64 KiB",
+            "scenario simple-p2p has one queue for both directions; asymmetric-p2p can have two.",
+        ),
+    ],
+)
+def test_faults_of_queues_and_disturbances(link: str, fault: str) -> None:
     path = write(link)
     with pytest.raises(InputError) as caught:
         load_test_cases(path, PAPERS)

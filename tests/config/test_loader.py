@@ -6,6 +6,7 @@ import os
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from interop.config.loader import known_scenarios, load_implementations, load_kn
 from interop.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
 from interop.model.errors import InputError
 from interop.model.functional_checks import Check
-from interop.model.implementation import CongestionControl, Contract, Implementation, Protocol, Role, Variant
+from interop.model.implementation import CongestionControl, Contract, CpuCost, Implementation, Protocol, Role, Variant
 from interop.model.test_case import PROTOCOL_TESTS, TestCase
 from interop.model.units import MBPS, MIB, MS
+from interop.model.webtransport import WebTransport
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = known_scenarios()
@@ -70,12 +72,15 @@ def implementation_problems(text: str) -> tuple[str, ...]:
 # ---- the files of the project ---------------------------------------------------------------
 
 
+ONE_PERCENT = UniformLoss(0.01)
+
+
 def test_the_papers_measurements() -> None:
     sat = EmulatedLink("asymmetric-p2p", 300 * MS, 300 * MS, 20 * MBPS, 2 * MBPS, 25, 25)
     expected = [
         ("terrestrial", "T", EmulatedLink("simple-p2p", 15 * MS, 15 * MS, 20 * MBPS, 20 * MBPS, 25, 25), 60),
         ("sat", "SAT", sat, 120),
-        ("satloss", "SATL", EmulatedLink(*_values(sat), UniformLoss(0.01), UniformLoss(0.01)), 360),
+        ("satloss", "SATL", replace(sat, forward_loss=ONE_PERCENT, return_loss=ONE_PERCENT), 360),
     ]
     found = [(case.name, case.abbreviation, case.link, case.timeout) for case in PAPERS.values()]
     assert found == expected
@@ -88,11 +93,6 @@ def test_the_papers_measurements() -> None:
             "server4",
         )
         assert Path(case.source).name == f"{case.name}.yaml"
-
-
-def _values(link: EmulatedLink) -> tuple[str, float, float, float, float, int, int]:
-    delays, rates = (link.forward_delay, link.return_delay), (link.forward_rate, link.return_rate)
-    return (link.scenario, *delays, *rates, link.forward_queue, link.return_queue)
 
 
 PROJECT = load_implementations(ROOT / "implementations.json")
@@ -118,7 +118,8 @@ def test_what_is_told_of_an_implementation_is_whole(name: str) -> None:
     assert entry.licence
     assert entry.language
     assert entry.congestion_control is not None
-    assert all(variant.congestion_control in entry.congestion_control.known for variant in entry.variants)
+    known = entry.congestion_control.known or (entry.congestion_control.default,)  # a client may have none
+    assert all(variant.congestion_control in known for variant in entry.variants)
     for variant in entry.variants:
         words = {Role.SERVER: variant.server, Role.CLIENT: variant.client}
         assert {role for role in Role if words[role]} <= entry.roles
@@ -131,7 +132,12 @@ def test_an_entry_agrees_with_its_folder(name: str) -> None:
     assert (folder / "Dockerfile").is_file()
     assert {Role(role) for role in lines} == PROJECT[name].roles
     for tests in lines.values():  # it may know more: nginx-tcp is nginx without QUIC
-        assert {PROTOCOL_TESTS[protocol] for protocol in PROJECT[name].protocols} <= set(tests.split())
+        claimed = {*PROJECT[name].protocols} - {Protocol.WEBTRANSPORT}
+        assert {PROTOCOL_TESTS[protocol] for protocol in claimed} <= set(tests.split())
+    sessions = [case for case in load_known_test_cases(ROOT / "testcases").values() if case.webtransport]
+    asked = {("client", case.client_test) for case in sessions} | {("server", case.server_test) for case in sessions}
+    known = {(role, test) for role, tests in lines.items() for test in tests.split()}
+    assert (Protocol.WEBTRANSPORT in PROJECT[name].protocols) == (asked <= known)
 
 
 def test_scenarios_are_folders_with_a_program(tmp_path: Path) -> None:
@@ -208,9 +214,8 @@ def test_losses_are_replaced_removed_and_merged() -> None:
     }
 
 
-@pytest.mark.parametrize("line", ["file size: [1 KiB, 2 kB]", "file sizes: [1 KiB, 2 kB]"])
-def test_several_files(line: str) -> None:
-    mine = cases(child(line))["mine"]
+def test_several_files() -> None:
+    mine = cases(child("file sizes: [1 KiB, 2 kB]"))["mine"]
     assert (mine.file_sizes, mine.total_size) == ((1024, 2000), 3024)
 
 
@@ -260,6 +265,13 @@ UPSTREAM: dict[str, tuple[str, str, int, int, str]] = {
     "BP": ("transfer", "transfer", 10 * MIB, 1, "server4"),
     "BA": ("transfer", "transfer", 10 * MIB, 1, "server4"),
     "CM": ("transfer", "connectionmigration", 2 * MIB, 1, "server46"),
+    "WT": ("handshake", "handshake", 0, 0, "server4"),
+    "UR": ("transfer-unidirectional-receive", "transfer", 3922 * 1024, 5, "server4"),
+    "US": ("transfer", "transfer-unidirectional-send", 3922 * 1024, 5, "server4"),
+    "BR": ("transfer-bidirectional-receive", "transfer", 3922 * 1024, 5, "server4"),
+    "BS": ("transfer", "transfer-bidirectional-send", 3922 * 1024, 5, "server4"),
+    "DR": ("transfer-datagram-receive", "transfer", 159_800, 200, "server4"),
+    "DS": ("transfer", "transfer-datagram-send", 159_800, 200, "server4"),
 }
 
 
@@ -317,9 +329,12 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("link: {delay: 300}", 'delay "300" has no unit; write for example "300 ms" (units: us, ms, s, min, h).'),
+        ("link: {delay: 300}", 'delay "300" has no unit; allowed: 0 s to 60 s (units: us, ms, s, min, h).'),
         ("link: {delay: -1 ms}", 'delay "-1 ms" is out of range: 0 s to 60 s.'),
-        ("link: {forward rate: 20 Mbps}", "none of bit/s, kbit/s, Mbit/s, Gbit/s. Did you mean Mbit/s?"),
+        (
+            "link: {forward rate: 20 Mbps}",
+            "Mbit/s, Gbit/s; allowed: 1 bit/s to 100 Gbit/s. Did you mean Mbit/s?",
+        ),
         ("link: {rate: 0 Mbit/s}", "1 bit/s to 100 Gbit/s"),
         ("link: {queue: 0}", 'queue "0" is out of range: 1 to 1000000.'),
         ("link: {loss: 101 %}", 'loss "101 %" is out of range: 0 % to 100 %.'),
@@ -328,7 +343,7 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("link: {loss: {good to bad: 0.1}}", 'loss lacks "bad to good"; write for example bad to good: 0.935'),
         (
             "link: {loss: {good to bad: 0.1, bad to good: 1, good: 1}}",
-            'unknown key "good". Allowed: good to bad, bad to good, rate, longest burst.',
+            'unknown key "good". Allowed: good to bad, bad to good, loss in good, loss in bad, rate, longest burst.',
         ),
         (
             "link: {scenario: simple}",
@@ -337,15 +352,18 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("link: {scenario: simple-p2p}", "scenario simple-p2p has one rate for both directions"),
         ("link: {dealy: 1 ms}", 'unknown key "dealy". Did you mean delay? Allowed: scenario, delay, forward delay,'),
         ("link: {queue mode: papper}", 'queue mode "papper" is none of exact, paper. Did you mean paper?'),
-        ("link: 300 ms", "link must be a mapping"),
+        ("link: 300 ms", 'link "300 ms" must be a mapping; write for example link: {scenario'),
         ("link:", "link must be a mapping"),
-        ("link: {delay: }", "delay has no value."),
-        ("link: {delay: [1 ms]}", "delay must be a single value."),
-        ("link: {delay: !!python/name:os.system 300 ms}", "delay must be a single value."),
+        ("link: {delay: }", 'delay has no value: "" is no duration; allowed: 0 s to 60 s.'),
+        ("link: {delay: [1 ms]}", 'delay "[1 ms]" is no duration; allowed: 0 s to 60 s.'),
+        (
+            "link: {delay: !!python/name:os.system 300 ms}",
+            'delay "python/name:os.system 300 ms" is no duration',
+        ),
         ("file size: 0 B", "1 B to 10 GiB"),
         ("file size: 11 GiB", "1 B to 10 GiB"),
-        ("file size: 1.5 B", "is no whole number of bytes."),
-        ("file sizes: []", "file sizes is an empty list."),
+        ("file size: 1.5 B", "is no whole number of bytes; allowed: 1 B to 10 GiB."),
+        ("file sizes: []", 'file sizes is an empty list: "" is no size; allowed: 1 B to 10 GiB.'),
         ("file sizes: none", "a measurement needs a file."),
         ("file sizes: 0 × 1 B", 'file sizes "0 × 1 B" is out of range: 1 to 10000.'),
         ("check: handshakes", 'check "handshakes" is none of'),
@@ -354,7 +372,7 @@ def test_comments_empty_documents_and_a_byte_order_mark_do_no_harm() -> None:
         ("file sizes: [1 B, 0 B]", "1 B to 10 GiB"),
         ("repetitions: 0", 'repetitions "0" is out of range: 1 to 10000.'),
         ("repetitions: 10001", "1 to 10000"),
-        ("repetitions: 1.5", 'repetitions "1.5" is no whole number.'),
+        ("repetitions: 1.5", 'repetitions "1.5" is no whole number; allowed: 1 to 10000.'),
         ("timeout: 0 s", 'timeout "0 s" is out of range: 1 ms to 24 h.'),
         ("timeout: 120", 'timeout "120" has no unit'),
         ("description: ''", 'description "" must be one line of 1 to 300 characters.'),
@@ -488,9 +506,9 @@ def test_an_implementation() -> None:
     ("old", "new", "problem"),
     [
         ('"both"', '"servr"', '5: "mvfst": role "servr" is none of client, server, both. Did you mean server?'),
-        ('"both"', "5", '5: "mvfst": role must be text in double quotes.'),
-        ('"both"', "null", '5: "mvfst": role has no value.'),
-        ('"both"', '["client"]', '5: "mvfst": role must be text in double quotes.'),
+        ('"both"', "5", '5: "mvfst": role "5" must be text in double quotes.'),
+        ('"both"', "null", '5: "mvfst": role has no value: "" is none of client, server, both.'),
+        ('"both"', '["client"]', '5: "mvfst": role "[client]" must be text in double quotes.'),
         ("owner/mvfst:latest", "Owner/mvfst", '3: "mvfst": image "Owner/mvfst" is no image reference'),
         ("https://", "ftp://", '4: "mvfst": url "ftp://example.org" must be an address'),
         ('"mvfst"', '"Mv fst"', '2: "Mv fst" is no name of an implementation'),
@@ -508,10 +526,18 @@ def test_an_implementation() -> None:
             '{"simulator": {"build": "x"}}',
             '1: "simulator" is the name of an image of quicsat itself; choose another.',
         ),
-        ('"both"', '"both", "protocols": ["hq", "h4"]', '5: "mvfst": protocols "h4" is none of hq, h3, tcp.'),
-        ('"both"', '"both", "protocols": []', '5: "mvfst": protocols is an empty list.'),
+        (
+            '"both"',
+            '"both", "protocols": ["hq", "h4"]',
+            '5: "mvfst": protocols "h4" is none of hq, h3, tcp, ',
+        ),
+        (
+            '"both"',
+            '"both", "protocols": []',
+            '5: "mvfst": protocols is an empty list: "" is none of hq, h3, tcp, ',
+        ),
         ('"both"', '"both", "licence": "M\u00efT"', "must be an SPDX expression such as MIT or Apache-2.0."),
-        ('"both"', '"both", "language": 7', '5: "mvfst": language must be text in double quotes.'),
+        ('"both"', '"both", "language": 7', '5: "mvfst": language "7" must be text in double quotes.'),
         (
             '"both"',
             '"both", "congestion control": "bbr"',
@@ -522,8 +548,8 @@ def test_an_implementation() -> None:
             ('"both"', f'"both", "congestion control": {{"source": "s", "date": "2026-11-21", {text}}}', problem)
             for text, problem in [
                 ('"known": ["bbr"], "default": "bb"', '5: "mvfst": default "bb" is not among "known": bbr.'),
-                ('"hystart": "yes"', '5: "mvfst": hystart must be true, false or null.'),
-                ('"hystart": 1', '5: "mvfst": hystart must be true, false or null.'),
+                ('"hystart": "yes"', '5: "mvfst": hystart "yes" must be true, false or null.'),
+                ('"hystart": 1', '5: "mvfst": hystart "1" must be true, false or null.'),
                 ('"source": "t"', '5: "mvfst": key "source" is repeated; first in line 5.'),
                 ('"defualt": null', 'unknown key "defualt". Did you mean default? Allowed: default, known, hystart,'),
                 ('"known": ["a b"]', '5: "mvfst": known "a b" must be one word'),
@@ -548,6 +574,9 @@ def test_an_implementation() -> None:
         ('"both"', '"both", "contract": {"version": "1"}', 'version "1" must be a QUIC version in hexadecimal digits'),
         ('"both"', '"both", "contract": {"protocols": ["a b"]}', '"a b" must be one word of 1 to 100 ASCII characters'),
         ('"both"', '"both", "contract": {"VERSION": "0x1"}', 'unknown key "VERSION". Did you mean version?'),
+        ('"both"', '"both", "cpu cost": "3 us"', '5: "mvfst": cpu cost must be a mapping of server, client.'),
+        ('"both"', '"both", "cpu cost": {"server": "3"}', 'server "3"'),
+        ('"both"', '"both", "cpu cost": {"client": "1 s"}', 'client "1 s" is out of range: 0.1 us to 1 ms.'),
         ('"image"', '"build": "x", "imag"', 'unknown key "imag". Did you mean image?'),
         ('"both"', '"both", "build": "/x"', '5: "mvfst": build "/x" must be a folder of this checkout'),
         ("}\n}", '},\n  "mvfst": {}\n}', '7: key "mvfst" is repeated; first in line 2.'),
@@ -579,7 +608,8 @@ WHOLE = """\
     "bbr": {"server": "--cc bbr"},
     "fast": {"server": "--cc reno -x", "client": "-y", "congestion control": "reno"},
     "big": {"server": "--window 32"}},
-  "contract": {"protocols": ["one", "two"], "version": "0x6b3343cf"}
+  "contract": {"protocols": ["one", "two"], "version": "0x6b3343cf"},
+  "cpu cost": {"server": "12 us", "client": "2.5 us"}
 }}
 """
 
@@ -600,6 +630,7 @@ def test_all_that_may_be_said_of_an_implementation() -> None:
             Variant("big", "--window 32", "", None),
         ),
         contract=Contract(("one", "two"), "0x6b3343cf"),
+        cpu_cost=CpuCost(12e-6, 2.5e-6),
     )
     assert implementations(WHOLE) == {"mine": expected}
     unknown = WHOLE.replace('"hystart": false', '"hystart": null').replace('["tcp", "hq"]', '"h3"')
@@ -714,3 +745,31 @@ def mutated(text: str, dice: random.Random) -> str:
         end = min(len(text), start + dice.choice([0, 0, 1, 3, 20]))
         text = text[:start] + dice.choice(["", *PIECES, text[end:][:10]]) + text[end:]
     return text
+
+
+# ---- WebTransport ---------------------------------------------------------------------------
+
+
+def test_a_session_of_webtransport() -> None:
+    known = load_known_test_cases(ROOT / "testcases")
+    sessions = {case.name: case for case in known.values() if case.webtransport}
+    assert {case.abbreviation for case in sessions.values()} == {"WT", "UR", "US", "BR", "BS", "DR", "DS"}
+    assert {case.check for case in sessions.values()} == {Check.WEBTRANSPORT}
+    sent = sessions["transfer-datagram-send"]
+    assert (sent.client_test, sent.server_test) == ("transfer", "transfer-datagram-send")
+    assert sent.file_sizes == tuple(range(600, 1000, 2))
+    assert sent.webtransport is WebTransport.SEND
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (("webtransport: receive",), "webtransport needs a check"),
+        (("webtransport: receive", "check: webtransport", "file size: none"), "a handshake has no files"),
+        (("webtransport: handshake", "check: webtransport"), "a handshake has no files"),
+        (("webtransport: both", "check: webtransport"), "handshake, receive"),
+    ],
+)
+def test_a_session_that_cannot_be(lines: tuple[str, ...], fault: str) -> None:
+    (problem,) = case_problems(child(*lines))
+    assert fault in problem

@@ -107,11 +107,11 @@ def test_names_of_containers_are_such_as_engines_take(engine: FakeEngine) -> Non
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_.") for name in names)
 
 
-def test_other_formats_name_the_folder(engine: FakeEngine) -> None:
+def test_other_formats_name_the_folder_without_signs_of_css(engine: FakeEngine) -> None:
     cli.main(Path.cwd(), ["-s", "good:bbr", "good", "-c", "plain", "-t", "tiny"])
     exported = to_qir_se(store.load(Path("results/latest")).result_set)
-    assert exported["servers"] == ["good", "good+bbr"]
-    assert set(exported["urls"]) == set(exported["images"]) == {"good", "good+bbr", "plain"}
+    assert exported["servers"] == ["good", "good\u02d0bbr"]
+    assert set(exported["urls"]) == set(exported["images"]) == {"good", "good\u02d0bbr", "plain"}
     assert [cell[0]["result"] for cell in exported["measurements"]] == ["succeeded", "succeeded"]
 
 

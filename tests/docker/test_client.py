@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
 import docker
 import pytest
 
@@ -40,6 +45,60 @@ def test_the_cpus_are_those_of_the_machine_not_those_that_a_local_engine_keeps_t
     told = Daemon("tcp://far", "mine").info["NCPU"]
     assert told != 48
     assert Daemon("unix:///run/docker.sock", "mine").info["NCPU"] == 48
+
+
+class Podman(FakeEngine):
+    """Reports as podman does: with another identifier each time."""
+
+    def info(self) -> dict[str, Any]:
+        storage = "/home/me/.local/share/containers/storage"
+        return super().info() | {
+            "ID": str(uuid.uuid4()),
+            "Name": "here",
+            "DockerRootDir": storage,
+            "Architecture": "amd64",
+        }
+
+    def version(self) -> dict[str, Any]:
+        return {"Components": [{"Name": "Podman Engine"}, {"Name": "Conmon"}]}
+
+
+def test_the_identity_of_podman_is_that_of_its_storage() -> None:
+    one, again = connect(Podman(), "a"), connect(Podman(), "b")
+    assert one.info["ID"] != again.info["ID"]
+    assert one.id == again.id == "podman here /home/me/.local/share/containers/storage"
+    assert (one.info["ServerVersion"], one.info["Architecture"]) == ("podman 99.0", "x86_64")
+    assert connect(FakeEngine(), "a").info["ServerVersion"] == "99.0"
+
+
+@pytest.mark.parametrize(
+    ("told", "rootless", "limits"),
+    [
+        ({}, False, True),
+        ({"SecurityOptions": ["name=seccomp", "name=rootless"], "CgroupVersion": "2"}, True, True),
+        ({"SecurityOptions": ["name=rootless"], "CgroupVersion": "1"}, True, False),
+        ({"SecurityOptions": None, "CgroupVersion": "1"}, False, True),
+    ],
+)
+def test_limits_without_root(
+    told: dict[str, Any], rootless: bool, limits: bool, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = engine.info()
+    monkeypatch.setattr(engine, "info", lambda: known | told)
+    daemon = connect(engine, "mine")
+    assert (daemon.rootless, daemon.limits_containers) == (rootless, limits)
+
+
+def test_the_owner_of_a_socket_tells_that_podman_has_no_root(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    path = tmp_path / "podman.sock"
+    path.touch()
+    os.chown(path, os.getuid(), os.getgid())
+    assert Daemon(f"unix://{path}", "mine").rootless is (os.getuid() != 0)
+    monkeypatch.setattr("interop.docker.client._owner", lambda _path: 1001)
+    assert Daemon(f"unix://{path}", "mine").rootless
 
 
 def test_no_daemon(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,17 +43,23 @@ class Registry(FakeEngine):
     def __init__(self, *messages: dict[str, str]) -> None:
         super().__init__(idle=wait_for_term)
         self.messages = messages
+        self.answer = '{"status": "sha256:1"}\n'
+        """To an import."""
+        self.tags: list[tuple[str, ...]] = []
 
     def pull(self, reference: str = "", **_options: object) -> Iterator[dict[str, str]]:
         return iter(self.messages)
 
     build = pull
 
-    def import_image_from_data(self, *_: object, **__: object) -> str:
-        return '{"status": "sha256:1"}'
+    def import_image_from_data(self, _archive: object) -> str:
+        return self.answer
 
-    def tag(self, *_: object) -> bool:
-        raise NotFound("No such image")
+    def tag(self, *words: str) -> bool:
+        if words[0] != "sha256:1":
+            raise NotFound("No such image")
+        self.tags.append(words)
+        return True
 
 
 def test_pull(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +83,21 @@ def test_build() -> None:
 
 
 def test_import_and_tag() -> None:
-    daemon = connect(Registry())
-    assert DaemonImages(daemon).import_rootfs(io.BytesIO(), "idle:1").id == "idle"
+    registry = Registry()
+    images = DaemonImages(connect(registry))
+    assert images.import_rootfs(io.BytesIO(), "idle:1").id == "idle"
+    assert registry.tags == [("sha256:1", "idle", "1")]  # by itself: podman ignores a tag in the import
+    with pytest.raises(HarnessFault, match="ended without an image"):
+        images.import_rootfs(io.BytesIO(), "nothing:1")
     with pytest.raises(HarnessFault, match="No such image"):
-        DaemonImages(daemon).tag("idle", "other:1")
+        images.tag("idle", "other:1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"), [('{"error": "no space"}\n', "cannot import idle:1: no space"), ("", "no answer")]
+)
+def test_an_import_that_fails(answer: str, message: str) -> None:
+    registry = Registry()
+    registry.answer = answer
+    with pytest.raises(HarnessFault, match=message):
+        DaemonImages(connect(registry)).import_rootfs(io.BytesIO(), "idle:1")

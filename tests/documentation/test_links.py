@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,24 @@ def test_every_picture_is_shown() -> None:
 
 def test_pages_have_one_title() -> None:
     assert [page.name for page in PAGES if not text_of(page).startswith("# ")] == []
+
+
+def uneven(page: Path) -> list[int]:
+    """Lines of the page's tables that have more or fewer cells than the table's first row."""
+    cells, wrong = 0, []
+    for number, line in enumerate(re.sub(r"`[^`\n]*`", "``", text_of(page)).splitlines(), 1):
+        found = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        cells = (cells or found) if found else 0
+        if found != cells:
+            wrong.append(number)
+    return wrong
+
+
+def test_rows_of_a_table_have_as_many_cells_as_its_head() -> None:
+    assert {str(page.relative_to(ROOT)): lines for page in PAGES if (lines := uneven(page))} == {}
+
+
+def test_rows_that_were_joined_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("| a | b |\n|---|---|\n| `|` | \\| |\n| 1 | 2 | | 3 | 4 |\n\n| c |\n|---|\n| 5 |\n")
+    assert uneven(page) == [4]

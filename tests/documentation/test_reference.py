@@ -12,17 +12,19 @@ import pytest
 from interop.analysis.metrics import METRICS
 from interop.cli.exit_status import ExitStatus
 from interop.cli.tables import TABLES
-from interop.config import emulated_links, hosts, implementations, quantities, real_links, test_cases
+from interop.config import emulated_links, expectations, hosts, implementations, quantities, real_links, test_cases
 from interop.model.errors import InputError, LockedError, MachineError
 from interop.model.functional_checks import Check
 from interop.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
 from interop.model.results import Manifest, RunResult
 from interop.results.document import SCHEMA_FILE
 from interop.results.summary import Cell
+from interop.statistics.judgement import Finding
 from plots.discovery import plots
 from tests.documentation.pages import ROOT, first_column, text_of
 
 REFERENCE = ROOT / "docs/reference"
+EXPECTATION_CELL_KEYS = dict.fromkeys((*expectations.KNOWN_FAILURE_KEYS, *expectations.FLOOR_KEYS))
 FUNCTIONAL = "Codes of functional tests"
 SCENARIOS = {path.parent.name for path in ROOT.glob("ns3-scenarios/*/main.cc")}
 
@@ -37,6 +39,7 @@ def names(dataclass: type) -> list[str]:
     [
         ("test-cases", "Keys of a test case", test_cases.TEST_CASE_KEYS),
         ("test-cases", "Keys of an emulated link", emulated_links.LINK_KEYS),
+        ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE_KEYS)),
         ("test-cases", "Scenarios", SCENARIOS),
         ("test-cases", "Keys of a real link", real_links.KEYS),
         ("test-cases", "Checks", [check.value for check in Check]),
@@ -44,6 +47,8 @@ def names(dataclass: type) -> list[str]:
         ("implementations", "Keys of congestion control", implementations.CONGESTION_CONTROL_KEYS),
         ("implementations", "Keys of a variant", implementations.VARIANT_KEYS),
         ("hosts", "Hosts file", hosts.KEYS),
+        ("expectations", "Keys of expectations", [*expectations.KEYS, *EXPECTATION_CELL_KEYS]),
+        ("expectations", "Findings", list(Finding)),
         ("outcomes", "All outcomes", list(Outcome)),
         ("outcomes", "Codes of skipped runs", list(NOT_RUN)),
         ("outcomes", "Codes of errors", OURS),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from interop.cli import image_check
-from interop.cli.image_actions import ImageRequest, try_out
+from interop.cli.image_actions import ImageRequest
+from interop.cli.image_trial import findings, try_out
 from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
@@ -25,6 +26,8 @@ from interop.plan.selection import left_out
 from tests.engine.conftest import ROOT, URL
 
 LOCK_PATIENCE = 900
+SIDE_BY_SIDE = 2
+"""Runs at a time: most of them wait for their link, and no goodput is looked at."""
 KNOWN = loader.load_implementations(ROOT / "implementations.json")
 PEER = KNOWN[image_check.PEER]
 
@@ -125,7 +128,17 @@ def _campaign(
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:
-            return try_out(request, implementations, PEER, cases, folder, print, lambda _runs: _hear, qlog=qlog)
+            return try_out(
+                request,
+                implementations,
+                PEER,
+                cases,
+                folder,
+                print,
+                lambda _runs: _hear,
+                qlog=qlog,
+                testbeds=SIDE_BY_SIDE,
+            )
         except LockedError as error:
             if time.monotonic() > deadline:
                 pytest.fail(f"the engine is busy: {error}")
@@ -144,7 +157,7 @@ def _hear(*_told: object) -> None:
 
 
 def _findings(name: str, finished: CampaignOutcome) -> tuple[image_check.ImageCheck, ...]:
-    return image_check.findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
+    return findings([KNOWN[name]], PEER, finished.record.result_set, finished.directory)
 
 
 def _pair(finished: CampaignOutcome, name: str, role: Role) -> Path:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from interop.cli.image_check import CLIENT_TRACE, outcome_of
+from interop.cli.image_check import outcome_of
+from interop.cli.image_trial import CLIENT_TRACE
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.traces.columns import Form

@@ -17,9 +17,10 @@ from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.execution import transfer as transfers
-from interop.execution.run_inputs import Inputs, certificates, make_inputs
+from interop.execution.run_inputs import Inputs, make_inputs
 from interop.execution.transfer import RunContext, transfer
 from interop.images.status import ImageState, stock_of, stock_of_own
+from interop.links.keys import certificates
 from interop.links.ns3_testbed import Ns3Backend
 from interop.links.session import InputOrigin
 from interop.model.evidence import Evidence

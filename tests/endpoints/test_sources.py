@@ -9,7 +9,10 @@ import pytest
 from tests.engine.conftest import ROOT
 
 MOST_LINES = 150
-PROGRAMS = {"openssl": (("client.c", "quic.h"), ("server.c", "quic.h"))}
+PROGRAMS = {
+    "aioquic": (("endpoint.py",), ("webtransport.py",)),
+    "openssl": (("client.c", "quic.h"), ("server.c", "quic.h")),
+}
 """Files of each program of a wrapper that is several programs; all the others are counted as a whole."""
 SHARED = {"base", "base-rust", "TEMPLATE"}
 """Folders of no implementation: what the contract asks of all, and a first draft."""

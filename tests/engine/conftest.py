@@ -14,6 +14,7 @@ from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
 from interop.docker.daemon_images import DaemonImages
 from interop.images import build_recipes
+from interop.images.build_recipes import OWN_FOLDERS
 from interop.links import container_session
 from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.errors import MachineError
@@ -23,6 +24,7 @@ from tests.engine_lock import held
 ROOT = Path(__file__).resolve().parent.parent.parent
 URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 NEEDED = ("simulator", "quic-go", "aioquic")
+MACHINE = "virtual-time"
 HOSTILE = "quicsat/test-hostile:latest"
 ENTRY = b"""#!/bin/bash
 if [ "$ROLE" = client ]; then eval "$CLIENT_PARAMS"; else eval "$SERVER_PARAMS"; fi
@@ -64,6 +66,22 @@ def image_ids(daemon: Daemon) -> Mapping[str, str]:
     context = pack({"Dockerfile": dockerfile.encode(), "run.sh": ENTRY})
     hostile = DaemonImages(daemon).build(context, HOSTILE, {}, lambda _line: None)
     return {"hostile": hostile.id} | {name: image.id for name, image in found.items() if image}
+
+
+@pytest.fixture(scope="session")
+def virtual_images(daemon: Daemon, image_ids: Mapping[str, str]) -> Mapping[str, str]:
+    """``image_ids`` with that of the machine."""
+    return {**image_ids, MACHINE: need(daemon, MACHINE)[0]}
+
+
+def need(daemon: Daemon, *names: str) -> list[str]:
+    """Ids of images; skips the test if one is missing."""
+    own = {name: build_recipes.find_recipe(ROOT, name, folder).tag for name, folder in OWN_FOLDERS.items()}
+    references = build_recipes.expected(ROOT) | own
+    found = {name: DaemonImages(daemon).find(references[name]) for name in names}
+    if missing := [name for name, image in found.items() if image is None]:
+        pytest.skip(f"IMAGES ARE MISSING; `./run.py images build {' '.join(missing)}`")
+    return [image.id for image in found.values() if image]
 
 
 @pytest.fixture(scope="module")

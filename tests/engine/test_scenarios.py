@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from bench.changing_links import demand_rate, profile_loss
+from bench.disturbances import (
+    BOTH_STATES,
+    WIRELESS,
+    codel,
+    duplication,
+    jitter,
+    loss,
+    red,
+    reordering,
+    threshold,
+    together,
+    udp_cross_traffic,
+)
 from bench.result_rows import Figure
 from bench.scenarios import (
     blackhole,
@@ -23,8 +38,8 @@ from bench.testbed_traffic import Bench
 from interop.docker.client import Daemon
 from interop.execution.retries import ATTEMPTS
 from interop.links.ns3_testbed import Ns3Backend
-from interop.model.emulated_link import Blackhole, CorruptionMode, EmulatedLink, LinkDirection
-from interop.model.units import MBPS
+from interop.model.emulated_link import Blackhole, CorruptionMode, Demand, EmulatedLink, JitterShape, LinkDirection
+from interop.model.units import MBPS, MS
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +47,10 @@ def bench(lock: None, daemon: Daemon, image_ids: Mapping[str, str]) -> Iterator[
     simulator = image_ids["simulator"]
     with Bench.open(daemon, simulator, Ns3Backend(daemon, simulator), count(1)) as bench:
         yield bench
+
+
+ON_DEMAND = Demand(26.5 * MS, 560 * MS, 100)
+CONSTANT = replace(ON_DEMAND, constant_rate=64e3)
 
 
 def lagged(figures: list[Figure]) -> bool:
@@ -52,9 +71,20 @@ def lagged(figures: list[Figure]) -> bool:
         ),
         pytest.param(lambda bench: rebind(bench, 4, address=False), id="rebind, ports"),
         pytest.param(lambda bench: rebind(bench, 6, address=True), id="rebind, IPv6 addresses"),
+        pytest.param(lambda bench: loss(bench, "bursts", BOTH_STATES, WIRELESS, 30_000), id="Gilbert-Elliott"),
+        pytest.param(lambda bench: jitter(bench, JitterShape.EXPONENTIAL, 0.005, 5000), id="jitter"),
+        pytest.param(lambda bench: reordering(bench, 5000), id="reordering"),
+        pytest.param(lambda bench: duplication(bench, 5000), id="duplication"),
+        pytest.param(lambda bench: udp_cross_traffic(bench, 2.0), id="UDP cross traffic"),
+        pytest.param(lambda bench: together(bench, 5000), id="all together"),
+        pytest.param(lambda bench: codel(bench, 2.0), id="codel"),
+        pytest.param(lambda bench: red(bench, 4.0), id="red"),
+        pytest.param(threshold, id="marks above a delay"),
         pytest.param(tcp_losses, id="losses of a run over TCP"),
         pytest.param(cross_traffic, id="tcp-cross-traffic"),
         pytest.param(cross_traffic_again, id="tcp-cross-traffic, again"),
+        pytest.param(profile_loss, id="profile, loss"),
+        pytest.param(lambda bench: demand_rate(bench, ON_DEMAND), id="demand, rate"),
     ],
 )
 def test_scenario(bench: Bench, case: Callable[[Bench], list[Figure]]) -> None:

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from bench.fairness import BAR, compare
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
-from interop.docker.daemon_images import DaemonImages
-from interop.images import build_recipes
-from interop.images.build_recipes import OWN_FOLDERS
 from interop.links.virtual_machine import START, VirtualBackend, VirtualTestbed
 from interop.model.clock import Clock
 from interop.model.evidence import Deadline
 from interop.model.implementation import Protocol, Role
-from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import RunResult
 from interop.model.units import MIB
 from interop.results.store import load
 from tests.engine.bench import Bench
-from tests.engine.conftest import ROOT
+from tests.engine.conftest import need
 from tests.engine.test_command import call, finished, leftovers, measure, start_when_free
+from tests.engine.test_gateways import window
 
 MINE = """\
 name: lossy
@@ -42,26 +41,50 @@ file size: 1 MiB
 repetitions: 1
 timeout: 60 s
 """
+TOGETHER = """\
+name: together
+abbreviation: TG
+description: 500 KiB over a link with all elements, and proxies
+link:
+  scenario: asymmetric-p2p
+  forward profile: {leo: {rate: [5 Mbit/s, 10 Mbit/s], handover: 500 ms, outage: 50 ms, length: 5 s}, start: random}
+  return profile: {file: up.csv, loop: true}
+  return access: {dama: {request delay: 50 ms, constant rate: 64 kbit/s}}
+  queue: {discipline: fq-codel, limit: 100 packets, target: 2 ms, interval: 20 ms, ecn: true}
+  loss: {good to bad: 0.01, bad to good: 0.5}
+  jitter: {size: 3 ms, shape: exponential, overtake: true}
+  reordering: {rate: 2 %, delay: 50 ms, gap: 2}
+  duplication: 2 %
+  udp cross traffic: {rate: 0.2 Mbit/s, start: 100 ms}
+  pep: D
+file size: 500 KiB
+repetitions: 1
+timeout: 60 s
+"""
+READY = "---\n".join(
+    f"name: x{name}\nabbreviation: X{name.upper()}\nextends: {name}\nfile size: 100 KiB\nrepetitions: 1\n"
+    for name in ("leo", "meo", "fade", "dama")
+)
+SESSIONS = """\
+name: receive
+abbreviation: RC
+extends: transfer-unidirectional-receive
+file sizes: [20 KiB, 1 KiB]
+---
+name: send
+abbreviation: SD
+extends: transfer-bidirectional-send
+file sizes: [20 KiB, 1 KiB]
+---
+name: datagrams
+abbreviation: DG
+extends: transfer-datagram-receive
+file sizes: [600 B, 800 B, 998 B]
+"""
 VIRTUAL = ("--clock", "virtual", "--seed", "7")
-MACHINE = "virtual-time"
 LEFT_AFTER = 15.0
 """Seconds after which the containers of a runner that was killed are gone."""
 TRACES = ("trace_node_left.pcap", "trace_node_right.pcap")
-
-
-@pytest.fixture(scope="module")
-def virtual_images(daemon: Daemon, image_ids: Mapping[str, str]) -> Mapping[str, str]:
-    """``image_ids`` with that of the machine."""
-    return {**image_ids, MACHINE: found(daemon, MACHINE)}
-
-
-def found(daemon: Daemon, name: str) -> str:
-    """Id of an image, without which a test is skipped."""
-    own = {MACHINE: build_recipes.find_recipe(ROOT, MACHINE, OWN_FOLDERS[MACHINE]).tag}
-    image = DaemonImages(daemon).find((build_recipes.expected(ROOT) | own)[name])
-    if image is None:
-        pytest.skip(f"AN IMAGE IS MISSING; `./run.py images build {name}`")
-    return image.id
 
 
 @pytest.fixture
@@ -102,15 +125,32 @@ def test_one_seed_gives_the_same_packets(mine: tuple[str, str], tmp_path: Path) 
 
 
 def test_functional_tests_pass(virtual_images: Mapping[str, str], tmp_path: Path) -> None:
-    """Handshake, Retry, and 127 for what an image does not support; images are checked first."""
-    results = measure(tmp_path / "r", "-s", "quic-go", "-c", "aioquic", "-t", "H", "S", "E", *VIRTUAL)
+    """Handshake, Retry, 0-RTT of files with long names, and 127 for what an image does not support.
+
+    Images are checked first.
+    """
+    results = measure(tmp_path / "r", "-s", "quic-go", "-c", "aioquic", "-t", "H", "S", "Z", "E", *VIRTUAL)
     assert {each.test_case: each.verdict.outcome for each in results} == {
-        "handshake": Outcome.SUCCEEDED, "retry": Outcome.SUCCEEDED, "ecn": Outcome.UNSUPPORTED,
+        "handshake": Outcome.SUCCEEDED, "retry": Outcome.SUCCEEDED, "zerortt": Outcome.SUCCEEDED,
+        "ecn": Outcome.UNSUPPORTED,
     }  # fmt: skip
     compliance = load(tmp_path / "r").result_set.compliance
     assert {(each.implementation, each.role, each.compliant) for each in compliance} == {
         ("quic-go", Role.SERVER, True), ("aioquic", Role.CLIENT, True),
     }  # fmt: skip
+
+
+def test_webtransport(virtual_images: Mapping[str, str], tmp_path: Path) -> None:
+    """A handshake, and files that either side requests over streams or in datagrams."""
+    (tmp_path / "sessions.yaml").write_text(SESSIONS)
+    tests = ("-p", "webtransport", "-t", "handshake", str(tmp_path / "sessions.yaml"))
+    results = measure(tmp_path / "r", "-s", "aioquic", "-c", "aioquic", *tests, "--skip-compliance-check", *VIRTUAL)
+    assert {each.test_case: each.verdict for each in results} == dict.fromkeys(
+        ("webtransport-handshake", "receive", "send", "datagrams"), Verdict(Outcome.SUCCEEDED)
+    )
+    [sent] = [each.measurement for each in results if each.test_case == "send"]
+    assert sent is not None
+    assert 0.09 < sent.values["upload_time"] < 0.5
 
 
 def test_cross_traffic(mine: tuple[str, str], tmp_path: Path) -> None:
@@ -123,9 +163,83 @@ def test_cross_traffic(mine: tuple[str, str], tmp_path: Path) -> None:
     assert report.cross_traffic.goodput > 1e6
 
 
+def test_flows_over_quic_and_tcp_share_a_link(daemon: Daemon, mine: tuple[str, str], tmp_path: Path) -> None:
+    """Each flow has endpoints of its own; the third one starts 100 ms later. tshark finds the same shares."""
+    need(daemon, "nginx", "curl")
+    pair = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--skip-compliance-check")
+    [result] = measure(tmp_path / "r", *pair, "--with", "nginx-tcp/curl", "same@100ms", *VIRTUAL)
+    assert 1e6 < goodput(result) < 20e6
+    assert result.measurement is not None
+    flows = result.measurement.flows
+    assert [(flow.server, flow.protocol) for flow in flows] == [
+        ("quic-go", Protocol.HQ), ("nginx-tcp", Protocol.TCP), ("quic-go", Protocol.HQ),
+    ]  # fmt: skip
+    assert [flow.size for flow in flows][::2] == [MIB, MIB]
+    assert flows[1].size > MIB
+    assert flows[2].start == pytest.approx(0.1, abs=0.05)
+    assert sum(flow.share or 0 for flow in flows) == pytest.approx(1)
+    assert 1 / 3 < result.measurement.values["jain_index"] <= 1
+    assert (tmp_path / "r" / result.key.path / "flow-3/client/keys.log").stat().st_size > 0
+    [compared] = compare(tmp_path / "r")
+    assert compared.difference < BAR
+
+
+@pytest.mark.parametrize(("server", "client"), [("quic-go", "quic-go"), ("nginx-tcp", "curl")])
+def test_all_elements_together(
+    server: str, client: str, daemon: Daemon, virtual_images: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Each acts in both directions, on QUIC and on TCP between proxies, and no packet is unaccounted for."""
+    need(daemon, "nginx", "curl", "link-gateways")
+    (tmp_path / "together.yaml").write_text(TOGETHER)
+    (tmp_path / "up.csv").write_text("time (s), rate (Mbit/s), delay (ms), loss (%)\n0, 2, 20, 0\n0.2, 1, 30, 2\n")
+    pair = ("-s", server, "-c", client, "-t", str(tmp_path / "together.yaml"), "--skip-compliance-check")
+    [result] = measure(tmp_path / "r", *pair, *VIRTUAL)
+    assert 0.2e6 < goodput(result) < 10e6
+    assert result.measurement is not None
+    assert 0 < result.measurement.values["efficiency"] < 1
+    report = result.evidence.simulator
+    assert report is not None
+    assert report.forward_profile is not None
+    assert report.return_profile is not None
+    assert report.forward_profile.began == report.return_profile.began
+    assert min(report.forward_profile.changes, report.return_profile.changes) > 4
+    assert report.demand is not None
+    assert report.demand.assigned >= report.demand.requested - 100 > 0
+    for counters in (report.forward, report.back):
+        assert min(counters.duplicated, counters.reordered, counters.out_of_order, counters.loss_drops) > 0
+        lost = counters.queue_drops + counters.loss_drops
+        assert counters.received - lost == pytest.approx(counters.delivered, abs=20)  # on their way at the end
+    for others in (report.forward_udp_cross_traffic, report.return_udp_cross_traffic):
+        assert others is not None
+        assert others.sent == pytest.approx((others.end - others.begin) * 0.2e6 / (8 * 540) + 1, abs=0.01)
+        assert others.delivered > 0
+    if server == "quic-go":
+        assert report.forward.ecn_marks > 0
+    else:  # without ECN; the window is that of a proxy, not the 10 packets of Linux
+        assert (report.forward.ecn_marks, window(tmp_path / "r" / result.key.path)) == (0, 100)
+        assert report.forward.queue_drops > 0
+
+
+def test_ready_cases_that_change(virtual_images: Mapping[str, str], tmp_path: Path) -> None:
+    """A short transfer over each: profiles begin with the client, and only ``dama`` has capacity on demand."""
+    (tmp_path / "ready.yaml").write_text(READY)
+    pair = ("-s", "quic-go", "-c", "quic-go", "-t", str(tmp_path / "ready.yaml"), "--skip-compliance-check")
+    results = {each.test_case: each for each in measure(tmp_path / "r", *pair, *VIRTUAL)}
+    reports = {name: result.evidence.simulator for name, result in results.items()}
+    assert sorted(reports) == ["xdama", "xfade", "xleo", "xmeo"]
+    began = {}
+    for name, report in reports.items():
+        assert goodput(results[name]) > 0
+        assert report is not None
+        profiles = (report.forward_profile, report.return_profile)
+        began[name] = [profile is not None and profile.began is not None for profile in profiles]
+        assert (report.demand is not None and report.demand.assigned > 0) == (name == "xdama")
+    assert began == {"xdama": [False, False], "xfade": [True, False], "xleo": [True, True], "xmeo": [True, True]}
+
+
 def test_tcp(daemon: Daemon, mine: tuple[str, str], tmp_path: Path) -> None:
     for name in ("nginx", "curl"):
-        found(daemon, name)
+        need(daemon, name)
     [result] = measure(tmp_path / "r", "-s", "nginx-tcp", "-c", "curl", "-t", mine[0], *VIRTUAL)
     assert result.protocol is Protocol.TCP
     assert goodput(result) > 1e6

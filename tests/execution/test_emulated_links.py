@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,22 @@ from interop.execution.emulated_links import emulated_backend
 from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
 from interop.execution.run_config import RunConfig
 from interop.images.pull_or_build import Policy
+from interop.links.guest_description import describe
 from interop.links.ns3_testbed import Ns3Backend
+from interop.links.session import SessionRequest
 from interop.links.virtual_machine import DIRECTORY, VirtualBackend
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
-from interop.model.implementation import Role
+from interop.model.gateways import PEPS
+from interop.model.implementation import CpuCost, Role
 from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.test_case import TestCase
 from interop.plan.selection import Selection, make_plan
 from tests.execution.test_remaining_work import interrupt
 from tests.fakes import (
     CASE,
+    LINK,
+    LINK_GATEWAYS,
     PATIENCE,
     SIMULATOR,
     VIRTUAL_TIME,
@@ -64,9 +71,11 @@ def config(directory: Path, clock: Clock = Clock.VIRTUAL, **options: Any) -> Cam
     return CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **settings)
 
 
-def measure(directory: Path, *clients: str, repetitions: int = 1, **options: Any) -> CampaignOutcome:
-    case = replace(CASE, repetitions=repetitions)
-    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (case,))
+def measure(
+    directory: Path, *clients: str, repetitions: int = 1, cases: tuple[TestCase, ...] = (CASE,), **options: Any
+) -> CampaignOutcome:
+    cases = tuple(replace(case, repetitions=repetitions) for case in cases)
+    selection = Selection((implementation("good"),), tuple(map(implementation, clients)), cases)
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
     return run_campaign(selection, plan, config(directory, **options), lambda _: None, lambda *_: None)
 
@@ -113,11 +122,49 @@ def test_results_and_manifest_tell_the_clock(engine: FakeEngine, tmp_path: Path)
     assert all("um_syscall_cost=2000" in life.command for life in machines(engine))
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_implementations_have_their_own_costs_unless_all_are_alike(
+    own: bool, engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[SessionRequest] = []
+
+    def described(request: SessionRequest, *words: Any, **options: Any) -> Iterator[tuple[str, str]]:
+        asked.append(request)
+        return describe(request, *words, **options)
+
+    monkeypatch.setattr("interop.links.virtual_machine.describe", described)
+    slow = replace(implementation("good"), cpu_cost=CpuCost(server=7e-6))
+    selection = Selection((slow,), (slow,), (CASE,))
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    run = RunConfig(clock=Clock.VIRTUAL, cpu_cost=COST, own_cpu_costs=own)
+    finished = run_campaign(selection, plan, config(tmp_path, run=run), lambda _: None, lambda *_: None)
+    assert finished.record.result_set.manifest.own_cpu_costs is own
+    costs = {role: each.cpu_cost for request in asked for role, each in request.endpoints.items()}
+    assert costs == {Role.SERVER: 7e-6 if own else None, Role.CLIENT: None}
+
+
 def test_real_time_stores_no_cost_and_no_image_of_the_machine(engine: FakeEngine, tmp_path: Path) -> None:
     del engine.programs[VIRTUAL_TIME]
     manifest = measure(tmp_path, "good", run=RunConfig(cpu_cost=COST), testbeds=1).record.result_set.manifest
     assert (manifest.clock, manifest.cpu_cost, manifest.time) == (Clock.REAL, None, "real time")
     assert VIRTUAL_TIME not in manifest.images
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_only_links_with_gateways_need_their_image(clock: Clock, engine: FakeEngine, tmp_path: Path) -> None:
+    split = replace(CASE, name="split", abbreviation="SP", link=replace(LINK, pep=PEPS["A"]))
+    finished = measure(tmp_path / "split", "good", cases=(CASE, split), run=RunConfig(clock=clock), testbeds=1)
+    results = finished.record.result_set
+    assert LINK_GATEWAYS in results.manifest.images
+    assert {each.test_case: LINK_GATEWAYS in each.evidence.images for each in results.results} == {
+        "short": False, "split": True,
+    }  # fmt: skip
+    assert {each.verdict.outcome for each in results.results} == {Outcome.SUCCEEDED}
+    del engine.programs[LINK_GATEWAYS]
+    plain = measure(tmp_path / "plain", "good", run=RunConfig(clock=clock), testbeds=1).record.result_set
+    assert LINK_GATEWAYS not in plain.manifest.images
+    with pytest.raises(MachineError, match=LINK_GATEWAYS):
+        measure(tmp_path / "none", "good", cases=(split,), run=RunConfig(clock=clock))
 
 
 def test_an_image_that_is_missing_ends_it_before_anything_is_made(engine: FakeEngine, tmp_path: Path) -> None:

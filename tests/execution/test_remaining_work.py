@@ -23,7 +23,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import RunResult
 from interop.model.run import Run
 from interop.plan.limits import CampaignLimits
-from interop.plan.order import part_of, shuffled
+from interop.plan.order import involving, part_of, shuffled
 from interop.plan.selection import Selection, make_plan
 from interop.plan.stored_plan import plan_of
 from interop.results import document
@@ -50,9 +50,8 @@ def settings(directory: Path, **options: Any) -> CampaignConfig:
 
 def begin(directory: Path, *clients: str, **options: Any) -> CampaignOutcome:
     selection = Selection((implementation("good"),), tuple(map(implementation, clients)), (TWICE,))
-    plan = part_of(
-        make_plan(selection.servers, selection.clients, selection.test_cases, seed=3), options.get("shard", "")
-    )
+    plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
+    plan = part_of(involving(plan, options.get("must_include", ())), options.get("shard", ""))
     plan = shuffled(plan, 3) if options.get("shuffle") else plan
     return run_campaign(selection, plan, settings(directory, **options), lambda _: None, lambda *_: None)
 
@@ -96,7 +95,15 @@ def test_what_has_a_result_is_not_made_again(engine: FakeEngine, tmp_path: Path)
     assert qlogs == {""} | {life.environment["QLOGDIR"] for life in engine.all_lives if "compliance" in life.name}
 
 
-@pytest.mark.parametrize("options", [{"shuffle": True}, {"shard": "2/2"}, {"shuffle": True, "shard": "1/2"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle": True},
+        {"shard": "2/2"},
+        {"shuffle": True, "shard": "1/2"},
+        {"must_include": ("bad", "odd")},
+    ],
+)
 def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: Path, options: dict[str, Any]) -> None:
     """With no time at all nothing is made; what is left then is the plan, in its order."""
     names = ("good", "bad", "odd", "even")
@@ -105,7 +112,7 @@ def test_order_and_part_of_a_plan_are_remembered(engine: FakeEngine, tmp_path: P
     assert stopped.out_of_time == "No other run is likely to end within 0.0 ms."
     assert (stopped.record.result_set.finished, stopped.record.result_set.results) == (None, ())
     plan = plan_of(stopped.record.result_set.manifest)
-    assert len(plan) == (4 if "shard" in options else 8)
+    assert len(plan) == (4 if {"shard", "must_include"} & set(options) else 8)
     finished, rest, done = go_on(stopped.directory)
     assert tuple(rest) == plan
     assert [(each.client, each.repetition) for each in done] == [(run.client.name, run.repetition) for run in plan]

@@ -1,21 +1,21 @@
-"""Certificates and random files of a run."""
+"""Inputs of a run."""
 
 from __future__ import annotations
 
 import hashlib
-import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from interop.execution.run_inputs import SERVER_NAMES, certificates, make_inputs
+from interop.execution.run_inputs import make_inputs
 from interop.links.session import InputOrigin
 from interop.model.emulated_link import EmulatedLink
+from interop.model.implementation import Role
 from interop.model.test_case import TestCase
+from interop.model.webtransport import WebTransport
 
 LINK = EmulatedLink("simple-p2p", 0.015, 0.015, 2e7, 2e7, 25, 25)
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,19 +54,30 @@ def test_a_run_without_files_is_possible(tmp_path: Path) -> None:
         assert (inputs.files, inputs.requests) == ((), ("",))
 
 
-@pytest.mark.parametrize("length", [1, 3, 9])
-def test_chain_verifies_from_leaf_to_root(length: int) -> None:
-    """Each certificate is signed by the next; the leaf carries the contract's names and the private key."""
-    files = certificates(length, random.SystemRandom(), datetime.now(UTC))
-    (root,) = x509.load_pem_x509_certificates(files["ca.pem"])
-    chain = x509.load_pem_x509_certificates(files["cert.pem"])
-    assert len(chain) == length
-    for certificate, issuer in zip(chain, [*chain[1:], root], strict=True):
-        certificate.verify_directly_issued_by(issuer)
-    names = chain[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    contract, long = names.get_values_for_type(x509.DNSName)[:4], names.get_values_for_type(x509.DNSName)[4:]
-    assert tuple(contract) == SERVER_NAMES
-    assert [len(name) for name in long] == [250] * (20 if length > 1 else 0)
-    assert all(len(label) <= 63 for name in long for label in name.split("."))
-    key = load_pem_private_key(files["priv.key"], None)
-    assert key.public_key() == chain[0].public_key()
+@pytest.mark.parametrize("kind", [WebTransport.RECEIVE, WebTransport.SEND])
+def test_files_of_a_session_are_in_its_directory(tmp_path: Path, kind: WebTransport) -> None:
+    with make_inputs(replace(CASE, webtransport=kind), tmp_path) as inputs:
+        session = inputs.session
+        assert session is not None
+        assert {file.name.partition("/")[0] for file in inputs.files} == {session.path}
+        assert set(inputs.www) == {f"www/{file.name}" for file in inputs.files}
+        assert len(set(session.protocols.values())) == 1
+        assert session.expected == session.protocols[Role.CLIENT][0]
+
+
+def test_a_handshake_has_two_protocols_in_common_in_different_orders(tmp_path: Path) -> None:
+    case = replace(CASE, file_sizes=(), webtransport=WebTransport.HANDSHAKE)
+    for seed in range(20):
+        with make_inputs(case, tmp_path, InputOrigin(seed, MOMENT)) as inputs:
+            session = inputs.session
+            assert session is not None
+            client, server = session.protocols[Role.CLIENT], session.protocols[Role.SERVER]
+            assert len({*client, *server}) == 8
+            common = [protocol for protocol in client if protocol in server]
+            assert [protocol for protocol in server if protocol in client] == common[::-1]
+            assert session.expected == common[0]
+            digest = hashlib.sha256(common[0].encode()).hexdigest()
+            assert [(file.name, file.sha256) for file in inputs.files] == [
+                ("client/negotiated_protocol.txt", digest),
+                ("server/negotiated_protocol.txt", digest),
+            ]

@@ -42,9 +42,15 @@ class Stop(threading.Event):
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self.clock = clock
+        self.ending: tuple[Run, RunQueue] | None = None
+        """A run that is over after the next wait, and its queue."""
 
     def wait(self, timeout: float | None = None) -> bool:
         self.clock.now += timedelta(minutes=10)
+        if self.ending:
+            run, queue = self.ending
+            self.ending = None
+            queue.over(run)
         return self.is_set()
 
 
@@ -167,7 +173,8 @@ def test_a_breaker_opens_after_runs_in_a_row_that_stall() -> None:
     made = carry_out(told, {"bad": Outcome.TIMEOUT})
     assert made == ["good1", "bad1", "good2", "bad2", "good3", "-bad3", "good4", "-bad4", "good5", "-bad5"]
     assert len(told.said) == 1
-    assert told.said[0].startswith("2 runs of bad as client in short in a row stalled. Its remaining runs are skipped")
+    reason = "The last 2 runs of bad as client in short timed out or ended in an error."
+    assert told.said[0].startswith(f"{reason} Its remaining runs are skipped")
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.UNSUPPORTED, Outcome.SUCCEEDED])
@@ -224,3 +231,57 @@ def test_what_was_made_before_an_interruption_counts() -> None:
 def test_who_plays_both_roles_pays_once() -> None:
     told = Told(runs("good", repetitions=4), CampaignLimits(budget=35))
     assert carry_out(told, {}) == ["good1", "good2", "good3", "good4"]
+
+
+# ---- required test cases --------------------------------------------------------------------
+
+REQUIRED = CampaignLimits(required=SLOW.name)
+
+
+def required(client: str, repetition: int = 1) -> Run:
+    return run_of(client=client, case=SLOW, repetition=repetition)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED])
+def test_a_required_test_case_is_first_and_decides_about_its_pairs(outcome: Outcome) -> None:
+    told = Told([*runs("good", "bad", repetitions=1), required("good"), required("bad")], REQUIRED)
+    assert [run.client.name for run in (begin(told, Outcome.SUCCEEDED), begin(told, outcome))] == ["good", "bad"]
+    good, bad = told.queue
+    assert told.queue.skips(good) is None
+    verdict = told.queue.skips(bad)
+    assert verdict is not None
+    assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.REQUIREMENT)
+    assert verdict.reason == f"bad with server {bad.server.name} did not succeed in slow."
+
+
+def test_one_success_is_enough_and_errors_decide_nothing() -> None:
+    once, broken = [required("once", each) for each in (1, 2)], [required("broken")]
+    told = Told([*runs("once", "broken", repetitions=1), *once, *broken], REQUIRED)
+    for outcome in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.ERROR):
+        begin(told, outcome)
+    assert [told.queue.skips(run) for run in told.queue] == [None, None]
+
+
+def test_runs_wait_until_the_required_ones_of_their_pair_are_over() -> None:
+    told = Told([*runs("a", "b", repetitions=1), required("a"), required("b")], REQUIRED, testbeds=4)
+    first, second = next(told.queue), next(told.queue)
+    assert names([first, second]) == ["a slow 1", "b slow 1"]
+    told.queue.over(second)
+    assert names([next(told.queue)]) == ["b short 1"]
+    started = told.clock.now
+    told.stop.ending = first, told.queue
+    assert names([next(told.queue)]) == ["a short 1"]
+    assert told.clock.now > started
+
+
+def test_earlier_results_decide_too() -> None:
+    earlier = [stop_reason(required("a"), Outcome.FAILED)]
+    assert carry_out(Told(runs("a", "b", repetitions=1), REQUIRED, earlier=earlier), {}) == ["-a1", "b1"]
+
+
+def begin(told: Told, outcome: Outcome) -> Run:
+    """Make the next run."""
+    run = next(told.queue)
+    told.queue.record(run, stop_reason(run, outcome))
+    told.queue.over(run)
+    return run

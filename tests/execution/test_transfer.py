@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +14,21 @@ from pathlib import Path
 import pytest
 
 from interop.analysis.analyse import analyse
+from interop.analysis.run_outcome import of_flow
 from interop.docker.archive import ArchiveLimits
 from interop.execution import transfer as module
+from interop.execution.run_inputs import Inputs, SessionInputs
 from interop.execution.transfer import RunContext, transfer
 from interop.links import container_session
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.emulated_link import Interval
 from interop.model.errors import Interrupted
-from interop.model.evidence import Deadline, Evidence, Exit
+from interop.model.evidence import Deadline, Evidence, Exit, FlowEvidence
+from interop.model.flow import Flow
 from interop.model.implementation import Contract, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import Run
+from interop.model.run import File, Run
+from interop.model.webtransport import WebTransport
 from tests.fakes import (
     CASE,
     PATIENCE,
@@ -121,6 +126,9 @@ def test_networks_are_reset_before_a_run_creates_anything(tmp_path: Path) -> Non
     assert verbs == [("SIGHUP", "holder")] * 3 + [("create", "sim")]
 
 
+INPUTS = Inputs((File("one", 1, ""), File("two", 2, "")), {}, {})
+
+
 # ---- what endpoints are told (qir-reference.md, 1.1 to 1.4) ---------------------------------
 
 
@@ -129,7 +137,7 @@ def spec_of(role: Role, run: Run, **options: object) -> dict[str, str]:
     daemon = connect(engine)
     with Ns3Backend(daemon, SIMULATOR).open() as testbed:
         context: RunContext = run_context(daemon, testbed, engine, **options)
-        return dict(module.endpoint(role, run, context, ("one", "two")).environment)
+        return dict(module.endpoint(role, run, context, INPUTS).environment)
 
 
 def test_environment_of_the_client() -> None:
@@ -449,3 +457,129 @@ def test_files_are_kept_if_wanted(tmp_path: Path) -> None:
 
 def test_carry_packets_is_what_the_simulator_does_by_default() -> None:
     assert carry_packets(Life(FakeEngine(), "", "", (), {"WAITFORSERVER": "server:443"}, {}, None, {})) == 3
+
+
+# ---- several flows --------------------------------------------------------------------------
+
+
+def carry_out_flows(engine: FakeEngine, directory: Path, run: Run) -> Evidence:
+    """As ``carry_out``; networks for several flows are kept until the testbed is closed."""
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        evidence = transfer(run, run_context(daemon, testbed, engine), directory)
+        assert {life.command for life in engine.lives.values()} == {("holder",)}
+    assert engine.lives == {}
+    return evidence
+
+
+def two_flows(second: Run, start: float = 0.0) -> Run:
+    case = replace(CASE, flows=(Flow(second.server.name, second.client.name, start),))
+    first = replace(run_of(), test_case=case)
+    return replace(first, others=(replace(second, test_case=case),))
+
+
+def test_each_flow_leaves_its_files_logs_and_ends(tmp_path: Path) -> None:
+    evidence = carry_out_flows(FakeEngine(good=endpoint), tmp_path, two_flows(run_of()))
+    assert (evidence.client, evidence.server) == (Exit(0), Exit(143, killed=True))
+    assert evidence.flows == (FlowEvidence(Exit(0), Exit(143, killed=True), evidence.downloaded),)
+    assert {*evidence.downloaded} == {*evidence.offered}
+    assert evidence.images == {
+        "client": "good", "server": "good", "client-2": "good", "server-2": "good", "simulator": SIMULATOR
+    }  # fmt: skip
+    assert (tmp_path / "flow-2/server/server.log").read_bytes() == b"all is well\n"
+    assert "server-2 | 2026-01-01T00:00:00.000000000Z listening" in (tmp_path / "output.txt").read_text()
+
+
+def test_a_further_client_starts_later_and_the_run_waits_for_it(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    begin = time.monotonic()
+    evidence = carry_out_flows(engine, tmp_path, two_flows(run_of(), 0.5))
+    assert time.monotonic() - begin > 0.5
+    starts = [life.name.rpartition("short-1-")[2] for life in engine.all_lives if "short-1-" in life.name]
+    assert sorted(starts) == ["client", "client-2", "server", "server-2"]
+    assert [flow.client for flow in evidence.flows] == [Exit(0)]
+
+
+def test_a_flow_that_hangs_is_ended_at_the_deadline_and_the_other_one_is_not_to_blame(tmp_path: Path) -> None:
+    engine = client_that(hang)
+    run = two_flows(BAD_CLIENT)
+    late = replace(run.test_case, timeout=0.3)
+    evidence = carry_out_flows(engine, tmp_path, replace(run, test_case=late))
+    assert evidence.timed_out is Deadline.TRANSFER
+    assert evidence.client == Exit(0)
+    assert evidence.flows[0].client == Exit(137, killed=True)
+    assert of_flow(evidence, 1).timed_out is None
+    assert of_flow(evidence, 2).timed_out is Deadline.TRANSFER
+    assert of_flow(evidence, 2).client == Exit(137, killed=True)
+
+
+# ---- WebTransport ---------------------------------------------------------------------------
+
+
+SESSIONS = {
+    kind: replace(CASE, webtransport=kind, file_sizes=() if kind is WebTransport.HANDSHAKE else CASE.file_sizes)
+    for kind in WebTransport
+}
+
+
+def requests_and_protocols(kind: WebTransport) -> dict[Role, tuple[str, str]]:
+    """REQUESTS and PROTOCOLS of both sides."""
+    session = SessionInputs("session", {Role.CLIENT: ("one", "two"), Role.SERVER: ("two",)})
+    files = (File("session/a", 1, ""), File("session/b", 1, ""))
+    engine = FakeEngine(good=endpoint)
+    daemon = connect(engine)
+    with Ns3Backend(daemon, SIMULATOR).open() as testbed:
+        context, run = run_context(daemon, testbed, engine), run_of(case=SESSIONS[kind])
+        told = {role: module.endpoint(role, run, context, Inputs(files, {}, {}, session)).environment for role in Role}
+    return {role: (each["REQUESTS"], each["PROTOCOLS"]) for role, each in told.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "client", "server"),
+    [
+        (WebTransport.HANDSHAKE, "https://server4:443/session", ""),
+        (WebTransport.RECEIVE, "https://server4:443/session/a https://server4:443/session/b", ""),
+        (WebTransport.SEND, "https://server4:443/session", "session/a session/b"),
+    ],
+)
+def test_what_both_sides_of_a_session_are_told(kind: WebTransport, client: str, server: str) -> None:
+    assert requests_and_protocols(kind) == {Role.CLIENT: (client, "one two"), Role.SERVER: (server, "two")}
+
+
+@pytest.mark.parametrize("kind", [WebTransport.RECEIVE, WebTransport.SEND])
+def test_files_of_a_session_are_taken_from_the_side_that_requests_them(tmp_path: Path, kind: WebTransport) -> None:
+    """What the other side stores does not count, nor does the protocol."""
+
+    def client(life: Life) -> int:
+        server = life.opposite("server")
+        assert server is not None
+        asking, asked = (life, server) if kind is WebTransport.RECEIVE else (server, life)
+        sent = {name: content for name, content in asked.files.items() if name.startswith("www/")}
+        assert not [name for name in asking.files if name.startswith("www/")]
+        assert len([name for name in (*life.directories, *server.directories) if name.startswith("www/")]) >= 2
+        asking.files |= {f"downloads/{name.removeprefix('www/')}": content for name, content in sent.items()}
+        for end in (life, server):
+            end.files["downloads/negotiated_protocol.txt"] = b"one"
+        asked.files["downloads/other"] = b"x"
+        return 0
+
+    evidence = carry_out(client_that(client), tmp_path, run_of(client="bad", case=SESSIONS[kind]))
+    assert {*evidence.downloaded} == {*evidence.offered}
+    assert len(evidence.offered) == len(CASE.file_sizes)
+
+
+def test_the_protocol_of_a_session_is_read_on_both_sides(tmp_path: Path) -> None:
+    def client(life: Life) -> int:
+        server = life.opposite("server")
+        assert server is not None
+        theirs = server.environment["PROTOCOLS"].split()
+        chosen = next(each for each in life.environment["PROTOCOLS"].split() if each in theirs)
+        life.files["downloads/negotiated_protocol.txt"] = f"{chosen}\n".encode()
+        server.files["downloads/negotiated_protocol.txt"] = theirs[0].encode()
+        return 0
+
+    case = SESSIONS[WebTransport.HANDSHAKE]
+    evidence = carry_out(client_that(client), tmp_path, run_of(client="bad", case=case))
+    assert evidence.downloaded[0] == evidence.offered[0]
+    assert evidence.downloaded[1].name == evidence.offered[1].name
+    assert evidence.downloaded[1] != evidence.offered[1]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
 import docker
 import pytest
 from distributed import LocalCluster, Worker
@@ -263,6 +264,17 @@ def test_a_scheduler_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) 
         pass
 
 
+def test_workers_remain_while_the_client_updates_its_own_facts(farm: Farm) -> None:
+    """Dask's client has a timer that replaces what it knows about the scheduler, without workers."""
+    farm.add("one", Loader("one", good=endpoint))
+    with dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}):
+        cluster = cluster_module.Cluster(farm.scheduler)
+    try:
+        assert {len(cluster.offers()) for _ in range(300)} == {1}
+    finally:
+        cluster.close()
+
+
 def test_an_interruption_ends_what_workers_do(farm: Farm, heard: Heard) -> None:
     stop = threading.Event()
 
@@ -348,6 +360,7 @@ class Liar(worker_proxy.WorkerProxy):
 
     def __init__(self, **answers: Any) -> None:
         self.name = "worker liar"
+        self.lost = False
         self.stop = threading.Event()
         self.answers = answers
         self.said: list[str] = []

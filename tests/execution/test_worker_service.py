@@ -93,6 +93,17 @@ def test_one_campaign_at_a_time(service: WorkerService) -> None:
     assert service.open(replace(CONFIG, campaign="two")).testbeds == 2
 
 
+def test_the_end_of_a_lost_session_leaves_the_next_one_alone(service: WorkerService) -> None:
+    """A campaign that lost its worker opens another session, and the end of the first may be noticed after that."""
+    service.open(CONFIG, "first")
+    service.open(CONFIG, "second")
+    service.close(key="first")
+    service.drop(0)
+    service.close(key="second")
+    with pytest.raises(HarnessFault, match="restarted"):
+        service.drop(0)
+
+
 def test_as_many_testbeds_as_the_links_allow_where_the_worker_is_to_find_out() -> None:
     for max_testbeds, measured, testbeds in ((6, True, 3), (2, True, 2), (6, False, 6)):
         service = WorkerService("fake://engine", judge, max_testbeds, measured=measured)

@@ -13,6 +13,7 @@ from interop.links.artefact_limits import download_limits, log_limits, run_limit
 from interop.links.ns3_testbed import Ns3Backend
 from interop.model.emulated_link import CrossTraffic
 from interop.model.errors import HarnessFault
+from interop.model.gateways import VPNS
 from interop.model.outcomes import ErrorCode
 from interop.model.units import MBPS, MIB
 from tests.fakes import CASE, LINK, SIMULATOR, FakeEngine, connect, run_of
@@ -35,6 +36,7 @@ def test_traces_are_bounded_by_what_the_link_carries() -> None:
     assert trace_limits(slow).total == 2 * 4 * carried
     small = replace(slow, file_sizes=(MIB,))
     assert trace_limits(small).total == 2 * GIB
+    assert trace_limits(replace(slow, link=replace(SLOW, vpn=VPNS["openvpn"]))).total == 4 * 4 * carried
     beside = replace(small, link=replace(FAST, scenario="tcp-cross-traffic", cross_traffic=CrossTraffic()))
     assert trace_limits(beside).total == 2 * 4 * 2000 * MBPS / 8 * (120 + 60)
 

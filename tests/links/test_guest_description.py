@@ -10,11 +10,12 @@ import pytest
 
 from interop.docker.containers import CONTRACT_CAPABILITIES
 from interop.docker.daemon_images import ImageProgram
-from interop.links.guest_description import CAPABILITIES, LOG_BYTES, SETTLE, describe, host_names
+from interop.links.guest_description import CAPABILITIES, LOG_BYTES, SEEDED, SETTLE, describe, further_parts, host_names
 from interop.links.memlock import MEMLOCK
-from interop.links.session import READY_TIMEOUT, STOP_GRACE, Endpoint, SessionRequest
+from interop.links.session import READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest, part_name
 from interop.links.simulator_arguments import scenario
 from interop.model.emulated_link import CrossTraffic
+from interop.model.flow import Flow
 from interop.model.implementation import Protocol, Role
 from interop.model.run import Run
 from tests.fakes import CASE, run_of
@@ -74,6 +75,15 @@ def test_a_transfer() -> None:
     assert "connected event" not in found
 
 
+def test_an_endpoint_may_have_a_cost_of_its_own() -> None:
+    costs: dict[Role, float | None] = {Role.CLIENT: 12.5e-6, Role.SERVER: None}
+    endpoints = {role: Endpoint("image", {}, cpu_cost=cost) for role, cost in costs.items()}
+    programs = {"simulator": SIMULATOR} | {str(role): ENDPOINT for role in Role}
+    found = dict(describe(SessionRequest(run_of(), endpoints, threading.Event()), programs))
+    assert found["client.system call"] == "12500"
+    assert "server.system call" not in found
+
+
 def test_deadlines_are_nanoseconds_of_simulated_time() -> None:
     case = replace(CASE, timeout=12.5, link=replace(SYMMETRIC, forward_delay=0.3, return_delay=0.3))
     found = keys(run_of(case=case))
@@ -99,6 +109,7 @@ def test_environments_are_merged_as_docker_merges_them() -> None:
         "PATH": "/own",
         "HOSTNAME": "client",
         "TERM": "xterm",
+        **SEEDED,
         "GREETING": "a=b",
         "ROLE": "client",
         "TESTCASE": "transfer",
@@ -107,6 +118,7 @@ def test_environments_are_merged_as_docker_merges_them() -> None:
     assert environment(found, "simulator") == {
         "PATH": "/sim",
         "HOSTNAME": "sim",
+        **SEEDED,
         "SCENARIO": scenario(CASE.emulated, run.seed),
         "WAITFORSERVER": "server:443",
         "WAITTIMEOUT": "10",
@@ -117,7 +129,7 @@ def test_an_image_without_an_environment_gets_the_default_path() -> None:
     request = SessionRequest(run_of(), {Role.CLIENT: Endpoint("i", {})}, threading.Event())
     bare = ImageProgram(("/entry",), {}, "/", "")
     found = dict(describe(request, {"simulator": SIMULATOR, Role.CLIENT: bare}, wait_for_ends=1.0))
-    assert found["client.environment"] == "TERM=xterm"
+    assert found["client.environment"] == "OPENSSL_ia32cap=~0x4000000000000000:~0x40000"
     assert ("client.environment", f"PATH={DEFAULT_PATH}") in [
         *describe(request, {"simulator": SIMULATOR, Role.CLIENT: bare}, wait_for_ends=1.0)
     ]
@@ -182,3 +194,34 @@ def test_names_of_a_part() -> None:
     assert found["sim4"] == ["193.167.100.2"]
     assert "sim4\t193.167.0.2" not in host_names("server").decode()
     assert b"193.167.0.2\tsim4\n" in host_names("client")
+
+
+def test_further_flows_have_endpoints_addresses_and_starts_of_their_own() -> None:
+    flows = (Flow(), Flow("nginx-tcp", "curl", 2.5))
+    first = replace(run_of(), test_case=replace(CASE, flows=flows))
+    run = replace(first, others=(first, replace(first, protocol=Protocol.TCP)))
+    ends = {role: Endpoint(f"image of {role}", {"ROLE": str(role)}) for role in Role}
+    further = tuple(FurtherFlow(ends, flow.start) for flow in flows)
+    request = SessionRequest(run, ends, threading.Event(), further=further)
+    programs = {"simulator": SIMULATOR} | {part_name(role, flow): ENDPOINT for role in Role for flow in (1, 2, 3)}
+    found: dict[str, list[str]] = {}
+    for key, value in describe(request, programs):
+        found.setdefault(key, []).append(value)
+    assert parts(found) == {"client", "server", "simulator", "client-2", "server-2", "client-3", "server-3"}
+    assert found["client-2.address"] == ["eth0 193.167.0.101/24", "eth0 fd00:cafe:cafe::101/64"]
+    assert found["server-3.address"] == ["eth0 193.167.100.102/24", "eth0 fd00:cafe:cafe:100::102/64"]
+    assert (found["client-2.start"], found["client-3.start"]) == (["0"], ["2500000000"])
+    assert found["server-3.hostname"] == ["server"]
+    assert found["client-3.collect"] == ["/logs", "/downloads"]
+    told = environment(found, "simulator")
+    assert told["WAITFORSERVER"] == "server:443 193.167.100.101:443 193.167.100.102:443"
+    assert "--protocol=both" in told["SCENARIO"]
+    assert further_parts(request) == [(2, Role.CLIENT), (2, Role.SERVER), (3, Role.CLIENT), (3, Role.SERVER)]
+
+
+def test_each_client_finds_the_server_of_its_flow() -> None:
+    names = host_names("client", 2).decode().splitlines()
+    assert "193.167.100.101\tserver4" in names
+    assert "fd00:cafe:cafe:100::101\tserver6" in names
+    assert "193.167.0.101\tclient" in names
+    assert "193.167.0.2\tsim4" in names

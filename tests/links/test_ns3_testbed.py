@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
@@ -17,7 +18,8 @@ from interop.links import ns3_testbed
 from interop.links.addresses import ADDRESSES, GATEWAYS, hosts
 from interop.links.memlock import MEMLOCK
 from interop.links.ns3_testbed import Ns3Backend
-from interop.links.simulator_arguments import scenario
+from interop.links.session import Endpoint, FurtherFlow, SessionRecord, SessionRequest
+from interop.links.simulator_arguments import scenario, simulator_files
 from interop.links.simulator_report import read_report
 from interop.model.emulated_link import (
     Blackhole,
@@ -25,22 +27,35 @@ from interop.model.emulated_link import (
     CorruptionMode,
     CrossTraffic,
     CrossTrafficReport,
+    Demand,
+    DemandReport,
     EmulatedLink,
     GilbertElliottLoss,
     Interval,
+    Jitter,
+    JitterShape,
     LinkCounters,
     LinkDirection,
     NatMapping,
+    Profile,
+    ProfileReport,
+    Queue,
+    QueueDiscipline,
     QueueMode,
+    QueueUnit,
     Rebind,
     Rebinding,
+    Reordering,
     TimersFrom,
+    UdpCrossTraffic,
+    UdpCrossTrafficReport,
     UniformLoss,
 )
 from interop.model.errors import HarnessFault
+from interop.model.flow import Flow
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode
-from tests.fakes import PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
+from tests.fakes import CASE, PATIENCE, REPORT, SIMULATOR, FakeEngine, Life, connect, endpoint, run_of, simulate
 from tests.results_builder import SAT, SATLOSS
 
 SYMMETRIC = EmulatedLink("simple-p2p", 0.015, 0.015, 20e6, 20e6, 25, 25)
@@ -134,6 +149,72 @@ def test_scenarios_of_the_interop_runner(scenario_name: str, impairments: dict[s
     assert scenario(link, 7) == f"{scenario_name} {GEOMETRY} {words} --queue-mode=exact --seed=7"
 
 
+BOTH_WAYS = "--forward-delay=15ms --return-delay=15ms --forward-data-rate=20000000bps --return-data-rate=20000000bps"
+CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
+RED = Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, weight=0.01)
+
+
+@pytest.mark.parametrize(
+    ("elements", "words"),
+    [
+        (
+            {
+                "forward_queue": Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True),
+                "return_queue": RED,
+            },
+            (
+                f"{BOTH_WAYS} --queue-discipline-to-client=codel --queue-limit-to-client=100p "
+                "--queue-target-to-client=5ms --queue-interval-to-client=100ms --queue-ecn-to-client "
+                "--queue-discipline-to-server=red --queue-limit-to-server=90p --red-minimum-to-server=10 "
+                "--red-maximum-to-server=30 --red-probability-to-server=0.05 --red-weight-to-server=0.01"
+            ),
+        ),
+        (
+            {"return_queue": Queue(QueueDiscipline.DROP_TAIL, 64000, QueueUnit.BYTES, mark_above=0.0005)},
+            (
+                f"{BOTH_WAYS} --forward-queue=25 --queue-discipline-to-server=drop-tail --queue-limit-to-server=64000B "
+                "--queue-mark-above-to-server=0.5ms"
+            ),
+        ),
+        (
+            {"forward_jitter": Jitter(0.005), "return_jitter": Jitter(0.001, JitterShape.NORMAL, overtake=True)},
+            (
+                f"{GEOMETRY} --jitter-to-client=5ms --jitter-shape-to-client=uniform --jitter-to-server=1ms "
+                "--jitter-shape-to-server=normal --jitter-overtakes-to-server"
+            ),
+        ),
+        (
+            {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
+            (
+                f"{GEOMETRY} --reorder-rate-to-client=1 --reorder-delay-to-client=20ms --reorder-rate-to-server=2 "
+                "--reorder-delay-to-server=1000ms --reorder-gap-to-server=3"
+            ),
+        ),
+        ({"return_duplication": 0.005}, f"{GEOMETRY} --duplicate-rate-to-server=0.5"),
+        (
+            {
+                "forward_udp_cross_traffic": UdpCrossTraffic(5e6),
+                "return_udp_cross_traffic": UdpCrossTraffic(1e6, 28, 20),
+            },
+            (
+                f"{GEOMETRY} --udp-cross-rate-to-client=5000000bps --udp-cross-size-to-client=540 "
+                "--udp-cross-rate-to-server=1000000bps --udp-cross-size-to-server=28 "
+                "--udp-cross-start-to-server=20000ms"
+            ),
+        ),
+        (
+            {"forward_loss": GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)},
+            (
+                f"{GEOMETRY} --good-bad-prob-to-client=0.01 --bad-good-prob-to-client=0.2 "
+                "--loss-in-good-to-client=0.001 --loss-in-bad-to-client=0.5"
+            ),
+        ),
+    ],
+)
+def test_queues_and_disturbances(elements: dict[str, Any], words: str) -> None:
+    assert scenario(replace(SYMMETRIC, **elements), 7) == f"simple-p2p {words} --queue-mode=exact --seed=7"
+
+
 def test_losses_of_a_run_over_tcp_are_those_of_tcp() -> None:
     words = scenario(SATLOSS.emulated, 1)
     assert scenario(SATLOSS.emulated, 1, Protocol.TCP) == words.replace(" --queue-mode", " --protocol=tcp --queue-mode")
@@ -144,6 +225,35 @@ def test_loss_of_both_directions() -> None:
     words = scenario(SATLOSS.emulated, 1).split()
     assert "--drop-rate-to-client=1" in words
     assert "--drop-rate-to-server=1" in words
+
+
+STEPS = Profile("leo.csv", 3.0, (0.0, 1.5), (10e6, 0.0), (0.02, 0.0301), (0.0, 0.015))
+
+
+def test_profiles_and_capacity_on_demand() -> None:
+    link = replace(SYMMETRIC, forward_profile=STEPS, return_profile=replace(STEPS, loop=False, start=0.25))
+    link = replace(link, demand=Demand(0.0265, 0.56, 100, 64e3))
+    words = (
+        "--profile-to-client=/profiles/client --profile-period-to-client=3000000000ns --profile-start-to-client=0ns "
+        "--profile-to-server=/profiles/server --profile-start-to-server=250000000ns "
+        "--demand-frame=26500000ns --demand-delay=560000000ns --demand-slot=100 --demand-constant-rate=64000bps"
+    )
+    assert scenario(link, 7) == f"simple-p2p {GEOMETRY} {words} --queue-mode=exact --seed=7"
+    lines = b"0 10000000 20000000 0\n1500000000 0 30100000 0.015\n"
+    assert simulator_files(link) == {"profiles/client": lines, "profiles/server": lines}
+    assert simulator_files(replace(SYMMETRIC, return_profile=Profile("x", 1.0, (0.0,), losses=(0.5,)))) == {
+        "profiles/server": b"0 - - 0.5\n"
+    }
+    assert simulator_files(SYMMETRIC) == {}
+
+
+def test_random_starts_depend_on_the_seed_and_are_the_same_for_both_directions() -> None:
+    profile = replace(STEPS, start=None)
+    begins = [profile.begin(seed) for seed in range(200)]
+    assert begins == [profile.begin(seed) for seed in range(200)]
+    assert 0 <= min(begins) < 0.1 < 2.9 < max(begins) < 3
+    assert replace(profile, length=6.0).begin(5) == pytest.approx(2 * profile.begin(5), abs=0.002)
+    assert "--profile-start-to-client=" in scenario(replace(SYMMETRIC, forward_profile=profile), 7)
 
 
 # ---- the contract (qir-reference.md, 1.3) ---------------------------------------------------
@@ -294,6 +404,14 @@ def test_the_simulator_is_told_all_and_may_little() -> None:
         assert life.host_config["cap_add"] == ["NET_ADMIN", "NET_RAW", "SYS_NICE"]
 
 
+def test_the_simulator_gets_its_profiles() -> None:
+    engine = FakeEngine(good=endpoint)
+    run = run_of(case=replace(CASE, link=replace(SYMMETRIC, forward_profile=STEPS)))
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed, testbed.link(run):
+        [life] = [life for life in engine.lives.values() if "SCENARIO" in life.environment]
+        assert life.files["profiles/client"] == simulator_files(run.test_case.emulated)["profiles/client"]
+
+
 def test_a_link_that_carried_nothing_has_no_report(tmp_path: Path) -> None:
     engine = FakeEngine()
     events: SimpleQueue[ContainerEvent] = SimpleQueue()
@@ -318,6 +436,25 @@ def test_report() -> None:
     assert report.forward == LinkCounters(7802, 7749, 53, 0)
     assert report.back == LinkCounters(3986, 3986, 0, 0)
     assert (report.lag_max, report.realtime_priority) == (0.0005, True)
+
+
+def test_report_of_profiles_and_demand() -> None:
+    demand = {"frames": 40, "requests": 3, "requested": 3000, "assigned": 3100, "constant": 200}
+    profiles = {
+        "forward_profile": {"began": 5.25, "changes": 4, "steps": [[5.25, 1e6, None, None]]},
+        "return_profile": {"began": None, "changes": 0, "steps": []},
+    }
+    report = read_report(REPORT | profiles | {"demand": demand})
+    assert (report.forward_profile, report.return_profile) == (ProfileReport(5.25, 4), ProfileReport(None, 0))
+    assert report.demand == DemandReport(40, 3, 3000, 3100, 200)
+    assert read_report(REPORT).demand is None
+
+
+def test_report_of_udp_cross_traffic() -> None:
+    packets = {"begin": 1.5, "end": 2.5, "sent": 100, "queue_drops": 20, "delivered": 79}
+    report = read_report(REPORT | {"return_udp_cross_traffic": packets})
+    assert report.return_udp_cross_traffic == UdpCrossTrafficReport(1.5, 2.5, 100, 20, 79)
+    assert report.forward_udp_cross_traffic is None
 
 
 def way(frames: list[int], largest: list[float]) -> dict[str, object]:
@@ -427,3 +564,23 @@ def test_a_broken_report_is_our_fault(content: bytes, tmp_path: Path) -> None:
         with pytest.raises(HarnessFault) as caught:
             link.collect(tmp_path)
     assert caught.value.code == ErrorCode.SIMULATOR_FAILED
+
+
+def test_a_testbed_with_two_flows_has_two_namespaces_on_each_side() -> None:
+    first = run_of(case=replace(CASE, flows=(Flow(),)))
+    run = replace(first, others=(first,))
+    engine = FakeEngine(good=endpoint)
+    with Ns3Backend(connect(engine), SIMULATOR).open() as testbed:
+        ends = {role: Endpoint("good", {"ROLE": str(role), "TESTCASE": "transfer", "REQUESTS": ""}) for role in Role}
+        request = SessionRequest(run, ends, threading.Event(), further=(FurtherFlow(ends, 0.0),))
+        with testbed.session(request, SessionRecord()):
+            [plumb] = [life for life in engine.all_lives if life.command[:1] == ("plumb",) and len(life.command) == 6]
+            names = ("client-holder", "simulator-holder", "server-holder", "client-2-holder", "server-2-holder")
+            held = [next(life for life in reversed(engine.all_lives) if life.name.endswith(name)) for name in names]
+            assert plumb.command[1:] == tuple(str(life.pid) for life in held)
+            assert held[3].environment["ADDRESSES"] == "eth0=193.167.0.101/24,fd00:cafe:cafe::101/64"
+            assert held[4].environment["ADDRESSES"] == "eth0=193.167.100.101/24,fd00:cafe:cafe:100::101/64"
+            assert held[4].hostname == "server"
+            [second] = [life for life in engine.all_lives if life.name.endswith("-client-2")]
+            assert second.host_config["network_mode"] == f"container:{held[3].id}"
+    assert engine.lives == {}

@@ -15,7 +15,7 @@ import pytest
 from interop.docker.archive import list_files
 from interop.links import virtual_machine
 from interop.links.artefact_limits import log_limits, run_limits
-from interop.links.session import READY_TIMEOUT, Endpoint, SessionRecord, SessionRequest
+from interop.links.session import READY_TIMEOUT, Endpoint, FurtherFlow, SessionRecord, SessionRequest
 from interop.links.virtual_machine import DIRECTORY, START, VirtualBackend, VirtualSession, VirtualTestbed
 from interop.model.emulated_link import CrossTraffic, Interval
 from interop.model.errors import HarnessFault, Interrupted
@@ -193,6 +193,7 @@ def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
     )  # fmt: skip
     assert command[5:] == (
         "time-travel-start=1767225600000000000", "seed=77", "um_syscall_cost=2500", "um_clock_cost=2500",
+        "um_fault_cost=2500", "um_file_fault_cost=50000", "um_cpus=2",
         "ubd2rc=/roots/bad.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
     )  # fmt: skip
     assert engine.roots == {name: f"root of {name}".encode() for name in ("bad", "good", SIMULATOR)}
@@ -491,3 +492,22 @@ def test_exits_are_interrupted() -> None:
     with pytest.raises(Interrupted):
         open_testbed(engine).exits(request, PATIENCE)
     assert engine.lives == {}
+
+
+def test_further_flows_have_disks_and_ends_of_their_own() -> None:
+    ends = ENDS | {"client-2.begin": ENDS["client.begin"], "client-2.end": ENDS["client.end"], "client-2.status": 1}
+    engine = engine_of(virtual_time=leaves(output_disk(ends, {"client-2/downloads/a": b"x"})))
+    request, record = request_of(), SessionRecord()
+    further = FurtherFlow({**request.endpoints, Role.CLIENT: Endpoint("bad", {"ROLE": "client"})}, 0.0)
+    with (
+        session_of(engine, replace(request, further=(further,)), record) as session,
+        session.fetch(Role.CLIENT, "/downloads", 2) as archive,
+    ):
+        assert [file.name for file in list_files(archive, log_limits(CASE))] == ["a"]
+    assert machine(engine).command[-5:] == (
+        "ubd2rc=/roots/good.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
+        "ubd6rc=/roots/bad.erofs", "ubd7rc=/roots/good.erofs",
+    )  # fmt: skip
+    assert [word for word in machine(engine).command if word.startswith("--memory=")] == ["--memory=1024"]
+    assert record.further_exits[2][Role.CLIENT].status == 1
+    assert record.exits[Role.CLIENT].status == 0

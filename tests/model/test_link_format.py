@@ -14,13 +14,21 @@ from interop.model.emulated_link import (
     CrossTraffic,
     EmulatedLink,
     GilbertElliottLoss,
+    Jitter,
+    JitterShape,
     LinkDirection,
+    Queue,
+    QueueDiscipline,
     QueueMode,
+    QueueUnit,
     Rebind,
+    Reordering,
+    UdpCrossTraffic,
     UniformLoss,
 )
+from interop.model.gateways import LINUX, PEPS, VPNS, VpnTransport
 from interop.model.link_format import format_link
-from interop.model.units import MBPS
+from interop.model.units import MBPS, MIB
 from tests.results_builder import SAT, SATLOSS
 
 LINK = SAT.emulated
@@ -54,6 +62,26 @@ def test_links_in_words(link: EmulatedLink, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("queue", "words"),
+    [
+        (Queue(QueueDiscipline.DROP_TAIL, 65536, QueueUnit.BYTES), "drop-tail 64 KiB"),
+        (
+            Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True),
+            "codel 100 packets (target 5.0 ms, interval 100.0 ms, ECN)",
+        ),
+        (
+            Queue(QueueDiscipline.RED, 90, minimum=10, maximum=30, probability=0.05, mark_above=0.001),
+            "red 90 packets (10 to 30 packets, at most 5 %, marks above 1.0 ms)",
+        ),
+    ],
+)
+def test_queues_in_words(queue: Queue, words: str) -> None:
+    both, forward = replace(LINK, forward_queue=queue, return_queue=queue), replace(LINK, forward_queue=queue)
+    assert format_link(both) == f"20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue {words}, no loss"
+    assert format_link(forward) == f"20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue {words} / 25 packets, no loss"
+
+
+@pytest.mark.parametrize(
     ("impairments", "words"),
     [
         ({"forward_corruption": Corruption(0.02), "return_corruption": Corruption(0.02)}, "corruption 2 %"),
@@ -68,7 +96,43 @@ def test_links_in_words(link: EmulatedLink, words: str) -> None:
         ({"rebind": Rebind(1)}, "new client port after 1.0 s"),
         ({"rebind": Rebind(1, 5, address=True)}, "new client address and port after 1.0 s, then every 5.0 s"),
         ({"cross_traffic": CrossTraffic()}, "beside a TCP flow (cubic)"),
+        ({"forward_jitter": Jitter(0.005), "return_jitter": Jitter(0.005)}, "jitter uniform 5.0 ms"),
+        (
+            {"return_jitter": Jitter(0.001, JitterShape.EXPONENTIAL, overtake=True)},
+            "jitter none / exponential 1.0 ms with overtaking",
+        ),
+        (
+            {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
+            "reordering 1 % by 20.0 ms / 2 % by 3 packets",
+        ),
+        ({"forward_duplication": 0.005}, "duplication 0.50 % / none"),
+        (
+            {"forward_udp_cross_traffic": UdpCrossTraffic(5e6), "return_udp_cross_traffic": UdpCrossTraffic(5e6)},
+            "beside UDP packets of 5.00 Mbit/s in packets of 540 B",
+        ),
+        (
+            {"forward_udp_cross_traffic": UdpCrossTraffic(5e6, 1500, 20)},
+            "beside UDP packets of 5.00 Mbit/s in packets of 1500 B after 20.0 s / none",
+        ),
+        ({"pep": PEPS["D"]}, "PEP D"),
+        ({"vpn": VPNS["wireguard"]}, "WireGuard over UDP (MTU 1420)"),
+        (
+            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP)},
+            "OpenVPN over TCP (MTU 1420, initial window 10, cubic)",
+        ),
+        (
+            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP, nagle=False)},
+            "OpenVPN over TCP (MTU 1420, initial window 10, cubic, TCP_NODELAY)",
+        ),
+        (
+            {"vpn": replace(VPNS["openvpn"], transport=VpnTransport.TCP, send_buffer=2 * MIB)},
+            "OpenVPN over TCP (MTU 1420, buffers 2 MiB / 6 MiB, initial window 10, cubic)",
+        ),
+        (
+            {"pep": replace(PEPS["A"], initial_window=32), "endpoint_tcp": LINUX},
+            "PEP (buffers 4 MiB / 6 MiB, initial window 32, cubic), endpoints' TCP buffers 4 MiB / 6 MiB",
+        ),
     ],
 )
-def test_what_one_scenario_alone_does(impairments: dict[str, Any], words: str) -> None:
+def test_impairments_in_words(impairments: dict[str, Any], words: str) -> None:
     assert format_link(replace(LINK, **impairments)) == f"{format_link(LINK)}, {words}"

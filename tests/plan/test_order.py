@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from interop.model.run import Run
-from interop.plan.order import part_of, shard, shuffled
+from interop.plan.order import involving, part_of, shard, shuffled
 from interop.plan.selection import make_plan
 from tests.fakes import CASE, implementation
 
@@ -64,3 +64,19 @@ def test_the_whole_plan() -> None:
 def test_parts_that_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="is no part of a plan"):
         shard(text)
+
+
+def test_pairs_with_an_implementation_as_server_or_client() -> None:
+    pairs = {(run.server.name, run.client.name) for run in involving(PLAN, ["a", "b"])}
+    assert pairs == {(server, client) for server in NAMES for client in NAMES if {server, client} & {"a", "b"}}
+    assert list(involving(PLAN, ["A"])) == [run for run in PLAN if "a" in (run.server.name, run.client.name)]
+    assert involving(PLAN, ()) == PLAN
+
+
+def test_an_implementation_includes_its_variants_and_not_the_reverse() -> None:
+    ends = tuple(map(implementation, ("a", "a:bbr", "ab")))
+    plan = make_plan(ends[1:], ends, (CASE,), repetitions=1, seed=1)
+    assert [(run.server.name, run.client.name) for run in involving(plan, ["a"])] == [
+        ("a:bbr", "a"), ("a:bbr", "a:bbr"), ("a:bbr", "ab"), ("ab", "a"), ("ab", "a:bbr"),
+    ]  # fmt: skip
+    assert [run.client.name for run in involving(plan[3:], ["a:bbr"])] == ["a:bbr"]

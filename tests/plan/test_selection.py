@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,11 +14,17 @@ from hypothesis import strategies as st
 
 from interop.model.emulated_link import Blackhole, Corruption, CorruptionMode, EmulatedLink, Rebind, TimersFrom
 from interop.model.errors import InputError
+from interop.model.family import Family, SweptValue
+from interop.model.flow import Flow
 from interop.model.functional_checks import Check, Rules
 from interop.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
+from interop.model.run import Run
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
+from interop.model.webtransport import WebTransport
+from interop.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
 from interop.plan.selection import (
+    Selection,
     choose,
     is_file,
     left_out,
@@ -26,6 +33,7 @@ from interop.plan.selection import (
     select,
     select_images,
     select_test_cases,
+    with_webtransport,
 )
 
 BOTH = frozenset(Role)
@@ -50,14 +58,22 @@ FUNCTIONAL = replace(case("handshake", "H"), check=Check.HANDSHAKE)
 TEST_CASES = {"terrestrial": case("terrestrial", "T"), "sat": case("sat", "SAT"), "satloss": case("satloss", "SATL", 3)}
 
 
+PAGE = Workload("page", RequestOrder.ORDERED, (0, 1), (ObjectType.HTML, ObjectType.IMAGE))
+WORKLOADS = {
+    "page": WorkloadFiles(PAGE, "PG", "a page", (2000, 1000), 0.0),
+    "sizes": WorkloadFiles(Workload("sizes", RequestOrder.SEPARATE), "SZ", "two sizes", (1000, 10_000), 900.0),
+    "bulk": WorkloadFiles(Workload("bulk", RequestOrder.CONCURRENT, duration=20.0), "BULK", "20 s", (), 0.0),
+}
+
+
 def load(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
     if path.name == "bad.yaml":
         raise InputError("bad.yaml:1: first.", "bad.yaml:2: second.")
     return tuple(case(f"{path.stem}{number}", f"{path.stem}{number}".upper()) for number in (1, 2))
 
 
-def chosen(**options: list[str]) -> tuple[list[str], list[str], list[str]]:
-    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, **options)
+def chosen(**options: Any) -> tuple[list[str], list[str], list[str]]:
+    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, WORKLOADS, **options)
     return (
         [server.name for server in selection.servers],
         [client.name for client in selection.clients],
@@ -177,6 +193,40 @@ def test_later_files_know_the_test_cases_of_earlier_ones() -> None:
     assert seen == [set(TEST_CASES), {*TEST_CASES, "a1", "a2"}]
 
 
+LOSSY = {
+    f"lossy@loss={rate}pct": replace(
+        case(f"lossy@loss={rate}pct", f"LOS@{rate}pct"),
+        family=Family("lossy", "LOS", (SweptValue("loss", f"{rate} %", rate / 100, "%", 0.01),)),
+    )
+    for rate in (0, 5)
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["lossy"], [*LOSSY]),
+        (["LOS", "sat"], [*LOSSY, "sat"]),
+        (["lossy@loss=5pct"], ["lossy@loss=5pct"]),
+        (["los@5PCT", "lossy"], ["lossy@loss=5pct", "lossy@loss=0pct"]),
+        (["los+sizes"], [f"{name}+sizes" for name in LOSSY]),
+        (["onlyMeasurements"], [*TEST_CASES]),
+        ([], [*TEST_CASES]),
+    ],
+)
+def test_families_are_chosen_by_name_or_member_and_only_then(words: list[str], expected: list[str]) -> None:
+    found, faults = select_test_cases(words, TEST_CASES | LOSSY, load, WORKLOADS)
+    assert ([each.name for each in found], faults) == (expected, [])
+
+
+def test_members_of_a_family_have_the_same_seeds() -> None:
+    pairs = [IMPLEMENTATIONS["quic-go"]], [IMPLEMENTATIONS["picoquic"]]
+    runs = make_plan(*pairs, [*LOSSY.values(), TEST_CASES["sat"]], seed=1)
+    seeds = [[run.seed for run in runs if run.test_case.name == name] for name in (*LOSSY, "sat")]
+    assert seeds[0] == seeds[1] != seeds[2]
+    assert len({*seeds[0]}) == 2
+
+
 def test_pairs_that_would_share_a_folder() -> None:
     known = {name: implementation(name) for name in ("a", "a_b", "b_c", "c")}
     with pytest.raises(InputError) as caught:
@@ -201,8 +251,8 @@ PICOQUIC = replace(
 WITH_VARIANTS = IMPLEMENTATIONS | {"picoquic": PICOQUIC}
 
 
-def chosen_variants(**options: list[str]) -> tuple[tuple[Implementation, ...], tuple[Implementation, ...]]:
-    selection = choose(WITH_VARIANTS, TEST_CASES, load, **options)
+def chosen_variants(**options: Any) -> tuple[tuple[Implementation, ...], tuple[Implementation, ...]]:
+    selection = choose(WITH_VARIANTS, TEST_CASES, load, WORKLOADS, **options)
     return selection.servers, selection.clients
 
 
@@ -348,7 +398,7 @@ def speaking(name: str, *protocols: Protocol) -> Implementation:
     return replace(implementation(name), protocols=protocols)
 
 
-HQ, H3, TCP = Protocol
+HQ, H3, TCP, WEBTRANSPORT = Protocol
 NGINX, CHROME, CURL, KWIK = (
     speaking("nginx", *Protocol),
     speaking("chrome", H3),
@@ -427,3 +477,164 @@ def test_a_plan_that_nobody_lives_to_see_the_end_of() -> None:
     many = [implementation(f"i{number}") for number in range(11)]
     with pytest.raises(InputError, match="The plan has 1210000 runs, more than 1000000"):
         make_plan(many, many, [TEST_CASES["sat"]], repetitions=10_000, seed=1)
+
+
+# ---- workloads ------------------------------------------------------------------------------
+
+
+def combined(*words: str) -> tuple[TestCase, ...]:
+    found, problems = select_test_cases(words, TEST_CASES, load, WORKLOADS)
+    assert problems == []
+    return found
+
+
+def test_each_workload_combines_with_each_link() -> None:
+    names = [f"{case}+{workload}" for case in TEST_CASES for workload in WORKLOADS]
+    assert [case.name for case in combined(*names)] == names
+    page, plain = combined("SAT+pg,sat+page", "sat")
+    assert (page.name, page.abbreviation, page.link) == ("sat+page", "SAT-PG", plain.link)
+    assert page.file_sizes == (2000, 1000)
+
+
+def test_a_workload_chooses_the_test_that_endpoints_see() -> None:
+    page, sizes, bulk = combined("sat+page", "sat+sizes", "sat+bulk")
+    assert [(each.client_test, each.server_test) for each in (page, sizes, bulk)] == [
+        ("ordered", "transfer"), ("multiconnect", "multiconnect"), ("transfer", "transfer"),
+    ]  # fmt: skip
+    assert sizes.timeout == 900
+
+
+def test_bulk_offers_more_than_can_arrive_and_ends_after_its_time() -> None:
+    [bulk] = combined("sat+bulk")
+    assert bulk.file_sizes == (20 * bulk.link.forward_rate / 8,)
+    runs = make_plan([implementation("a")], [implementation("b")], [bulk], timeout=5.0, seed=1)
+    assert runs[0].test_case.timeout == 20
+
+
+def test_protocols_of_workloads() -> None:
+    both = replace(implementation("both"), protocols=(Protocol.HQ, Protocol.H3))
+    h3 = replace(implementation("h3"), protocols=(Protocol.H3,))
+    hq = implementation("hq")
+    page, sizes, bulk = combined("sat+page", "sat+sizes", "sat+bulk")
+    protocols = {
+        (run.test_case.name, run.server.name): (run.protocol, run.endpoint_test_case.client_test)
+        for run in make_plan([both, h3, hq], [both], [page, sizes, bulk], repetitions=1, seed=1)
+    }
+    assert protocols["sat+page", "both"] == (Protocol.H3, "ordered-http3")
+    assert protocols["sat+page", "hq"] == (Protocol.HQ, "ordered")
+    assert protocols["sat+bulk", "both"] == (Protocol.HQ, "transfer")
+    assert protocols["sat+sizes", "h3"] == (Protocol.HQ, "multiconnect")
+
+
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("sat+pag", 'No workload "pag". Did you mean page? Known: page, sizes, bulk.'),
+        ("saat+page", 'No test case "saat". Did you mean SAT? Known: terrestrial, sat, satloss.'),
+        ("sat+", "No workload was named. Known: page, sizes, bulk."),
+    ],
+)
+def test_faults_of_combinations(word: str, problem: str) -> None:
+    assert select_test_cases([word], TEST_CASES, load, WORKLOADS) == ((), [problem])
+
+
+def test_a_functional_test_has_no_workload() -> None:
+    known = {"retry": replace(TEST_CASES["sat"], name="retry", check=Check.RETRY)}
+    found, problems = select_test_cases(["retry+page"], known, load, WORKLOADS)
+    assert found == ()
+    assert problems == ["retry+page is impossible: retry is a functional test, whose files are part of it."]
+
+
+# ---- further flows --------------------------------------------------------------------------
+
+
+def with_others(*flows: tuple[Flow, ...], **options: Any) -> tuple[Selection, tuple[Run, ...]]:
+    selection = choose(IMPLEMENTATIONS, TEST_CASES, load, WORKLOADS, flows=flows, tests=["sat"], **options)
+    ends = selection.servers, selection.clients, selection.test_cases
+    return selection, make_plan(*ends, repetitions=1, seed=1, others=selection.others)
+
+
+def test_each_set_of_flows_is_a_test_case_of_its_own_with_the_same_losses() -> None:
+    sets = (Flow(),), (Flow("nginx", "chrome", 1.5), Flow())
+    selection, runs = with_others(*sets, servers=["quic-go"], clients=["picoquic"])
+    assert [case.name for case in selection.test_cases] == ["sat~same", "sat~nginx_chrome_1.5s~same"]
+    assert [each.name for each in selection.others] == ["nginx", "chrome"]
+    pairs = [[(flow.server.name, flow.client.name) for flow in (run, *run.others)] for run in runs]
+    first = ("quic-go", "picoquic")
+    assert pairs == [[first, first], [first, ("nginx", "chrome"), first]]
+    [alone] = make_plan(selection.servers, selection.clients, [TEST_CASES["sat"]], repetitions=1, seed=1)
+    assert {run.seed for run in runs} == {alone.seed}
+    assert {end.name for end, _ in runs[1].ends} == {"quic-go", "picoquic", "nginx", "chrome"}
+
+
+@pytest.mark.parametrize(
+    ("flow", "fault"),
+    [
+        (Flow("nginy", "chrome"), r'No server "nginy"\. Did you mean nginx\?'),
+        (Flow("chrome", "nginx"), "chrome is only a client; it cannot be a server"),
+    ],
+)
+def test_flows_of_unknown_implementations(flow: Flow, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        with_others((flow,), servers=["quic-go"], clients=["picoquic"])
+
+
+def test_a_flow_whose_pair_has_no_protocol_in_common() -> None:
+    known = {each.name: each for each in (NGINX, KWIK, CURL)}
+    with pytest.raises(InputError, match="The flow k/curl is impossible"):
+        choose(known, TEST_CASES, load, tests=["sat"], clients=["k"], flows=[(Flow("k", "curl"),)])
+
+
+def test_functional_tests_have_one_flow() -> None:
+    with pytest.raises(InputError, match="has one flow"):
+        choose(IMPLEMENTATIONS, {"handshake": FUNCTIONAL}, load, tests=["handshake"], flows=[(Flow(),)])
+
+
+# ---- WebTransport ---------------------------------------------------------------------------
+
+SESSION = replace(FUNCTIONAL, name="webtransport-handshake", abbreviation="WT", webtransport=WebTransport.HANDSHAKE)
+RECEIVING = replace(SESSION, name="transfer-datagram-receive", abbreviation="DR", webtransport=WebTransport.RECEIVE)
+BOTH_KINDS = {"handshake": FUNCTIONAL, SESSION.name: SESSION, RECEIVING.name: RECEIVING, "sat": TEST_CASES["sat"]}
+
+
+def test_tests_of_webtransport_run_only_on_request() -> None:
+    assert select_test_cases((), BOTH_KINDS, load)[0] == (FUNCTIONAL, TEST_CASES["sat"])
+    assert select_test_cases(("onlyTests",), BOTH_KINDS, load)[0] == (FUNCTIONAL,)
+    assert select_test_cases(("DR",), BOTH_KINDS, load)[0] == (RECEIVING,)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ((), [SESSION.name, RECEIVING.name]),
+        (("onlyTests",), [SESSION.name, RECEIVING.name]),
+        (("Handshake,DR",), ["webtransport-Handshake", "DR"]),
+        (("sat",), ["sat"]),
+    ],
+)
+def test_the_protocol_webtransport_selects_what_has_it(names: tuple[str, ...], expected: list[str]) -> None:
+    known = {"a": speaking("a", H3, WEBTRANSPORT), "b": speaking("b", HQ)}
+    able, cases, words = with_webtransport(known, BOTH_KINDS, names)
+    assert (set(able), set(cases), words) == ({"a"}, {SESSION.name, RECEIVING.name}, expected)
+
+
+def test_pairs_for_webtransport_and_for_transfers_are_told_apart() -> None:
+    session, both, plain = (
+        speaking("s", WEBTRANSPORT),
+        speaking("b", HQ, WEBTRANSPORT),
+        speaking("p", HQ),
+    )
+    runs = make_plan([both, plain], [session, both, plain], [RECEIVING, TEST_CASES["sat"]], repetitions=1, seed=1)
+    found = [(run.test_case.name, run.server.name, run.client.name, run.protocol) for run in runs]
+    assert found == [
+        (RECEIVING.name, "b", "s", WEBTRANSPORT),
+        (RECEIVING.name, "b", "b", WEBTRANSPORT),
+        ("sat", "b", "b", HQ),
+        ("sat", "b", "p", HQ),
+        ("sat", "p", "b", HQ),
+        ("sat", "p", "p", HQ),
+    ]
+    assert runs[0].endpoint_test_case == runs[0].test_case
+    assert left_out([both], [session], [RECEIVING]) == ""
+    assert left_out([both], [session]) == "left out, no protocol in common: s with b"
+    assert left_out([both], [plain], [RECEIVING]) == "left out, no protocol in common: p with b"

@@ -26,11 +26,11 @@ def test_a_caption_tells_virtual_time_and_no_other() -> None:
     results = result_set(runs(5e6, 6e6))
     [real_time], [in_virtual_time] = captions(results), captions(virtual(results, 3e-6))
     assert "real time" not in real_time
-    assert in_virtual_time == f"{real_time} In virtual time (3 µs per system call)."
+    assert in_virtual_time == f"{real_time} The runs used virtual time (3 µs per system call)."
 
 
 def test_captions_of_figures_that_are_drawn_tell_it(tmp_path: Path) -> None:
     request = plot_request(virtual(result_set(runs(5e6, 6e6)), 0.0), plots=("heatmap",), formats=("svg",))
     gallery = draw(replace(request, target=tmp_path))
     assert gallery.files
-    assert all("In virtual time (computing takes no time)." in caption for _, _, caption in gallery.captions)
+    assert all("The runs used virtual time (computing takes no time)." in caption for _, _, caption in gallery.captions)

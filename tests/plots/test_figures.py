@@ -19,12 +19,12 @@ from plots import theme
 from plots.base import Drawing, NothingToDrawError, Plot
 from plots.discovery import RENAMED, draw, plots
 from plots.render import figure
-from tests.campaign_builder import LOSSES, NAMES, SMALL, TERRESTRIAL, Shape, campaign
+from tests.campaign_builder import LOSSES, NAMES, PAGE, SMALL, TERRESTRIAL, Shape, campaign
 from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 OVER_RESULTS = [plot for plot in plots().values() if plot.of != "runs"]
-CASES = (TERRESTRIAL, SAT, SATLOSS, SMALL, *LOSSES)
+CASES = (TERRESTRIAL, SAT, SATLOSS, SMALL, PAGE, *LOSSES)
 SHAPES = {
     "14 by 16": Shape(NAMES[:14], NAMES, (SAT, SATLOSS), repetitions=3),
     "3 by 3": Shape(NAMES[:3], NAMES[:3], CASES, repetitions=3),
@@ -33,7 +33,7 @@ SHAPES = {
 }
 NO_UNIT = {
     "server", "client", "date (UTC)", "test case", "pairs", "size of the files, test case, protocol",
-    "start of the campaign (UTC)", "pair and test case, by rank of the change", "",
+    "start of the campaign (UTC)", "objects", "pair and test case, by rank of the change", "",
 }  # fmt: skip
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from matplotlib.collections import EllipseCollection
 
+from interop.model.functional_checks import Check
 from interop.model.outcomes import Outcome
+from interop.model.results import Measurement
 from plots.base import NothingToDrawError
 from plots.heatmap import PLOT
 from tests.plots.drawn import axes, panel, plot_request, texts
@@ -51,8 +55,8 @@ def test_own_scale() -> None:
 
 def test_caption_tells_what_is_left_out() -> None:
     caption = PLOT.table(plot_request(RESULTS))[0].caption
-    assert "n = 3 repetitions" in caption
-    assert "Left out, without a result: c as server." in caption
+    assert "n = 3 successful repetitions" in caption
+    assert "Not shown, because there is no result: c as server." in caption
 
 
 def test_artists() -> None:
@@ -67,3 +71,19 @@ def test_artists() -> None:
 def test_nothing() -> None:
     with pytest.raises(NothingToDrawError):
         PLOT.table(plot_request(result_set()))
+
+
+def test_functional_tests_are_drawn_only_by_a_metric_that_was_measured_in_them() -> None:
+    case = replace(SAT, check=Check.RESUMPTION)
+    measured = replace(run_result(), measurement=Measurement({"second_visit_first_byte": 0.6}))
+    results = result_set([measured], test_cases=(case,))
+    assert panel(PLOT, plot_request(results, metric="second_visit_first_byte")).columns["value"] == [0.6]
+    with pytest.raises(NothingToDrawError):
+        PLOT.table(plot_request(results))
+
+
+def test_a_metric_that_no_run_has_is_not_drawn() -> None:
+    with pytest.raises(NothingToDrawError, match="no pair has a result with a value for the CPU time of the server"):
+        PLOT.table(plot_request(RESULTS, metric="server_cpu_per_mib"))
+    timeouts = result_set(runs(None, None))
+    assert panel(PLOT, plot_request(timeouts, metric="server_cpu_per_mib")).columns["mark"] == ["T"]

@@ -29,6 +29,9 @@ def test_words_units_and_failures() -> None:
     assert not goodput.zeros(plot_request(timed(), without_failed=True))
     assert (share.unit, share.size, share.zeros(usual)) == ("%", 0.01, False)
     assert metric_axis(usual, "sent_per_useful_byte").unit == "1"
+    own = [metric_axis(usual, name) for name in ("server_cpu_per_mib", "client_memory_peak")]
+    assert own[0].label == "CPU time of the server per MiB of the files [ms]"
+    assert [(each.unit, each.size) for each in own] == [("ms", 1e-3), ("MiB", 1024**2)]
     with pytest.raises(InputError, match="Did you mean completion_time"):
         metric_axis(plot_request(timed(), metric="completion_tim"), "goodput")
 
@@ -58,6 +61,6 @@ def test_a_time_that_never_came_is_not_0() -> None:
     asked = plot_request(timed(), metric="completion_time")
     shown = panel(cdf.PLOT, asked)
     assert shown.columns["value"] == [[8.0, 10.0]]
-    assert "the one that failed or timed out is left out" in cdf.PLOT.table(asked)[0].caption
+    assert "the one that failed or timed out is not shown" in cdf.PLOT.table(asked)[0].caption
     ends = [line.get_xdata()[-1] for line in axes(cdf.PLOT, shown).get_lines()]  # type: ignore[index]
     assert ends == [pytest.approx(10.2)]

@@ -43,6 +43,6 @@ def test_tests_that_were_not_run_are_left_out_and_told() -> None:
     [drawing] = PLOT.table(plot_request(RESULTS))
     assert sum(each is not None for row in drawing.panels for each in row) == 1
     assert "H handshake." in drawing.caption
-    assert "Left out, since not run: S." in drawing.caption
+    assert "Not shown, because they were not run: S." in drawing.caption
     with pytest.raises(NothingToDrawError):
         PLOT.table(plot_request(replace(RESULTS, results=())))

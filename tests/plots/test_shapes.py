@@ -8,8 +8,8 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
 from interop.model.implementation import Role
+from interop.model.objective import MB, Objective
 from interop.report.plot_request import PlotRequest
-from interop.statistics.objectives import MB, Objective
 from plots import (
     comparison,
     data_rate,
@@ -105,7 +105,7 @@ def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
 def test_strip_plot_tells_what_is_left_out_of_each_test_case() -> None:
     given = result_set([*runs(1e6), *runs(None, server="b")], servers=("a", "b", "picoquic"))
     assert strip_plot.PLOT.table(plot_request(given))[0].caption.endswith(
-        "Left out in SAT: 1 pair without a success, 1 pair not run."
+        "Not shown in SAT: 1 pair without a successful repetition, 1 pair that was not run."
     )
 
 
@@ -151,7 +151,7 @@ def test_the_testbed_is_that_of_the_plan() -> None:
             "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
         ],
     }
-    assert drawing.caption.startswith("2 pairs fetch 10 MiB, n = 10 times, within 6 min 0 s.")
+    assert drawing.caption.startswith("2 pairs transfer 10 MiB, n = 10 times each, within 6 min 0 s.")
     assert "server\none of 2" in texts(axes(topology.PLOT, shown))
 
 
@@ -177,12 +177,15 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
     assert shown.columns["y"][-1].tolist() == [0.9, 0.9]
     # The first byte arrives at 1.2 s; the axis is that of when it was sent.
     assert shown.facts["marks"] == [(pytest.approx(1.4), "a")]
-    assert "a start-up ends 0.5 s after the first byte, at 80 % of the steady rate of 0.90 Mbit/s" in drawing.caption
+    assert (
+        "At point a, start-up ends 0.5 s after the first byte, at 80 % of the steady rate of 0.90 Mbit/s"
+        in drawing.caption
+    )
 
 
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     [drawing] = packet_number.PLOT.table(PlotRequest((campaign(tmp_path),), tmp_path))
-    assert "without a readable number: 1 packets" in drawing.caption
+    assert "their number is not readable: 1" in drawing.caption
     shown = drawing.panels[0][0]
     assert shown is not None
     assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
@@ -201,12 +204,17 @@ def test_pairs_have_the_colour_of_whom_they_differ_in(
     pairs: tuple[tuple[str, str], ...], roles: list[str], tmp_path: Path
 ) -> None:
     [drawing] = data_size.PLOT.table(
-        PlotRequest((campaign(tmp_path, pairs, 2, 2_100_000),), tmp_path, pairs=pairs, overlaid=True)
+        PlotRequest(
+            (campaign(tmp_path, pairs, 2, 2_100_000, objectives=(Objective(MB, 4.0),)),),
+            tmp_path,
+            pairs=pairs,
+            overlaid=True,
+        )
     )
     shown = drawing.panels[0][0]
     assert shown is not None
     assert shown.columns["role"] == [*roles, "target"]
-    assert f"colours are those of the {'clients' if roles[0] == 'neqo' else 'servers'}" in drawing.caption
+    assert f"Colours show the {'client' if roles[0] == 'neqo' else 'server'}" in drawing.caption
     assert overlay([], []) == []
 
 
@@ -230,12 +238,12 @@ def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
     assert shown is not None
     assert texts(axes(comparison.PLOT, shown)) == ["-50*", "0", "×"]
     assert "n = 2 pairs" in tiles.caption
-    assert "1 changes that are significant" in tiles.caption
+    assert "significant changes (1)" in tiles.caption
 
 
 def test_captions_of_virtual_campaigns_name_their_rule() -> None:
     first, second = (virtual(result_set(runs(rate))) for rate in (5e6, 4.9e6))
     ranks, tiles = comparison.PLOT.table(plot_request(first, second))
-    assert "1 changes by at least 1 % with the same seeds in virtual time" in ranks.caption
-    assert "1 changes that are reported" in tiles.caption
+    assert "With the same seeds in virtual time, 1 of them changed by at least 1 %." in ranks.caption
+    assert "reported changes (1)" in tiles.caption
     assert "significant" not in ranks.caption + tiles.caption

@@ -7,12 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
+from interop.model.emulated_link import Profile
 from interop.model.errors import InputError
+from interop.model.objective import Objective
+from interop.model.results import Measurement, ResultSet
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import FILE_NAME
-from plots import data_rate, data_size, objectives, offset, packet_number, packet_size, return_path, rtt
+from plots import (
+    data_rate,
+    data_size,
+    objectives,
+    offset,
+    packet_number,
+    packet_size,
+    return_path,
+    rtt,
+    theme,
+    transports,
+)
 from plots.base import NothingToDrawError, Panel, Plot
 from plots.time_series_base import stacked
 from tests.plots.drawn import axes, texts
@@ -59,7 +76,7 @@ def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
     assert only(plot_request).without == 1
     [drawing] = offset.PLOT.table(plot_request)
     assert "n = 2 repetitions" in drawing.caption
-    assert "Left out: 1 without series" in drawing.caption
+    assert "Not shown: 1 without series" in drawing.caption
 
 
 def test_a_damaged_file_is_a_message(plot_request: PlotRequest) -> None:
@@ -88,6 +105,49 @@ def test_ideal_line_has_the_rate_of_the_link(plot_request: PlotRequest) -> None:
     assert shown.columns["x"][-1].tolist() == pytest.approx([0.9, 0.9 + 8 * 100_000 / 20e6])
     without = first(offset.PLOT, replace(plot_request, ideal=False))
     assert "ideal" not in without.columns["role"]
+
+
+def test_ideal_line_follows_the_profile_of_the_link(tmp_path: Path) -> None:
+    """From 0.9 s on 100 kB: at 1 Mbit/s for 0.1 s, after an outage of 0.2 s at 4 Mbit/s."""
+    made = campaign(tmp_path)
+    [case] = made.results.manifest.test_cases
+    profile = Profile("rates.csv", 60.0, (0.0, 1.0, 1.2, 1.4), rates=(1e6, 0.0, 4e6, 3e6))
+    changing = replace(case, link=replace(case.emulated, forward_profile=profile))
+    manifest = replace(made.results.manifest, test_cases=(changing,))
+    asked = PlotRequest((replace(made, results=replace(made.results, manifest=manifest)),), tmp_path)
+    shown = first(offset.PLOT, asked)
+    assert shown.columns["x"][-1].tolist() == pytest.approx([0.9, 1.0, 1.2, 1.2 + 0.7 / 4])
+    assert (shown.columns["y"][-1] * 1024**2).tolist() == pytest.approx([0, 12_500, 12_500, 100_000])
+    shown = first(data_rate.PLOT, asked)
+    line = shown.columns["label"].index("rate of the link")
+    *times, end = shown.columns["x"][line].tolist()
+    assert times == pytest.approx([0, 1, 1, 1.2, 1.2, 1.4, 1.4])
+    assert end == pytest.approx(only(asked).middle.series.sent.time.max(), abs=0.1)
+    assert shown.columns["y"][line].tolist() == [1, 1, 0, 0, 4, 4, 3, 3]
+
+
+def with_sending_times(results: ResultSet, times: tuple[float, ...]) -> ResultSet:
+    """The same campaign; the n-th repetition has these times, later by n seconds."""
+    told = [
+        replace(each, measurement=Measurement({}, sending_times=tuple(time + each.repetition for time in times)))
+        for each in results.results
+    ]
+    return replace(results, results=tuple(told))
+
+
+def test_offset_shows_the_same_repetition_of_the_baseline(plot_request: PlotRequest) -> None:
+    results = plot_request.campaigns[0].results
+    shown = first(offset.PLOT, replace(plot_request, baseline=with_sending_times(results, (0.5, 1.0, 3.0))))
+    assert shown.columns["label"][-1] == "baseline"
+    assert shown.columns["x"][-1].tolist() == [2.5, 3.0, 5.0]
+    assert (shown.columns["y"][-1] * 1024**2).tolist() == [0, 50_000, 100_000]
+
+
+def test_offset_of_a_baseline_without_times_or_without_the_pair(plot_request: PlotRequest) -> None:
+    results = plot_request.campaigns[0].results
+    others = replace(results, results=())
+    for before in (results, others):
+        assert "baseline" not in first(offset.PLOT, replace(plot_request, baseline=before)).columns["role"]
 
 
 def test_offset_artists(plot_request: PlotRequest) -> None:
@@ -130,7 +190,7 @@ def test_overhead_of_packets(plot_request: PlotRequest) -> None:
     shown = first(packet_size.PLOT, plot_request)
     assert set(shown.columns["y"][2].tolist()) == {1040}
     assert set(shown.columns["y"][3].tolist()) == {40}
-    assert "packet 1040 ± 0, stream data 1000 ± 0, the rest 40 ± 0; 3.8% is no stream data" in (
+    assert "packet 1040 ± 0, stream data 1000 ± 0, other data 40 ± 0. 3.8 % of all bytes are not stream data" in (
         packet_size.PLOT.table(plot_request)[0].caption
     )
 
@@ -151,8 +211,55 @@ def test_round_trip_time_and_window(plot_request: PlotRequest) -> None:
     assert below.columns["label"][-2:] == ["in flight", "congestion window"]
 
 
+def test_transports_have_the_same_colours_in_all_panels(tmp_path: Path) -> None:
+    pairs = campaign(tmp_path, repetitions=1), campaign(tmp_path / "other", repetitions=1)
+    [drawing] = transports.PLOT.table(PlotRequest(pairs, tmp_path))
+    panels = [row[0] for row in drawing.panels]
+    assert all(each is not None and each.columns["label"] == panels[0].columns["label"] for each in panels if panels[0])
+    assert [each.facts["ylabel"] for each in panels if each] == ["packet number", "RTT [ms]", "window [KiB]"]
+    assert all(each.columns["role"] == [""] * len(each.columns["label"]) for each in panels if each)
+    assert panels[0] is not None
+    assert int(panels[0].columns["y"][0][0]) == 0
+    assert "Each pair has n = 1 repetition" in drawing.caption
+    assert "There is no window" not in drawing.caption
+
+
+def test_pictures_of_other_transports_have_other_names(tmp_path: Path) -> None:
+    pairs = tuple((f"ngtcp2:variant-{number}", "picoquic") for number in range(8))
+    record = campaign(tmp_path, pairs, 1)
+
+    def stem(chosen: tuple[tuple[str, str], ...], cases: tuple[str, ...] = ()) -> str:
+        [drawing] = transports.PLOT.table(PlotRequest((record,), tmp_path, test_cases=cases, pairs=chosen))
+        return drawing.stem
+
+    assert stem(()) == ""
+    assert stem((), ("SAT",)) == "SAT"
+    assert stem(pairs[:2], ("SAT",)) == "ngtcp2+variant-0_picoquic-ngtcp2+variant-1_picoquic-SAT"
+    long, longer = stem(pairs[:6]), stem(pairs[:7])
+    assert long != longer
+    assert len(long) == len(longer) == transports.LONGEST_STEM + len("-01234567")
+
+
+def test_the_names_of_many_pairs_fit_into_the_figure(tmp_path: Path) -> None:
+    pairs = tuple((f"ngtcp2:variant-{number}", "picoquic") for number in range(8))
+    [drawing] = data_size.PLOT.table(PlotRequest((campaign(tmp_path, pairs, 1),), tmp_path, overlaid=True))
+    [[shown]] = drawing.panels
+    assert shown is not None
+    with rc_context(theme.SETTINGS):
+        figure = Figure(figsize=drawing.size)
+        FigureCanvasAgg(figure)
+        ax = figure.add_subplot()
+        data_size.PLOT.draw(ax, shown)
+        figure.draw_without_rendering()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) == len(pairs)
+    assert legend.get_window_extent().width < figure.bbox.width
+
+
 def test_objectives_of_two_megabytes(tmp_path: Path) -> None:
-    plot_request = PlotRequest((campaign(tmp_path, repetitions=1, size=2_100_000),), tmp_path)
+    made = campaign(tmp_path, repetitions=1, size=2_100_000, objectives=(Objective(2_000_000, 3.0),))
+    plot_request = PlotRequest((made,), tmp_path)
     [drawing] = objectives.PLOT.table(plot_request)
     [[shown]] = drawing.panels
     assert shown is not None
@@ -163,7 +270,7 @@ def test_objectives_of_two_megabytes(tmp_path: Path) -> None:
     assert [text.split("\n")[0][0] for text in texts(axes(objectives.PLOT, shown))] == ["×"]
 
 
-def test_small_files_have_no_objectives(plot_request: PlotRequest) -> None:
+def test_test_cases_without_objectives_have_no_tiles(plot_request: PlotRequest) -> None:
     with pytest.raises(NothingToDrawError):
         objectives.PLOT.table(plot_request)
 

@@ -163,7 +163,7 @@ def test_the_matrix_shows_attempts_where_there_are_more_than_repetitions() -> No
 def test_the_table_of_functional_tests_shows_attempts(markdown: bool) -> None:
     text = functional_table.matrix(campaign(HANDSHAKE), markdown=markdown)
     assert " 2/3+3 " in text
-    assert "6 attempts in all, 3 excluded" in text
+    assert "6 attempts in total, of which 3 were excluded" in text
     assert "+" not in functional_table.matrix(campaign(HANDSHAKE, ATTEMPTS[-1:]), markdown=markdown)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from interop.model.family import Family, SweptValue
 from interop.model.results import Measurement
 from interop.report import campaign_tables
 from interop.report.table import render
@@ -22,10 +25,10 @@ def test_pairs_show_both_goodputs() -> None:
     assert row[names.index("mean")] == 7e6
     assert row[names.index("stream goodput")] == 8.5e6
     assert "stream goodput [Mbit/s]" in render(table, "text")
-    [note] = table.notes
-    assert "Goodput (mean" in note
-    assert "from the first to the last 1-RTT packet" in note
-    assert "stream goodput: over the time from the first to the last new byte of the streams" in note
+    [goodput, stream] = table.notes
+    assert "The goodput (mean" in goodput
+    assert "from the first to the last 1-RTT packet" in goodput
+    assert "time from the first to the last new byte of the streams" in stream
 
 
 def test_without_a_readable_stream_there_is_no_stream_goodput() -> None:
@@ -33,3 +36,18 @@ def test_without_a_readable_stream_there_is_no_stream_goodput() -> None:
     table = campaign_tables.pairs(result_set([replace(one, measurement=Measurement({"goodput": 8e6}))]), [SAT])
     [row] = table.rows
     assert row[4:6] == (8e6, None)
+
+
+def test_families_show_values_means_and_intervals() -> None:
+    family = Family("lossy", "LOS", (SweptValue("loss", "5 %", 0.05, "%", 0.01), SweptValue("delay", "1 s", 1.0, "s")))
+    member = replace(SAT, name="lossy@loss=5pct", abbreviation="LOS@5pct", family=family)
+    results = result_set(runs(8e6, 2e6, None, test_case=member.name), test_cases=(SAT, member))
+    table = campaign_tables.families(results, [SAT, member])
+    [row] = table.rows
+    assert row[:4] == ("lossy", "loss 5 %, delay 1 s", "picoquic", "quiche")
+    assert row[4] == pytest.approx(4e6)
+    low, high = row[5:7]
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert low * high == pytest.approx(16e12)
+    assert row[-2:] == (2, 3)

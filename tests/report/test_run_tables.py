@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.model.emulated_link import GilbertElliottLoss
+from interop.model.emulated_link import GilbertElliottLoss, UniformLoss
+from interop.model.objective import MB, Objective
 from interop.model.results import Measurement, RunResult
 from interop.report import run_tables
 from interop.report.plot_request import PlotRequest
-from interop.statistics.objectives import MB, Objective
 from tests.campaign_builder import TERRESTRIAL
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.runs_builder import campaign
@@ -95,19 +95,32 @@ def test_the_least_steady_pair_comes_first() -> None:
 
 
 def test_objectives_have_margins(tmp_path: Path) -> None:
-    plot_request = PlotRequest((campaign(tmp_path, repetitions=2, size=2_100_000),), tmp_path)
-    [row] = run_tables.objectives_met(plot_request).rows
+    wanted = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0))
+    made = campaign(tmp_path, repetitions=2, size=2_100_000, objectives=wanted)
+    table = run_tables.objectives_met(PlotRequest((made,), tmp_path))
+    [row] = table.rows
     assert row[:5] == ("SAT", "2 MB in 3 s", "quic-go", "aioquic", "no")
     assert row[5] == pytest.approx(3.25, abs=0.1)
     assert row[6] == pytest.approx(3 - float(str(row[5])))
     assert row[7:] == (0, 2)
+    assert "the objectives of the test case." in table.notes[0]
+
+
+def test_links_with_loss_have_no_objectives_of_their_own(tmp_path: Path) -> None:
+    made = campaign(tmp_path, size=2_100_000)
+    [case] = made.results.manifest.test_cases
+    lossy = replace(case, link=replace(case.emulated, forward_loss=UniformLoss(0.01)))
+    stored = replace(made.results, manifest=replace(made.results.manifest, test_cases=(lossy,)))
+    table = run_tables.objectives_met(PlotRequest((replace(made, results=stored),), tmp_path))
+    assert table.rows == ()
+    assert table.notes[-1] == "SAT has no objectives that its files can meet. Set objectives with --objective."
 
 
 def test_objectives_of_ones_own(tmp_path: Path) -> None:
     asked = (Objective(MB, 4.0), Objective(5 * MB, 1.0))
     table = run_tables.objectives_met(PlotRequest((campaign(tmp_path, size=2_100_000),), tmp_path, objectives=asked))
     assert [(row[1], row[4], row[7]) for row in table.rows] == [("1 MB in 4 s", "yes", 3)]
-    assert table.notes[-1] == "SAT: the objectives are those asked for."
+    assert "the objectives set with --objective." in table.notes[0]
 
 
 # ---- groups ---------------------------------------------------------------------------------
@@ -129,7 +142,7 @@ def test_groups_of_pairs_and_their_members() -> None:
     assert [row[:3] for row in members.rows] == [
         ("1", "a", "quiche"), ("1", "b", "quiche"), ("2", "c", "quiche"), ("2", "d", "quiche"), ("2", "e", "quiche"),
     ]  # fmt: skip
-    assert groups.notes[0].startswith("n = 5 pairs")
+    assert groups.notes[0].startswith("There are n = 5 pairs")
     assert "strong structure" in groups.notes[0]
 
 
@@ -146,10 +159,12 @@ def test_groups_of_runs() -> None:
     assert groups.rows[0][2:6] == pytest.approx((1.0, 1.05, 9e6 + 2, 0.05))
     assert groups.rows[1][2:6] == pytest.approx((8.0, 1.6, 2e6 + 2, 0.05))
     assert [row[:4] for row in members.rows][-1] == ("2", "b", "quiche", 3)
-    assert groups.notes[0].startswith("n = 6 runs")
+    assert groups.notes[0].startswith("There are n = 6 runs")
 
 
 def test_no_groups_where_there_are_no_numbers() -> None:
     groups, members = run_tables.groups_of_runs(result_set(runs(1e6)), SAT)
     assert (groups.rows, members.rows) == ((), ())
-    assert groups.notes == ("n = 0 runs that succeeded and have these numbers: too few that differ to form groups.",)
+    assert groups.notes == (
+        "There are n = 0 runs that succeeded and have these values. Too few of them differ to form groups.",
+    )

@@ -9,12 +9,14 @@ import pytest
 
 from interop.model.clock import Clock
 from interop.model.errors import InputError
+from interop.model.family import Family, SweptValue
 from interop.model.implementation import CongestionControl, Protocol, Role, Variant
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.run import Run
 from interop.model.text import printable
 from interop.model.units import MIB
+from interop.plan.selection import make_plan
 from interop.report import terminal_tables
 from interop.report.terminal_tables import failures, implementations, matrix, overhead, plan
 from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
@@ -307,8 +309,8 @@ def test_no_table_lets_control_characters_through() -> None:
 @pytest.mark.parametrize(
     ("clock", "cost", "words"),
     [
-        (Clock.VIRTUAL, 3e-6, "In virtual time (3 µs per system call)."),
-        (Clock.VIRTUAL, 0.0, "In virtual time (computing takes no time)."),
+        (Clock.VIRTUAL, 3e-6, "The runs used virtual time (3 µs per system call)."),
+        (Clock.VIRTUAL, 0.0, "The runs used virtual time (computing takes no time)."),
     ],
 )
 def test_the_legend_tells_virtual_time(clock: Clock, cost: float, words: str) -> None:
@@ -317,3 +319,17 @@ def test_the_legend_tells_virtual_time(clock: Clock, cost: float, words: str) ->
     real_time, virtual_time = (matrix(each, "sat") for each in (results, virtual))
     assert words in virtual_time.splitlines()
     assert [line for line in virtual_time.splitlines() if line != words] == real_time.splitlines()
+
+
+def test_families_are_one_row_of_the_list_and_counted_in_the_plan() -> None:
+    members = [
+        replace(SAT, name=f"lossy@loss={rate}pct", abbreviation=f"LOS@{rate}pct",
+                family=Family("lossy", "LOS", (SweptValue("loss", f"{rate} %", rate / 100, "%", 0.01),)))
+        for rate in (0, 5)
+    ]  # fmt: skip
+    text = terminal_tables.test_cases([SAT, *members], width=400)
+    assert len([line for line in text.splitlines() if "lossy" in line]) == 1
+    assert "2 members: loss 0 %, 5 %" in text
+    made = make_plan([implementation("a"), implementation("b")], [implementation("c")], [SAT, *members],
+                     repetitions=3, seed=1)  # fmt: skip
+    assert "lossy: 2 members × 2 pairs, 12 runs.\n18 runs;" in plan(made)

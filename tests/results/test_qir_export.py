@@ -17,6 +17,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Compliance, ImageFacts, ResultSet
 from interop.results.qir_export import ERROR_CODES, to_qir, to_qir_se, write_json
+from interop.results.qir_import import open_results
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 
 DETAILS = re.compile(r"(?P<avg>\d+) \(± (?P<stdev>\d+)\) (?P<unit>\w+)")
@@ -153,6 +154,14 @@ def test_the_whole_document_of_qir_se() -> None:
         "clients": ["quiche"],
         "urls": {"picoquic": "https://picoquic.example", "quiche": "https://quiche.example"},
         "images": {
+            "picoquic": {
+                "image": "",
+                "id": "",
+                "repo_digests": [],
+                "versions": [],
+                "created": None,
+                "compliant": None,
+            },
             "quiche": {
                 "image": "host/q/quiche:v2@sha256:bb",
                 "id": "sha256:aa",
@@ -160,7 +169,7 @@ def test_the_whole_document_of_qir_se() -> None:
                 "versions": ["v2"],
                 "created": "2026-03-01 12:00",
                 "compliant": False,
-            }
+            },
         },
         "tests": {
             "SAT": {
@@ -279,3 +288,24 @@ def test_the_file_is_readable_and_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["result.json"]
     with pytest.raises(MachineError, match="cannot be written"):
         write_json(tmp_path / "nowhere" / "x.json", {})
+
+
+def test_names_have_no_signs_of_css_and_can_be_read_back(tmp_path: Path) -> None:
+    name, abbreviation = "sat@loss=0.1pct+page-p50~same", "SAT@0.1pct+P50~same"
+    case = replace(SAT, name=name, abbreviation=abbreviation, repetitions=1)
+    results = result_set(
+        runs(5e6, server="picoquic:bbr", client="a.b", test_case=name),
+        servers=("picoquic:bbr",),
+        clients=("a.b",),
+        test_cases=(case,),
+    )
+    for convert in (to_qir, to_qir_se):
+        document = convert(results)
+        [[entry]] = document["measurements"]
+        words = {*document["servers"], *document["clients"], *document["urls"], *document["tests"], entry["abbr"]}
+        assert {sign for word in words for sign in word if sign.isascii() and not re.match(r"[\w-]", sign)} == set()
+        write_json(tmp_path / "all.json", document)
+        read = open_results(tmp_path / "all.json", {}).result_set
+        assert (read.manifest.servers, read.manifest.clients) == (("picoquic:bbr",), ("a.b",))
+        assert [(each.name, each.abbreviation) for each in read.manifest.test_cases] == [(name, abbreviation)]
+        assert [each.key for each in read.results] == [each.key for each in results.results]

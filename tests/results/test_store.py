@@ -21,9 +21,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interop.model.emulated_link import DirectionLateness, Lateness, LinkCounters, SimulatorReport
+from interop.model.emulated_link import Demand, DirectionLateness, Lateness, LinkCounters, Profile, SimulatorReport
 from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
+from interop.model.family import Family, SweptValue
+from interop.model.flow import Flow
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Compliance, Measurement, ResultSet, RunResult
@@ -128,6 +130,20 @@ def test_results_survive_the_directory(tmp_path: Path) -> None:
     path = write_result_json(tmp_path, record.result_set)
     (tmp_path / "journal.jsonl").unlink()
     assert load(tmp_path) == load(path) == record
+
+
+def test_profiles_of_links_are_stored(tmp_path: Path) -> None:
+    """A campaign does not need their files again."""
+    profile = Profile("leo.csv", 3.0, (0.0, 1.5), (10e6, 0.0), (0.02, 0.0301), (0.0, 0.015), start=None)
+    case = MANIFEST.test_cases[0]
+    link = replace(case.emulated, forward_profile=profile, demand=Demand(0.0265, 0.56, 100, 64e3))
+    manifest = replace(MANIFEST, test_cases=(replace(case, link=link),))
+    with Journal.create(tmp_path, manifest) as journal:
+        journal.finish()
+    [stored] = load(tmp_path).result_set.manifest.test_cases
+    assert stored.emulated == link
+    assert stored.emulated.forward_profile
+    assert stored.emulated.forward_profile.digest == profile.digest
 
 
 def test_compliance_and_the_end_are_kept(tmp_path: Path) -> None:
@@ -581,6 +597,32 @@ def test_names_that_no_path_may_have_are_refused(name: str, tmp_path: Path) -> N
     (tmp_path / "journal.jsonl").write_bytes(document.seal(line))
     with pytest.raises(InputError, match="has the name"):
         load(tmp_path)
+
+
+def test_members_of_families_are_stored_and_read(tmp_path: Path) -> None:
+    family = Family("lossy", "LOS", (SweptValue("loss", "5 %", 0.05, "%", 0.01),))
+    member = replace(SAT, name="lossy@loss=5pct", abbreviation="LOS@5pct", family=family)
+    results = result_set([run_result(test_case=member.name)], test_cases=(member,))
+    assert load(write_result_json(tmp_path, results)).result_set.manifest.test_cases == (member,)
+    for fault in (
+        {"name": "lossy@loss=5%"},
+        {"family": replace(family, abbreviation="../LOS")},
+        {"abbreviation": "LOS@5/"},
+        {"abbreviation": "LOS@" + "1" * 100},
+    ):
+        wrong = result_set([], test_cases=(replace(member, **fault),))
+        with pytest.raises(InputError, match="has the name"):
+            load(write_result_json(tmp_path, wrong))
+
+
+def test_a_test_case_with_further_flows_is_stored_and_read(tmp_path: Path) -> None:
+    case = replace(SAT, name="sat~same_0.1s", abbreviation="SAT~same_0.1s", flows=(Flow(start=0.1),))
+    results = result_set([run_result(test_case=case.name)], test_cases=(case,))
+    assert load(write_result_json(tmp_path, results)).result_set.manifest.test_cases == (case,)
+    for abbreviation in ("SAT~", "SAT~../x", "SAT~same/", "SAT~" + "1" * 200):
+        wrong = result_set([], test_cases=(replace(case, abbreviation=abbreviation),))
+        with pytest.raises(InputError, match="has the name"):
+            load(write_result_json(tmp_path, wrong))
 
 
 def test_names_must_be_told_apart(tmp_path: Path) -> None:

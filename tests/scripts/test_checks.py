@@ -37,7 +37,17 @@ def test_hooks_download_nothing() -> None:
 def test_every_shell_script_is_checked() -> None:
     done = subprocess.run(["make", "-n", "lint"], cwd=ROOT, capture_output=True, text=True, check=True)
     [checked] = re.findall(r"^\.venv/bin/shellcheck (.+)$", done.stdout, re.M)
-    folders = (".ci", "scripts", "endpoints", "link-tools", "ns3-scenarios", "virtual-time", "web")
+    folders = (
+        ".ci",
+        "ci",
+        "scripts",
+        "endpoints",
+        "link-gateways",
+        "link-tools",
+        "ns3-scenarios",
+        "virtual-time",
+        "web",
+    )
     files = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file() and path.suffix != ".pyc"]
     shebang = re.compile(rb"#!.*\b(ba)?sh\b")
     scripts = {str(path.relative_to(ROOT)) for path in files if shebang.match(path.read_bytes())}

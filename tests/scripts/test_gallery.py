@@ -42,7 +42,7 @@ def test_sections_of_one_campaign(draws: Draws, tmp_path: Path) -> None:
     sections = list(gallery.pictures([campaign(tmp_path, PAIRS)], tmp_path, "png"))
     assert [section.heading for section in sections] == [
         "Goodput and efficiency", "Over time", "Comparisons", "Packets over SAT: the fastest pair",
-        "Packets over SAT: the slowest pair, and the one with the most redundant bytes",
+        "Packets over SAT: the slowest pair, and the pair with the most redundant bytes",
         "Packets over SAT: servers overlaid", "Objectives",
     ]  # fmt: skip
     overlay = draws.requests[-2]
@@ -63,7 +63,7 @@ def test_the_page_leads_from_the_papers_to_the_figures(draws: Draws, tmp_path: P
     page = gallery.page([made], list(gallery.pictures([made], tmp_path, "png")))
     assert "| arXiv 2202.08228 | Fig. 3 | [cdf-1](gallery/cdf-1.png) |" in page
     assert "![Title of cdf-1](gallery/cdf-1.png)" in page
-    for title in ("### Links and files", "### Goodput and efficiency per test case", "### Loss as seen"):
+    for title in ("### Links and files", "### Goodput and efficiency per test case", "### Loss in the traces"):
         assert title in page
 
 

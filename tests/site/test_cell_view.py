@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from interop.model.functional_checks import Rules
+from interop.model.negotiated import Negotiated
 from interop.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
-from interop.model.results import ResultSet
+from interop.model.results import Measurement, ResultSet
 from interop.site.campaigns import SiteCampaign
 from interop.site.cell_view import command, detail, representative
 from tests.results_builder import SAT, result_set, run_result, runs
@@ -66,3 +67,17 @@ def test_what_a_reader_looks_for_first_stands_first_and_alone_has_no_spread() ->
     assert one.spread_of_main == ()
     many = detail(SiteCampaign(Path(), "one", result_set(runs(8e6, 9e6), repetitions=2)), KEY, {})
     assert [each.count for each in many.spread_of_main] == [2, 2]
+
+
+def test_negotiated_facts_of_all_repetitions() -> None:
+    sent = ({"initial_max_data": 65536}, {"initial_max_data": 1048576}, {"initial_max_data": 65536})
+    found = [
+        replace(each, measurement=Measurement({"goodput": 8e6}, negotiated=Negotiated(1, 0x1301, "h3", client=client)))
+        for each, client in zip(runs(8e6, 8e6, 8e6), sent, strict=True)
+    ]
+    facts = dict(detail(SiteCampaign(Path(), "one", result_set(found, repetitions=3)), KEY, {}).negotiated)
+    assert facts["client: initial max data [B]"] == "65536, 1048576"
+    assert facts["client: max ack delay [ms]"] == "25"
+    assert (facts["version"], facts["cipher"], facts["alpn"]) == ("QUIC v1", "AES-128-GCM", "h3")
+    assert not any(name.startswith("server") for name in facts)
+    assert detail(SiteCampaign(Path(), "one", result_set(runs(8e6))), KEY, {}).negotiated == ()

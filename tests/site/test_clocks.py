@@ -56,14 +56,14 @@ def test_only_campaigns_of_one_clock_are_compared(site: Path) -> None:
 
 
 def test_comparisons_tell_virtual_time(pages: Mapping[str, str]) -> None:
-    told = {address: "In virtual time (3 µs per system call)." in text for address, text in pages.items()}
+    told = {address: "The runs used virtual time (3 µs per system call)." in text for address, text in pages.items()}
     assert told["compare/2026-11-19-virtual-1/2026-11-21-virtual-2/index.html"]
     assert not told["compare/2026-11-18-real-1/2026-11-20-real-2/index.html"]
 
 
 def test_trends_are_those_of_the_clock_of_the_newest_campaign(pages: Mapping[str, str]) -> None:
     assert "in 1 campaign in virtual time (5 µs per system call)." in pages["trends/index.html"]
-    assert "<p>In virtual time (5 µs per system call).</p>" in pages["trends/sat/index.html"]
+    assert "<p>The runs used virtual time (5 µs per system call).</p>" in pages["trends/sat/index.html"]
     assert "2026-11-22" in pages["trends/sat/index.html"]
     assert "2026-11-21" not in pages["trends/sat/index.html"]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from interop.model.clock import Clock
+from interop.model.implementation import CpuCost
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
 from interop.report import campaign_tables
@@ -181,15 +182,15 @@ def test_a_failure_that_proves_nothing_is_shown_but_not_worse() -> None:
     assert (found.alarms, found.worse) == (0, False)
     table = campaign_tables.comparison(found, "a", "b")
     assert [row[3] for row in table.rows] == ["new failure, not significant"]
-    assert any("may be chance" in note for note in table.notes)
+    assert any("may be due to chance" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(
     ("tests", "words"),
     [
-        (0, "No change can be significant (p at most 0.025): too few repetitions for any test. "),
-        (1, "p-values are those of the only test; a change is significant where they are at most 0.025. "),
-        (7, "p-values are corrected for 7 tests (Holm); a change is significant where they are at most 0.025. "),
+        (0, "No change can be significant (p at most 0.025), because there are too few repetitions for any test. "),
+        (1, "p-values are those of the only test. A change is significant if its p-value is at most 0.025. "),
+        (7, "p-values are corrected for 7 tests (Holm). A change is significant if its p-value is at most 0.025. "),
     ],
 )
 def test_the_note_says_how_many_tests_were_made(tests: int, words: str) -> None:
@@ -294,6 +295,23 @@ def test_only_campaigns_in_the_same_virtual_time_repeat(
     assert [pair.change for pair in found.pairs] == [change]
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "change"),
+    [(5e-6, 5e-6, Change.SLOWER), (5e-6, 6e-6, Change.NONE), (5e-6, None, Change.NONE)],
+)
+def test_only_campaigns_with_the_same_costs_of_implementations_repeat(
+    own: float, other: float | None, change: Change
+) -> None:
+    def made(goodput: float, cost: float | None) -> ResultSet:
+        found = virtual(result_set(runs(goodput)))
+        implementations = tuple(replace(each, cpu_cost=CpuCost(server=cost)) for each in found.manifest.implementations)
+        manifest = replace(found.manifest, implementations=implementations, own_cpu_costs=cost is not None)
+        return replace(found, manifest=manifest)
+
+    found = campaigns(made(10e6, own), made(9.89e6, other), [SAT])
+    assert [pair.change for pair in found.pairs] == [change]
+
+
 def test_the_table_of_virtual_campaigns_says_what_its_rule_is() -> None:
     first, second = (virtual(result_set(runs(*rates))) for rates in ((5e6, 6e6, 7e6), (5.1e6, 6.2e6, 6.9e6)))
     table = campaign_tables.comparison(campaigns(first, second, [SAT]), "a", "b")
@@ -301,11 +319,11 @@ def test_the_table_of_virtual_campaigns_says_what_its_rule_is() -> None:
     assert "corrected p" not in names
     assert dict(zip(names, table.rows[0], strict=True))["seeds in this direction"] == "2/3"
     assert any("at least 1 %" in note for note in table.notes)
-    assert any("perhaps not systematically" in note for note in table.notes)
+    assert any("may not be systematic" in note for note in table.notes)
     assert all(note in render(table, "text") for note in table.notes)
     one = campaign_tables.comparison(campaigns(virtual(result_set(runs(5.1e6))), second, [SAT]), "a", "b")
     assert "seeds in this direction" not in [column.name for column in one.columns]
-    assert not any("systematically" in note for note in one.notes)  # as nothing changed
+    assert not any("systematic" in note for note in one.notes)  # as nothing changed
     assert not any("too few repetitions" in note for note in table.notes)
 
 

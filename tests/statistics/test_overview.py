@@ -85,13 +85,15 @@ def test_pairs_that_say_nothing_are_left_out_and_told() -> None:
     assert (row.pairs, row.timeouts, row.failures, row.repetitions) == (3, 2, 0, 4)
     assert row.left_out == {PairOutcome.UNSUPPORTED: 1, PairOutcome.ERROR: 1, PairOutcome.NOT_RUN: 1}
     assert (row.mean, row.maximum, row.median) == (6.5e6, 9e6, 6e6)
+    assert row.mean_efficiency == pytest.approx(6.5 / 20)
+    assert row.highest_efficiency == 9 / 20
     note = campaign_tables.summary(results, results.manifest.test_cases).notes[-1]
-    assert note == "Left out in SAT: 1 pair unsupported, 1 pair with harness errors only, 1 pair not run."
+    assert note == "Not included in SAT: 1 unsupported pair, 1 pair with only harness errors, 1 pair that was not run."
 
 
 def test_a_test_case_without_a_success_has_no_numbers() -> None:
     row = scenario(result_set(runs(None)), SAT)
-    assert (row.mean, row.maximum, row.efficiency(row.mean), row.timeouts) == (None, None, None, 1)
+    assert (row.mean, row.maximum, row.mean_efficiency, row.timeouts) == (None, None, None, 1)
 
 
 # ---- Fig. 6 ---------------------------------------------------------------------------------

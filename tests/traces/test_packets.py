@@ -89,6 +89,7 @@ def test_acknowledgements_and_signals() -> None:
     acks = bytes([0x03]) + varint(100) + varint(5) + varint(1) + varint(10) + varint(3) + varint(2)
     acks += varint(7) + varint(0) + varint(1)
     close = b"\x1c" + varint(0x128) + varint(0x06) + varint(5) + b"hands"
+    bdp = b"".join(map(varint, (0xEBD9, 86_400_000_000, 904_320, 600_123, 4))) + bytes([193, 167, 0, 100])
     frames = [
         acks, b"\x10" + varint(5000), b"\x11" + varint(4) + varint(900), b"\x04" + varint(4) + varint(7) + varint(1),
         b"\x1a" + b"12345678", b"\x18" + varint(3) + varint(1) + b"\x04wxyz" + bytes(16), b"\x07\x02ab",
@@ -98,7 +99,8 @@ def test_acknowledgements_and_signals() -> None:
         (True, made.one_rtt(0, *frames, from_server=True)),
         (True, made.one_rtt(1, close, from_server=True)),
         (True, made.one_rtt(2, b"\x42\xf5" + varint(151105), b"\x24" + bytes([4, 0, 9, 5]), from_server=True)),
-        (True, made.one_rtt(3, PING, b"\x40\x99", PING, from_server=True)),
+        (True, made.one_rtt(3, bdp, PING, from_server=True)),
+        (True, made.one_rtt(4, PING, b"\x40\x99", PING, from_server=True)),
     ]
     found = dissected([*greeting(made), *payload], made.key_log)
     said = found.signals
@@ -111,11 +113,13 @@ def test_acknowledgements_and_signals() -> None:
         (Frame.MAX_DATA, 5000, 0), (Frame.MAX_STREAM_DATA, 4, 900), (Frame.RESET_STREAM, 4, 7),
         (Frame.PATH_CHALLENGE, 0, 0), (Frame.NEW_CONNECTION_ID, 3, 1), (Frame.NEW_TOKEN, 0, 0),
         (Frame.CLOSE_APPLICATION, 9, 0), (Frame.DATAGRAM, 3, 0), (Frame.CLOSE, 0x128, 6),
-        (Frame.TIME_STAMP, 151105, 0), (Frame.RESET_STREAM_AT, 4, 0), (Frame.PING, 0, 0), (0x99, 0, 0),
+        (Frame.TIME_STAMP, 151105, 0), (Frame.RESET_STREAM_AT, 4, 0), (Frame.BDP, 904_320, 600_123),
+        (Frame.PING, 0, 0), (Frame.PING, 0, 0), (0x99, 0, 0),
     ]  # fmt: skip
     texts = [found.texts[index] for index in said.text]
     assert texts[3:6] == ["3132333435363738", "7778797a", "6162"]
     assert texts[8] == "hands"
+    assert texts[11] == "c1a70064"
 
 
 def test_version_negotiation_and_retry() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from interop.model.implementation import Protocol
 from interop.traces.run_traces import CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
 from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
 from interop.traces.tcp_events import TcpTracePair
+from interop.traces.tls import hello_version
 from tests.tcp_traces import Tcp, pcap, transfer
 
 LINK = EmulatedLink("simple-p2p", 0.1, 0.1, 20e6, 20e6, 25, 25)
@@ -82,6 +84,40 @@ def test_loss_is_matched_behind_address_translation(directory: Path) -> None:
     trace_pair = reading(directory).trace_pair
     assert (trace_pair.forward.loss, trace_pair.back.loss) == (1 / 8, 0)
     assert (trace_pair.forward.unmatched, trace_pair.back.unmatched) == (0, 0)
+
+
+def test_the_request_follows_upon_the_finished_of_the_server_in_tls_1_2(tmp_path: Path) -> None:
+    """Its own Finished comes first, so that the handshake takes a round trip more."""
+    segments = [
+        Tcp(0.2, False, 0, 300, 0),
+        Tcp(0.3, True, 0, 1500, 300),
+        Tcp(0.4, False, 300, 100, 1500),  # ClientKeyExchange to Finished
+        Tcp(0.5, True, 1500, 50, 400),  # Finished
+        Tcp(0.55, False, 400, 0, 1550),
+        Tcp(0.6, False, 400, 80, 1550),  # request
+        Tcp(0.7, True, 1550, 1000, 480),
+    ]
+    (tmp_path / "t.pcap").write_bytes(pcap(segments))
+    trace = read_tcp(tmp_path / "t.pcap")
+    assert trace.tls == 0  # payload of zeros
+    assert finished_handshake(trace) == pytest.approx(0.4)
+    older = replace(trace, tls=0x0303)
+    assert finished_handshake(older) == pytest.approx(0.6)
+    assert finished_handshake(replace(older, length=older.length * (older.time < 0.45))) is None
+
+
+def server_hello(extensions: bytes) -> bytes:
+    """A record with a ServerHello of version 0x0303."""
+    body = b"\x03\x03" + bytes(32) + b"\x00" + b"\x13\x01\x00" + len(extensions).to_bytes(2, "big") + extensions
+    return b"\x16\x03\x03" + (len(body) + 4).to_bytes(2, "big") + b"\x02" + len(body).to_bytes(3, "big") + body
+
+
+def test_versions_of_tls() -> None:
+    assert hello_version(server_hello(b"\x00\x2b\x00\x02\x03\x04")) == 0x0304
+    assert hello_version(server_hello(b"\xff\x01\x00\x01\x00")) == 0x0303
+    assert hello_version(server_hello(b"")[:20]) == 0
+    assert hello_version(b"\x15\x03\x03\x00\x02\x02\x28") == 0
+    assert hello_version(b"") == 0
 
 
 def test_no_handshake_and_no_segment(tmp_path: Path) -> None:

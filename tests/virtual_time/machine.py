@@ -62,8 +62,11 @@ class Ended:
         return "\n".join(line.partition(" ")[2] for line in lines)
 
 
-def description(script: str, *, patience: float = 60, limit: int = MIB) -> bytes:
-    """A client that runs ``script`` for ``patience`` simulated seconds at most, and a simulator that does nothing."""
+def description(script: str, *, patience: float = 60, limit: int = MIB, cost: int | None = None) -> bytes:
+    """A client that runs ``script`` for ``patience`` simulated seconds at most, and a simulator that does nothing.
+
+    ``cost``: of the client's system calls, nanoseconds; None for that of the machine.
+    """
     entries = [
         ("mode", "exits"),
         ("ready event", "ready"),
@@ -71,6 +74,7 @@ def description(script: str, *, patience: float = 60, limit: int = MIB) -> bytes
         ("output limit", str(limit)),
         ("client.address", "eth0 193.167.0.100/24"),
         ("simulator.address", "eth0 193.167.0.2/24"),
+        *([] if cost is None else [("client.system call", str(cost))]),
     ]
     for part, command in (("client", script), ("simulator", "exec sleep 1000000")):
         entries += [(f"{part}.argument", word) for word in ("bash", "-c", command)]

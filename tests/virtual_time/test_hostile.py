@@ -95,6 +95,13 @@ def test_a_full_disk(machines: Machines) -> None:
     }
 
 
+def test_a_long_name(machines: Machines) -> None:
+    ended = machines.boot("cd /logs; echo long >$(printf %0255d 7); echo short >a; exit 0", patience=PATIENCE)
+    assert "lost" not in whole(ended)
+    assert ended.files[f"client/logs/{7:0255d}"] == b"long\n"
+    assert ended.files["client/logs/a"] == b"short\n"
+
+
 def test_many_files(machines: Machines) -> None:
     words = "cd /logs; perl -e 'for (1..20000) { open F, q(>), $_ or die }'; exit 0"
     ended = machines.boot(words, output=8 * MIB, patience=PATIENCE)

@@ -1,4 +1,5 @@
-/* Tar archives (ustar, POSIX.1-1988) on block devices: the input is read from one, the output is written to another. */
+/* Tar archives (ustar, POSIX.1-1988) on block devices: the input is read from one, the output is written to another.
+   Names that are too long for a header stand in a member before it, as GNU tar writes them. */
 #define _GNU_SOURCE
 #include "guest.h"
 
@@ -16,7 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BLOCK = 512, BUFFER = 1 << 20, MAX_DEPTH = 32 };
+enum { BLOCK = 512, BUFFER = 1 << 20, MAX_DEPTH = 32, NAME = 512 };
+#define LONG_NAME 'L' /* a member whose content is the name of the next one */
 #define MAX_DESCRIPTION ((size_t)1 << 20)
 
 struct header {
@@ -75,7 +77,7 @@ static uint64_t octal(const char* field, size_t size) {
 }
 
 static void make_directories(const char* root, const char* path, bool last) {
-    char text[300];
+    char text[NAME];
     snprintf(text, sizeof text, "%s", path);
     for (char* slash = text; *slash;) {
         slash = strchrnul(slash + 1, '/');
@@ -121,6 +123,7 @@ char* unpack_input(const char* device, const char* const roots[NETWORKS], size_t
         fail("%s: %s", device, strerror(errno));
     }
     char* description = NULL;
+    char longer[NAME + 1] = {0};
     for (;;) {
         struct header header;
         read_all(input, &header, sizeof header);
@@ -130,9 +133,22 @@ char* unpack_input(const char* device, const char* const roots[NETWORKS], size_t
         if (memcmp(header.magic, "ustar", 5) || octal(header.checksum, sizeof header.checksum) != sum(&header)) {
             fail("the input is no archive");
         }
-        char name[300];
-        snprintf(name, sizeof name, "%.155s%s%.100s", header.prefix, header.prefix[0] ? "/" : "", header.name);
         const uint64_t length = octal(header.size, sizeof header.size);
+        if (header.type == LONG_NAME) {
+            if (length > NAME) {
+                fail("the input has a name that is too long");
+            }
+            read_all(input, longer, (length + BLOCK - 1) / BLOCK * BLOCK);
+            longer[length] = 0;
+            continue;
+        }
+        char name[NAME + 1];
+        if (longer[0]) {
+            snprintf(name, sizeof name, "%s", longer);
+            longer[0] = 0;
+        } else {
+            snprintf(name, sizeof name, "%.155s%s%.100s", header.prefix, header.prefix[0] ? "/" : "", header.name);
+        }
         if (!strcmp(name, "run")) {
             const size_t room = (length + BLOCK - 1) / BLOCK * BLOCK;
             if (length > MAX_DESCRIPTION || !(description = malloc(room + 1))) {
@@ -175,6 +191,8 @@ char* unpack_input(const char* device, const char* const roots[NETWORKS], size_t
 
 /* Bytes at the end of the output for the result and the end of the archive. */
 #define RESERVED UINT64_C(65536)
+/* Bytes of a long name with its header. */
+#define LONGEST_NAME (UINT64_C(2) * BLOCK)
 /* The largest size that a header holds. */
 #define LARGEST (UINT64_C(8) << 30)
 
@@ -215,23 +233,18 @@ void open_output(const char* device) {
 
 /* Whether a file of `size` bytes still finds room, and what must follow it too. */
 static bool fits(uint64_t size, uint64_t reserved) {
-    return size < LARGEST && size + 2 * BLOCK + reserved <= room;
+    return size < LARGEST && size + 2 * BLOCK + LONGEST_NAME + reserved <= room;
 }
 
-static bool add_header(const char* name, char type, const struct stat* facts, uint64_t size, const char* link) {
+static void add_header(const char* name, char type, const struct stat* facts, uint64_t size, const char* link) {
     struct header header = {.type = type, .magic = "ustar", .version = "00"};
     const size_t length = strlen(name);
-    const char* rest = name;
     if (length > sizeof header.name) {
-        rest = strchr(name + length - sizeof header.name - 1, '/');
-        if (!rest || (size_t)(rest - name) > sizeof header.prefix) {
-            ++lost; /* such a name is too long for this format */
-            return false;
-        }
-        memcpy(header.prefix, name, (size_t)(rest - name));
-        ++rest;
+        add_header("././@LongLink", LONG_NAME, NULL, length + 1, NULL);
+        write_all(name, length + 1);
+        pad(length + 1);
     }
-    memcpy(header.name, rest, strlen(rest));
+    memcpy(header.name, name, length < sizeof header.name ? length : sizeof header.name);
     snprintf(header.mode, sizeof header.mode, "%07o", facts ? facts->st_mode & 07777 : 0644);
     snprintf(header.uid, sizeof header.uid, "%07o", 0);
     snprintf(header.gid, sizeof header.gid, "%07o", 0);
@@ -244,16 +257,16 @@ static bool add_header(const char* name, char type, const struct stat* facts, ui
     snprintf(header.checksum, sizeof header.checksum, "%06lo", sum(&header));
     header.checksum[7] = ' ';
     write_all(&header, sizeof header);
-    return true;
 }
 
 void add_memory(const char* name, const void* content, size_t size, bool last) {
     if (!fits(size, last ? 0 : RESERVED)) {
         ++lost;
-    } else if (add_header(name, '0', NULL, size, NULL)) {
-        write_all(content, size);
-        pad(size);
+        return;
     }
+    add_header(name, '0', NULL, size, NULL);
+    write_all(content, size);
+    pad(size);
 }
 
 static void add_file(int file, const struct stat* facts, const char* name) {
@@ -261,9 +274,7 @@ static void add_file(int file, const struct stat* facts, const char* name) {
         ++lost;
         return;
     }
-    if (!add_header(name, '0', facts, (uint64_t)facts->st_size, NULL)) {
-        return;
-    }
+    add_header(name, '0', facts, (uint64_t)facts->st_size, NULL);
     for (uint64_t rest = (uint64_t)facts->st_size; rest;) {
         ssize_t count = read(file, buffer, rest < BUFFER ? rest : BUFFER);
         if (count <= 0) { /* nothing runs any more, so no file shrinks */
@@ -284,7 +295,7 @@ static void add_directory(int directory, const char* name, int depth) {
     int count = scandirat(directory, ".", &entries, NULL, by_name);
     for (int index = 0; index < count; ++index) {
         const char* child = entries[index]->d_name;
-        char path[512];
+        char path[NAME];
         struct stat facts;
         if (strcmp(child, ".") && strcmp(child, "..") && depth < MAX_DEPTH &&
             snprintf(path, sizeof path, "%s/%s", name, child) < (int)sizeof path &&
@@ -300,7 +311,8 @@ static void add_directory(int directory, const char* name, int depth) {
                        (file = openat(directory, child, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) >= 0) {
                 if (S_ISREG(facts.st_mode)) {
                     add_file(file, &facts, path);
-                } else if (add_header(path, '5', &facts, 0, NULL)) {
+                } else {
+                    add_header(path, '5', &facts, 0, NULL);
                     add_directory(file, path, depth + 1);
                 }
             }
@@ -323,7 +335,8 @@ void add_tree(const char* root, const char* path, const char* name) {
     }
     if (S_ISREG(facts.st_mode)) {
         add_file(file, &facts, name);
-    } else if (S_ISDIR(facts.st_mode) && add_header(name, '5', &facts, 0, NULL)) {
+    } else if (S_ISDIR(facts.st_mode)) {
+        add_header(name, '5', &facts, 0, NULL);
         add_directory(file, name, 0);
     }
     close(file);

@@ -35,6 +35,8 @@ static bool read_part(const char* key, char* value, struct part* part) {
         push(part->collected, MAX_COLLECTED, value, key);
     } else if (!strcmp(key, "address")) {
         push(part->addresses, MAX_ADDRESSES, value, key);
+    } else if (!strcmp(key, "sysctl")) {
+        push(part->sysctls, MAX_SYSCTLS, value, key);
     } else if (!strcmp(key, "directory")) {
         part->directory = value;
     } else if (!strcmp(key, "hostname")) {
@@ -45,6 +47,12 @@ static bool read_part(const char* key, char* value, struct part* part) {
         part->capabilities = (uint64_t)number(key, value);
     } else if (!strcmp(key, "memlock")) {
         part->memlock = (uint64_t)number(key, value);
+    } else if (!strcmp(key, "mtu")) {
+        part->mtu = (unsigned)number(key, value);
+    } else if (!strcmp(key, "start")) {
+        part->start = number(key, value);
+    } else if (!strcmp(key, "system call")) {
+        part->cost = number(key, value);
     } else if (!strcmp(key, "terminal")) {
         part->terminal = number(key, value);
     } else {
@@ -61,6 +69,7 @@ static bool read_entry(const char* key, char* value, struct description* descrip
                  {"transfer timeout", &description->transfer_timeout},
                  {"linger", &description->linger},
                  {"stop grace", &description->stop_grace},
+                 {"gateway grace", &description->gateway_grace},
                  {"settle", &description->settle}};
     for (size_t index = 0; index < sizeof times / sizeof *times; ++index) {
         if (!strcmp(key, times[index].name)) {
@@ -75,6 +84,16 @@ static bool read_entry(const char* key, char* value, struct description* descrip
     if (!strcmp(key, "ready event")) {
         description->ready_event = value;
         return true;
+    }
+    if (!strcmp(key, "gateway event")) {
+        description->gateway_event = value;
+        return true;
+    }
+    for (int part = 0; part < NETWORKS && !strcmp(key, "sampled"); ++part) {
+        if (!strcmp(value, part_names[part])) {
+            description->sampled = part;
+            return true;
+        }
     }
     if (!strcmp(key, "connected event")) {
         description->connected_event = value;
@@ -107,7 +126,7 @@ void read_description(char* text, size_t size, struct description* description) 
     }
     for (int part = 0; part < PARTS; ++part) {
         const struct part* one = &description->parts[part];
-        const bool needed = part == SIMULATOR || (part < NETWORKS && !description->exits);
+        const bool needed = part == SIMULATOR || ((part == CLIENT || part == SERVER) && !description->exits);
         if ((needed && !one->arguments[0]) || (one->arguments[0] && (!one->directory || !one->user))) {
             fail("description: the %s has no program, no directory or no user", part_names[part]);
         }
@@ -115,6 +134,16 @@ void read_description(char* text, size_t size, struct description* description) 
     if (!description->parts[RECEIVER].arguments[0] != !description->parts[SENDER].arguments[0] ||
         (description->parts[SENDER].arguments[0] && !description->connected_event)) {
         fail("description: cross traffic needs receiver, sender and connected event");
+    }
+    const bool near = description->parts[CLIENT_GATEWAY].arguments[0],
+               far = description->parts[SERVER_GATEWAY].arguments[0];
+    if (near != far || (near && !description->gateway_event)) {
+        fail("description: gateways need one another and gateway event");
+    }
+    for (int client = FURTHER; client < NETWORKS; client += 2) {
+        if (!description->parts[client].arguments[0] != !description->parts[client + 1].arguments[0]) {
+            fail("description: %s and %s need one another", part_names[client], part_names[client + 1]);
+        }
     }
     if (!description->ready_event || description->output_limit < LEAST_OUTPUT) {
         fail("description: no ready event, or an output limit below %d bytes", LEAST_OUTPUT);

@@ -7,9 +7,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The first ones have an image and a network of their own. The others, cross traffic, are programs of the simulator's
-   image in the networks of client and server. */
-enum { CLIENT, SIMULATOR, SERVER, NETWORKS, RECEIVER = NETWORKS, SENDER, PARTS };
+/* The first ones have an image and a network of their own; the gateways, between endpoints and simulator, share an image.
+   Gateways, and the clients and servers of further flows, are there only if their image is. The others, cross traffic and
+   the sampler of TCP connections, are programs of the simulator's image in the networks of others. */
+enum { MOST_FURTHER = 5 }; /* flows beside the first one: there are 16 block devices */
+enum {
+    CLIENT,
+    SIMULATOR,
+    SERVER,
+    CLIENT_GATEWAY,
+    SERVER_GATEWAY,
+    FURTHER, /* client and server of the second flow, of the third, and so on */
+    NETWORKS = FURTHER + 2 * MOST_FURTHER,
+    RECEIVER = NETWORKS,
+    SENDER,
+    SAMPLER,
+    PARTS
+};
 extern const char* const part_names[PARTS];
 
 /* ---- faults -------------------------------------------------------------------------------- */
@@ -19,7 +33,7 @@ _Noreturn void fail(const char* format, ...) __attribute__((format(printf, 1, 2)
 
 /* ---- description: what a run is, read from the file "run" of the input ---------------------- */
 
-enum { MAX_WORDS = 256, MAX_COLLECTED = 8, MAX_ADDRESSES = 8 };
+enum { MAX_WORDS = 256, MAX_COLLECTED = 8, MAX_ADDRESSES = 8, MAX_SYSCTLS = 32 };
 
 struct part {
     char* arguments[MAX_WORDS + 1];
@@ -28,9 +42,13 @@ struct part {
     char* hostname;
     char* collected[MAX_COLLECTED + 1]; /* paths in the container that end up in the output */
     char* addresses[MAX_ADDRESSES + 1]; /* "eth0 193.167.0.100/24" */
+    char* sysctls[MAX_SYSCTLS + 1];     /* "net.ipv4.ip_forward=1", of its network, before there is an interface */
     char* user;                         /* as in an image: empty, "name", "name:group", or numbers */
     uint64_t capabilities;
     uint64_t memlock; /* RLIMIT_MEMLOCK, bytes */
+    unsigned mtu;     /* of its interfaces, bytes; 0 for that of Ethernet */
+    int64_t start;    /* of a further client: nanoseconds after the first one */
+    int64_t cost;     /* of a system call, nanoseconds; 0 for that of the machine */
     bool terminal;
 };
 
@@ -38,11 +56,14 @@ struct description {
     struct part parts[PARTS]; /* one without arguments is not started */
     bool exits;               /* start the endpoints at once and wait for their ends, instead of a transfer */
     char* ready_event;        /* what a line of the simulator contains when it carries packets */
+    char* gateway_event;      /* what a line of a gateway contains when it is set up */
+    int sampled;              /* part in whose network the sampler runs */
     char* connected_event;    /* what a line of the sender of cross traffic contains when it has begun */
     int64_t ready_timeout;    /* nanoseconds of simulated time, as all that follow */
     int64_t transfer_timeout;
     int64_t linger;
     int64_t stop_grace;
+    int64_t gateway_grace;
     int64_t settle; /* between the set-up of the network and the start of the server */
     size_t output_limit;
 };
@@ -96,8 +117,16 @@ void start(struct container* container, size_t output_limit);
 
 /* Makes a network namespace with its loopback up; its descriptor. */
 int make_network(void);
+/* Sets a kernel parameter of a namespace: "net.ipv4.ip_forward=1". */
+void set_sysctl(int network, const char* entry);
 /* Joins two namespaces by a veth pair without checksum offload. The last byte of the MAC addresses is given. */
 void join(int left, const char* left_name, uint8_t left_mac, int right, const char* right_name, uint8_t right_mac);
+/* Makes a bridge with a MAC address of which the last byte is given. */
+void make_bridge(int network, const char* name, uint8_t mac);
+/* Makes an interface a port of a bridge in the same namespace, and sets it up. */
+void add_port(int network, const char* interface, const char* bridge);
+/* Sets the largest packet of an interface, bytes. */
+void set_mtu(int network, const char* interface, unsigned mtu);
 /* Adds an address with its prefix ("193.167.0.2/24", "fd00::2/64") and sets the interface up. */
 void add_address(int network, const char* interface, const char* address);
 

@@ -1,6 +1,7 @@
 /* Process 1 of the virtual machine: makes the testbed and one run, hands its files back, powers off.
  *
- * Block devices: ubda input (tar), ubdb output (tar), ubdc, ubdd, ubde images (EROFS) of client, simulator, server.
+ * Block devices: ubda input (tar), ubdb output (tar), ubdc, ubdd, ubde, ubdf images (EROFS) of client, simulator, server,
+ * gateways; ubdg, ubdh and so on of client and server of the second flow, and of further ones.
  * All times are simulated. The order of events and the deadlines are those of interop/links/container_session.py. */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -29,17 +30,16 @@ enum {
     STAMP = 32,   /* and what the time of a line needs, with its byte */
 };
 
-const char* const part_names[PARTS] = {"client", "simulator", "server", "receiver", "sender"};
-static const char* const images[NETWORKS] = {"/dev/ubdc", "/dev/ubdd", "/dev/ubde"};
+const char* const part_names[PARTS] = {"client",   "simulator", "server",   "client-gateway", "server-gateway",
+                                       "client-2", "server-2",  "client-3", "server-3",       "client-4",
+                                       "server-4", "client-5",  "server-5", "client-6",       "server-6",
+                                       "receiver", "sender",    "sampler"};
+static const char* const images[NETWORKS] = {"/dev/ubdc", "/dev/ubdd", "/dev/ubde", "/dev/ubdf", "/dev/ubdf",
+                                             "/dev/ubdg", "/dev/ubdh", "/dev/ubdi", "/dev/ubdj", "/dev/ubdk",
+                                             "/dev/ubdl", "/dev/ubdm", "/dev/ubdn", "/dev/ubdo", "/dev/ubdp"};
 
 static struct description description;
-static struct container containers[PARTS] = {
-    [CLIENT] = {.part = &description.parts[CLIENT], .ended = -1, .output = -1},
-    [SIMULATOR] = {.part = &description.parts[SIMULATOR], .ended = -1, .output = -1},
-    [SERVER] = {.part = &description.parts[SERVER], .ended = -1, .output = -1},
-    [RECEIVER] = {.part = &description.parts[RECEIVER], .ended = -1, .output = -1},
-    [SENDER] = {.part = &description.parts[SENDER], .ended = -1, .output = -1},
-};
+static struct container containers[PARTS];
 static const char* timed_out = "";
 
 /* ---- clocks, ends, faults ------------------------------------------------------------------ */
@@ -238,18 +238,59 @@ static void begin(int part) {
     start(&containers[part], description.output_limit);
 }
 
-/* Server and simulator first, cross traffic once packets are carried, then the client; false if the run is over before
-   its client has started. */
+static bool is_gateway(int part) {
+    return part == CLIENT_GATEWAY || part == SERVER_GATEWAY;
+}
+
+static void begin_gateways(void) {
+    for (int part = 0; part < NETWORKS; ++part) {
+        if (is_gateway(part) && has_program(part)) {
+            begin(part);
+        }
+    }
+}
+
+static bool gateways_run(void) {
+    return (!containers[CLIENT_GATEWAY].pid || running(CLIENT_GATEWAY)) &&
+           (!containers[SERVER_GATEWAY].pid || running(SERVER_GATEWAY));
+}
+
+static bool gateways_ready(void) {
+    return (!containers[CLIENT_GATEWAY].pid || containers[CLIENT_GATEWAY].found) &&
+           (!containers[SERVER_GATEWAY].pid || containers[SERVER_GATEWAY].found);
+}
+
+/* The client of the flow behind that of `client`, or NETWORKS; its server is the next part. */
+static int next_flow(int client) {
+    int next = client == CLIENT ? FURTHER : client + 2;
+    while (next < NETWORKS && !has_program(next)) {
+        next += 2;
+    }
+    return next;
+}
+
+static int server_of(int client) {
+    return client == CLIENT ? SERVER : client + 1;
+}
+
+/* Gateways, servers and simulator first, cross traffic once packets are carried, then the first client; false if the run is
+   over before it has started. */
 static bool start_all(void) {
     const bool competes = has_program(SENDER);
+    begin_gateways();
     if (competes) {
         begin(RECEIVER);
     }
+    if (has_program(SAMPLER)) {
+        begin(SAMPLER);
+    }
     begin(SIMULATOR);
-    begin(SERVER);
+    for (int client = CLIENT; client < NETWORKS; client = next_flow(client)) {
+        begin(server_of(client));
+    }
     const int64_t deadline = now(CLOCK_MONOTONIC) + description.ready_timeout;
-    while (running(SERVER) && running(SIMULATOR) && cross_traffic_runs()) {
-        const bool carries = containers[SIMULATOR].found;
+    while (running(SERVER) && running(SIMULATOR) && gateways_run() && cross_traffic_runs()) {
+        const bool carries = containers[SIMULATOR].found && gateways_ready();
         if (carries && competes && !containers[SENDER].pid) {
             begin(SENDER);
         }
@@ -265,37 +306,79 @@ static bool start_all(void) {
     return false;
 }
 
+/* Starts the further clients whose time has come; `first`: when the first one began. When the next one is due, INT64_MAX
+   for never. */
+static int64_t begin_clients(int64_t first) {
+    int64_t due = INT64_MAX;
+    for (int client = next_flow(CLIENT); client < NETWORKS; client = next_flow(client)) {
+        const int64_t start = first + description.parts[client].start;
+        if (containers[client].pid) {
+            continue;
+        }
+        if (start <= now(CLOCK_MONOTONIC)) {
+            begin(client);
+        } else if (start < due) {
+            due = start;
+        }
+    }
+    return due;
+}
+
+static bool transferring(void) {
+    for (int client = CLIENT; client < NETWORKS; client = next_flow(client)) {
+        if (running(client) && running(server_of(client))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void await_end(void) {
-    const int64_t deadline = now(CLOCK_MONOTONIC) + description.transfer_timeout;
-    while (running(CLIENT) && running(SERVER) && running(SIMULATOR) && cross_traffic_runs()) {
-        if (!step(deadline)) {
+    const int64_t first = now(CLOCK_MONOTONIC), deadline = first + description.transfer_timeout;
+    while (running(SIMULATOR) && gateways_run() && cross_traffic_runs()) {
+        const int64_t due = begin_clients(first);
+        if (!transferring() && due == INT64_MAX) {
+            return;
+        }
+        if (!step(due < deadline ? due : deadline) && due >= deadline) {
             timed_out = "transfer";
             return;
         }
     }
 }
 
+static void stop_flow(int client) {
+    const int server = server_of(client);
+    if (!timed_out[0] && !running(server)) {
+        wait_for_end(client, description.linger); /* a server may end as soon as it has served */
+    }
+    if (running(client)) {
+        stop(client, 0);
+    } else if (running(server)) {
+        wait_for_end(server, description.linger);
+    }
+    stop(client, 0);
+    stop(server, description.stop_grace);
+}
+
 static void stop_all(void) {
-    if (!timed_out[0] && !running(SERVER)) {
-        wait_for_end(CLIENT, description.linger); /* a server may end as soon as it has served */
+    for (int client = CLIENT; client < NETWORKS; client = next_flow(client)) {
+        stop_flow(client);
     }
-    if (running(CLIENT)) {
-        stop(CLIENT, 0);
-    } else if (running(SERVER)) {
-        wait_for_end(SERVER, description.linger);
-    }
-    stop(CLIENT, 0);
-    stop(SERVER, description.stop_grace);
     stop(SIMULATOR, containers[SIMULATOR].found ? 5 * SECOND : 0);
     stop(SENDER, 0);
     stop(RECEIVER, 0);
+    stop(SAMPLER, SECOND);
+    stop(CLIENT_GATEWAY, description.gateway_grace);
+    stop(SERVER_GATEWAY, description.gateway_grace);
 }
 
 /* How the endpoints end by themselves. */
 static void await_exits(void) {
+    begin_gateways();
     begin(SIMULATOR);
     for (int part = 0; part < NETWORKS; ++part) {
-        if (part != SIMULATOR && has_program(part)) {
+        if (part != SIMULATOR && !is_gateway(part) && has_program(part)) {
             begin(part);
         }
     }
@@ -352,17 +435,60 @@ static void make_own_root(void) {
     must(symlink("pts/ptmx", "/dev/ptmx"), "/dev/ptmx");
 }
 
-/* Roots and networks; an endpoint without an image stays out of the run. */
-static void make_testbed(void) {
+/* Roots and namespaces; an endpoint without an image stays out of the run, and so do gateways and further flows. */
+static void make_parts(void) {
+    for (int part = 0; part < PARTS; ++part) {
+        containers[part] = (struct container){.part = &description.parts[part], .ended = -1, .output = -1};
+    }
     for (int part = 0; part < NETWORKS; ++part) {
         struct container* one = &containers[part];
         one->root = access(images[part], F_OK) ? NULL : mount_root(images[part], part_names[part]);
-        one->network = make_network();
+        if (one->root || part < FURTHER) {
+            one->network = make_network();
+        }
+    }
+}
+
+/* All clients are ports of the simulator's eth0, which is a bridge, and all servers of its eth1. */
+static void join_flows(void) {
+    const int middle = containers[SIMULATOR].network;
+    make_bridge(middle, "eth0", 2);
+    make_bridge(middle, "eth1", 3);
+    uint8_t mac = 16;
+    for (int client = CLIENT; client < NETWORKS; client = next_flow(client)) {
+        for (int side = 0; side < 2; ++side) {
+            const int part = side ? server_of(client) : client;
+            char port[16];
+            snprintf(port, sizeof port, "port%d", part);
+            join(containers[part].network, "eth0", mac, middle, port, mac + 1);
+            add_port(middle, port, side ? "eth1" : "eth0");
+            mac += 2;
+        }
+    }
+}
+
+static void join_networks(void) {
+    for (int part = 0; part < NETWORKS; ++part) {
+        for (char* const* entry = description.parts[part].sysctls; *entry; ++entry) {
+            set_sysctl(containers[part].network, *entry);
+        }
+    }
+    if (next_flow(CLIENT) < NETWORKS) {
+        join_flows();
+        return;
     }
     const int client = containers[CLIENT].network, middle = containers[SIMULATOR].network,
               server = containers[SERVER].network;
-    join(client, "eth0", 1, middle, "eth0", 2);
-    join(server, "eth0", 4, middle, "eth1", 3);
+    if (!has_program(CLIENT_GATEWAY)) {
+        join(client, "eth0", 1, middle, "eth0", 2);
+        join(server, "eth0", 4, middle, "eth1", 3);
+        return;
+    }
+    const int near = containers[CLIENT_GATEWAY].network, far = containers[SERVER_GATEWAY].network;
+    join(client, "eth0", 1, near, "eth0", 5);
+    join(near, "eth1", 6, middle, "eth0", 2);
+    join(far, "eth1", 7, middle, "eth1", 3);
+    join(server, "eth0", 4, far, "eth0", 8);
 }
 
 static void add_addresses(void) {
@@ -373,13 +499,16 @@ static void add_addresses(void) {
                 fail("description: no address in \"%s\"", *entry);
             }
             *address = 0;
+            if (description.parts[part].mtu) {
+                set_mtu(containers[part].network, *entry, description.parts[part].mtu);
+            }
             add_address(containers[part].network, *entry, address + 1);
         }
     }
 }
 
-static void make_cross_traffic(void) {
-    static const int networks[] = {[RECEIVER] = CLIENT, [SENDER] = SERVER};
+static void make_guests_of_networks(void) {
+    const int networks[] = {[RECEIVER] = CLIENT, [SENDER] = SERVER, [SAMPLER] = description.sampled};
     for (int part = NETWORKS; part < PARTS; ++part) {
         if (has_program(part)) {
             containers[part].root = mount_root(images[SIMULATOR], part_names[part]);
@@ -393,7 +522,7 @@ int main(void) {
     make_own_root();
     must(!set_memory_priority("-1000"), "oom_score_adj"); /* programs end first */
     open_output("/dev/ubdb");
-    make_testbed();
+    make_parts();
     size_t size = 0;
     const char* roots[NETWORKS];
     for (int part = 0; part < NETWORKS; ++part) {
@@ -406,10 +535,12 @@ int main(void) {
             fail("description: the %s has no image", part_names[part]);
         }
     }
+    join_networks();
     add_addresses();
-    make_cross_traffic();
+    make_guests_of_networks();
     containers[SIMULATOR].awaited = description.ready_event;
     containers[SENDER].awaited = description.connected_event;
+    containers[CLIENT_GATEWAY].awaited = containers[SERVER_GATEWAY].awaited = description.gateway_event;
     const int64_t settled = now(CLOCK_MONOTONIC) + description.settle;
     while (step(settled)) {
     }

@@ -49,7 +49,9 @@ static struct rtattr* attribute(struct message* message, unsigned short type, co
 }
 
 static void end_nested(struct message* message, struct rtattr* begin) {
-    begin->rta_len = (char*)message + NLMSG_ALIGN(message->header.nlmsg_len) - (char*)begin;
+    message->header.nlmsg_len =
+        NLMSG_ALIGN(message->header.nlmsg_len); /* the message may not end before the attribute */
+    begin->rta_len = (char*)message + message->header.nlmsg_len - (char*)begin;
 }
 
 /* Sends `message` in the current namespace and waits for the acknowledgement. */
@@ -93,6 +95,23 @@ static void set_up(unsigned index) {
     request(&message, "setting a link up");
 }
 
+static void set_master(unsigned index, unsigned master) {
+    struct message message = {.header = {.nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = RTM_NEWLINK}};
+    struct ifinfomsg link = {.ifi_family = AF_UNSPEC, .ifi_index = (int)index};
+    append(&message, &link, sizeof link);
+    attribute(&message, IFLA_MASTER, &master, sizeof master);
+    request(&message, "adding a port to a bridge");
+}
+
+void set_mtu(int network, const char* interface, unsigned mtu) {
+    enter(network);
+    struct message message = {.header = {.nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = RTM_NEWLINK}};
+    struct ifinfomsg link = {.ifi_family = AF_UNSPEC, .ifi_index = (int)index_of(interface)};
+    append(&message, &link, sizeof link);
+    attribute(&message, IFLA_MTU, &mtu, sizeof mtu);
+    request(&message, "setting the MTU of a link");
+}
+
 int make_network(void) {
     if (unshare(CLONE_NEWNET)) {
         fail("unshare: %s", strerror(errno));
@@ -103,6 +122,23 @@ int make_network(void) {
     }
     set_up(index_of("lo"));
     return network;
+}
+
+void set_sysctl(int network, const char* entry) {
+    char path[256];
+    const char* value = strchr(entry, '=');
+    if (!value || snprintf(path, sizeof path, "/proc/sys/%.*s", (int)(value - entry), entry) >= (int)sizeof path) {
+        fail("%s: no kernel parameter", entry);
+    }
+    for (char* dot = path; (dot = strchr(dot, '.'));) {
+        *dot = '/';
+    }
+    enter(network);
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0 || write(file, value + 1, strlen(value + 1)) < 0) {
+        fail("%s: %s", entry, strerror(errno));
+    }
+    close(file);
 }
 
 /* ns-3 carries no unfilled checksums: `ethtool -K <interface> tx off`. */
@@ -148,6 +184,26 @@ void join(int left, const char* left_name, uint8_t left_mac, int right, const ch
     request(&message, "making a veth pair");
     without_checksum_offload(left, left_name);
     without_checksum_offload(right, right_name);
+}
+
+void make_bridge(int network, const char* name, uint8_t mac) {
+    enter(network);
+    struct message message = {
+        .header = {.nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_CREATE | NLM_F_EXCL}};
+    struct ifinfomsg link = {.ifi_family = AF_UNSPEC};
+    append(&message, &link, sizeof link);
+    interface_attributes(&message, name, mac, network);
+    struct rtattr* information = attribute(&message, IFLA_LINKINFO, NULL, 0);
+    attribute(&message, IFLA_INFO_KIND, "bridge", sizeof "bridge");
+    end_nested(&message, information);
+    request(&message, "making a bridge");
+}
+
+void add_port(int network, const char* interface, const char* bridge) {
+    enter(network);
+    const unsigned index = index_of(interface);
+    set_master(index, index_of(bridge));
+    set_up(index);
 }
 
 void add_address(int network, const char* interface, const char* address) {

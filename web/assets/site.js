@@ -61,6 +61,72 @@
     picker.hidden = false;
   }
 
+  const own = new URL("./", document.currentScript.src);
+  const script = (name) => new Promise((done, failed) => {
+    const element = make("script", "", { src: new URL(name, own).href });
+    element.addEventListener("load", done);
+    element.addEventListener("error", failed);
+    document.head.append(element);
+  });
+
+  // ---- the sequence diagram is loaded when it is about to be seen, or when the address names one of its packets ----
+  const diagram = byId("sequence-view");
+  if (diagram) {
+    const seer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) { seer.disconnect(); script("sequence.js"); }
+    }, { rootMargin: "400px" });
+    if (new URLSearchParams(location.search).has("packet")) script("sequence.js"); else seer.observe(diagram);
+  }
+
+  // ---- two cells to see side by side: the first one is remembered until the second one is chosen ----
+  const home = new URL("../../", document.currentScript.src);
+  const remembered = () => { try { return JSON.parse(sessionStorage.getItem("first")); } catch { return null; } };
+  const remember = (first) => { try { if (first) sessionStorage.setItem("first", JSON.stringify(first)); else sessionStorage.removeItem("first"); } catch { /* then both must be of this page */ } };
+  const folderOf = (address) => decodeURIComponent(new URL(address, document.baseURI).href.split(/[?#]/)[0].slice(home.href.length)).replace(/\/(index\.html)?$/, "");
+  const choosing = { on: false, first: remembered(), tell: () => {} };
+  const pick = (folder, title) => {
+    const { first } = choosing;
+    choosing.first = first ? null : { folder, title };
+    choosing.on = !first;
+    remember(choosing.first);
+    choosing.tell();
+    if (first) location.href = new URL(`compare/cells/index.html?${new URLSearchParams({ a: first.folder, b: folder })}`, home).href;
+  };
+  const button = byId("pick");
+  if (button) {
+    const own = JSON.parse(byId("beside").textContent);
+    choosing.tell = () => { button.textContent = choosing.first ? `Compare with ${choosing.first.title}` : "Compare with another cell"; };
+    button.addEventListener("click", () => {
+      const begin = !choosing.first;
+      pick(folderOf(location.href), own.title);
+      if (begin) location.href = document.querySelector(".crumbs a").href;
+    });
+    choosing.tell();
+    button.hidden = false;
+  }
+
+  // ---- failures: only rows with all words, which are in the address ----
+  const finder = byId("search");
+  if (finder && document.querySelector("td.text")) {
+    const rows = [...document.querySelectorAll("section:not(:has(#causes)) tbody tr")];
+    const field = make("input", "", { type: "search", id: "words", placeholder: "text …" });
+    const count = make("span", "", { id: "told", role: "status" });
+    field.value = new URLSearchParams(location.search).get("q") || "";
+    const filter = () => {
+      const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let left = 0;
+      for (const row of rows) { row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word)); left += !row.hidden; }
+      count.textContent = wanted.length ? `${left} of ${rows.length} rows` : "";
+    };
+    field.addEventListener("input", () => {
+      filter();
+      history.replaceState(null, "", location.pathname + (field.value ? `?${new URLSearchParams({ q: field.value })}` : "") + location.hash);
+    });
+    finder.append(make("label", "Search names, codes and reasons", { for: "words" }), field, count);
+    finder.hidden = false;
+    filter();
+  }
+
   // ---- what only the start page has ----
   const aboutText = byId("about");
   if (!aboutText) return;
@@ -76,9 +142,17 @@
     test: table.closest("section").dataset.test, rows: [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1)),
   }));
   const tests = document.querySelector("table.tests");
+  // In a large campaign, tests that succeeded are counted: they are all those that are not named.
+  const counted = tests?.dataset.counted !== undefined;
+  const listed = counted ? [...document.querySelectorAll("#tests .words dt")].map((word) => word.textContent) : [];
+  const groupsOf = (cell) => {
+    const groups = [...cell.querySelectorAll("i")].map((group) => [group.className, group.textContent.split(" ").slice(1)]);
+    const named = new Set(groups.flatMap(([outcome, list]) => (outcome === "succeeded" ? [] : list)));
+    return counted ? groups.map(([outcome, list]) => [outcome, outcome === "succeeded" ? listed.filter((short) => !named.has(short)) : list]) : groups;
+  };
+  const wordsOf = (outcome, list) => (counted && outcome === "succeeded" ? String(list.length) : list.join(" "));
   const pairs = tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1).map((cell) => ({
-    link: cell.firstElementChild,
-    groups: [...cell.querySelectorAll("i")].map((group) => [group.className, group.textContent.split(" ").slice(1)]),
+    link: cell.firstElementChild, groups: groupsOf(cell),
   }))) : [];
   const first = document.querySelector("table.matrix");
   const names = (cells) => [...cells].map((cell) => cell.textContent);
@@ -112,7 +186,21 @@
   document.adoptedStyleSheets = [sheet, pointed];
   const abbreviated = Object.fromEntries(Object.entries(about.tests).map(([short, name]) => [name, short]));
 
+  // Why runs did not succeed: fetched when somebody searches, and searched from then on.
+  const reasons = new Map();
+  let asked = false;
+  const fetchReasons = async () => {
+    asked = true;
+    if (location.protocol === "file:") return;
+    try {
+      const { texts, cells } = await (await fetch("data/reasons.json")).json();
+      for (const [test, server, client, ...numbers] of cells) reasons.set(`${test} ${server} ${client}`, numbers.map((number) => texts[number]).join("\n").toLowerCase());
+      apply(state);
+    } catch { /* names and outcomes are searched alone */ }
+  };
+
   const apply = (state) => {
+    if (state.q && !asked) fetchReasons();
     const wanted = (key, name) => !state[key].length || state[key].includes(name);
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     const server = servers.map((name) => wanted("server", name) && wanted("cc", about.cc[name]));
@@ -126,7 +214,8 @@
     let count = 0;
     const matches = (row, column, test, state, code) => wanted("outcome", state) && words.every((word) =>
       clients[row].includes(word) || servers[column].includes(word) || test.includes(word) ||
-      abbreviated[test].toLowerCase() === word || (code || state).includes(word));
+      abbreviated[test].toLowerCase() === word || (code || state).includes(word) ||
+      reasons.get(`${test} ${servers[column]} ${clients[row]}`)?.includes(word));
     for (const { test, rows } of matrices) {
       const on = wanted("test", test);
       for (const [row, cells] of rows.entries()) {
@@ -148,7 +237,7 @@
       const text = shown.map(([outcome, list]) => `${outcome} ${list.join(" ")}`).join("|");
       if (link.dataset.shown === text) return;
       link.dataset.shown = text;
-      link.replaceChildren(...shown.flatMap(([outcome, list]) => [make("i", `${about.states[outcome][0]} ${list.join(" ")}`, { class: outcome }), " "]));
+      link.replaceChildren(...shown.flatMap(([outcome, list]) => [make("i", `${about.states[outcome][0]} ${wordsOf(outcome, list)}`, { class: outcome }), " "]));
       link.parentElement.classList.toggle("off", !shown.length);
     };
     for (const [row, cells] of pairs.entries()) {
@@ -170,7 +259,7 @@
 
   // ---- controls ----
   const filters = byId("filters");
-  const search = make("input", "", { type: "search", id: "q", "aria-label": "Text in names or outcome", placeholder: "text …" });
+  const search = make("input", "", { type: "search", id: "q", "aria-label": "Text in names, outcomes or reasons", placeholder: "text …" });
   let state = read();
   const change = (next, instead) => {
     state = next;
@@ -196,8 +285,9 @@
   const all = make("button", "Show all", { type: "button", id: "all" });
   const told = make("span", "", { id: "told", role: "status" });
   const copy = make("button", "Copy link to this view", { type: "button", id: "copy" });
+  const two = make("button", "Compare two cells", { type: "button", id: "two", "aria-pressed": "false" });
   all.hidden = true;
-  filters.append(search, all, told, copy);
+  filters.append(search, all, told, two, copy);
   const close = () => { for (const menu of filters.querySelectorAll("details[open]")) menu.open = false; };
   addEventListener("click", ({ target }) => { if (!target.closest("#filters details")) close(); });
   filters.addEventListener("keydown", ({ key, target }) => {
@@ -229,6 +319,46 @@
       told.textContent = `The clipboard cannot be used here; the link: ${location.href}`;
     }
   });
+
+  // ---- a matrix to take away, as it is shown ----
+  const date = document.querySelector(".campaign time").textContent;
+  for (const table of document.querySelectorAll("table.matrix")) {
+    const section = table.closest("section"), test = section.dataset.test || "tests";
+    const forms = make("p", "Save as ", { class: "forms" });
+    for (const form of ["CSV", "LaTeX", "SVG", "PNG"]) {
+      const button = make("button", form, { type: "button", "aria-label": `Matrix of ${test} as ${form}` });
+      button.addEventListener("click", async () => {
+        if (!window.matrixExport) await script("export.js");
+        await window.matrixExport(form, table, { test, title: `${test}, ${date}`, name: `${test}-${date.slice(0, 10)}`.replace(/[^\w.+@=~-]+/g, "_") });
+      });
+      forms.append(button);
+    }
+    table.parentElement.after(forms);
+  }
+
+  // ---- two clicks choose two cells to see side by side ----
+  const picking = byId("picking");
+  choosing.on = Boolean(choosing.first);
+  choosing.tell = () => {
+    two.setAttribute("aria-pressed", String(choosing.on));
+    picking.hidden = !choosing.on;
+    picking.textContent = choosing.first
+      ? `First: ${choosing.first.title}. Click the second cell of a measurement, here or in another campaign.`
+      : "Click the first cell of a measurement.";
+    document.body.classList.toggle("choosing", choosing.on);
+    for (const link of document.querySelectorAll(".numbers td > a.chosen")) link.classList.remove("chosen");
+    if (choosing.first) for (const link of document.querySelectorAll(".numbers td > a")) if (folderOf(link.href) === choosing.first.folder) link.classList.add("chosen");
+  };
+  two.addEventListener("click", () => { choosing.on = !choosing.on; choosing.first = null; remember(null); choosing.tell(); });
+  const chosen = (link) => {
+    const cell = link.closest("td");
+    pick(folderOf(link.href), `${servers[cell.cellIndex - 1]} to ${clients[cell.parentElement.sectionRowIndex]}, ${link.closest("section").dataset.test}`);
+  };
+  addEventListener("click", (event) => {
+    const link = choosing.on && event.target.closest?.(".numbers td > a");
+    if (link) { event.preventDefault(); chosen(link); }
+  });
+  choosing.tell();
 
   // ---- the column under the pointer, and arrow keys from cell to cell ----
   for (const table of document.querySelectorAll("table.matrix")) {

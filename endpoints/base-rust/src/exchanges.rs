@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::mem::take;
 
-use crate::{content, create, request, Outcome};
+use crate::{after, content, create, request, Outcome};
 
 /// What one end of a stream does with the bytes that come.
 #[derive(Debug)]
@@ -44,17 +44,36 @@ pub struct Streams {
     exchanges: BTreeMap<u64, Exchange>,
     /// Requests or answers, and how much of each the stack has taken.
     outgoing: BTreeMap<u64, (Vec<u8>, usize)>,
+    /// A client's files that are not asked for yet: position, the position of the file before it, and the path.
+    waiting: Vec<(usize, usize, String)>,
+    /// The position of the file on each of a client's streams.
+    places: BTreeMap<u64, usize>,
 }
 
 impl Streams {
     /// A client's, on which files are fetched.
     pub fn fetching(paths: &[String]) -> Outcome<Self> {
-        let mut streams = Self::default();
-        for (path, stream) in paths.iter().zip((0..).step_by(4)) {
-            streams.exchanges.insert(stream, Exchange::Store(create(path)?));
-            streams.outgoing.insert(stream, (request(path), 0));
-        }
+        Self::in_order(paths, &after(paths.len())?)
+    }
+
+    fn in_order(paths: &[String], after: &[usize]) -> Outcome<Self> {
+        let waiting = paths.iter().zip(after).enumerate().map(|(place, (path, after))| (place + 1, *after, path.clone()));
+        let mut streams = Self { waiting: waiting.collect(), ..Self::default() };
+        streams.ask(0)?;
         Ok(streams)
+    }
+
+    /// Asks for the files that come after the one at a position.
+    fn ask(&mut self, arrived: usize) -> Outcome {
+        let (due, waiting) = take(&mut self.waiting).into_iter().partition(|(_, after, _)| *after == arrived);
+        self.waiting = waiting;
+        for (place, _, path) in Vec::<(usize, usize, String)>::from(due) {
+            let stream = 4 * self.places.len() as u64;
+            self.places.insert(stream, place);
+            self.exchanges.insert(stream, Exchange::Store(create(&path)?));
+            self.outgoing.insert(stream, (request(&path), 0));
+        }
+        Ok(())
     }
 
     /// Takes what came; false if a request cannot be answered, so that the stream has to be reset.
@@ -70,6 +89,9 @@ impl Streams {
         }
         if ended {
             self.exchanges.remove(&stream);
+            if let Some(place) = self.places.get(&stream) {
+                self.ask(*place)?;
+            }
         }
         Ok(true)
     }
@@ -85,7 +107,7 @@ impl Streams {
 
     /// Whether all files are stored.
     pub fn fetched(&self) -> bool {
-        self.exchanges.is_empty()
+        self.exchanges.is_empty() && self.waiting.is_empty()
     }
 }
 

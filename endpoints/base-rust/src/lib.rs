@@ -15,7 +15,7 @@ mod streams;
 pub use datagrams::{Paced, Retry, Sender, Socket};
 pub use exchanges::Streams;
 #[cfg(feature = "tokio")]
-pub use streams::{all, answer, run_until_terminated, store};
+pub use streams::{all, answer, run_until_terminated, store, turn};
 
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -96,6 +96,16 @@ fn batches(test: &str, urls: &[String]) -> Outcome<Vec<Batch>> {
         _ => urls.chunks(urls.len().max(1)).collect(),
     };
     parts.into_iter().map(Batch::read).collect()
+}
+
+/// For each file the position, from 1, of the one that must have arrived before it is asked for; 0 for none.
+pub fn after(files: usize) -> Outcome<Vec<usize>> {
+    let Ok(words) = env::var("REQUESTS_AFTER") else { return Ok(vec![0; files]) };
+    let places = words.split_whitespace().map(str::parse).collect::<Result<Vec<usize>, _>>()?;
+    if places.len() != files {
+        return Err("REQUESTS_AFTER does not fit REQUESTS".into());
+    }
+    Ok(places)
 }
 
 impl Batch {

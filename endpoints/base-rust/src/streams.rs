@@ -1,13 +1,20 @@
 //! HTTP/0.9 over the streams of stacks that run in tokio.
 
+use std::collections::BTreeSet;
+use std::env;
 use std::future::Future;
 use std::io::Write;
+use std::sync::LazyLock;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::{content, create, Outcome};
+use crate::{after, content, create, Batch, Outcome};
+
+/// Paths of the files that are stored.
+static ARRIVED: LazyLock<watch::Sender<BTreeSet<String>>> = LazyLock::new(|| watch::Sender::new(BTreeSet::new()));
 
 const LONGEST_REQUEST: u64 = 8192;
 
@@ -32,12 +39,26 @@ pub async fn answer(receive: &mut (impl AsyncRead + Unpin), send: &mut (impl Asy
     Ok(send.shutdown().await?)
 }
 
+/// Waits until a file may be asked for: the one that it comes after is stored.
+pub async fn turn(path: &str) -> Outcome {
+    let urls: Vec<String> = env::var("REQUESTS")?.split_whitespace().map(str::to_owned).collect();
+    let (after, paths) = (after(urls.len())?, Batch::read(&urls)?.paths);
+    let before = paths.iter().position(|each| each == path).and_then(|place| after[place].checked_sub(1));
+    if let Some(place) = before {
+        ARRIVED.subscribe().wait_for(|arrived| arrived.contains(&paths[place])).await?;
+    }
+    Ok(())
+}
+
 /// Stores what comes on a stream; `begun` is called when the first of it is here.
 pub async fn store(path: &str, mut receive: impl AsyncRead + Unpin, begun: impl FnOnce() -> Outcome) -> Outcome {
     let (mut file, mut begun, mut part) = (create(path)?, Some(begun), vec![0; 1 << 18]);
     loop {
         match receive.read(&mut part).await? {
-            0 => return Ok(()),
+            0 => {
+                ARRIVED.send_modify(|paths| drop(paths.insert(path.to_owned())));
+                return Ok(());
+            }
             length => file.write_all(&part[..length])?,
         }
         begun.take().map_or(Ok(()), |begun| begun())?;

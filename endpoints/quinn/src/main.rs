@@ -124,6 +124,7 @@ async fn fetch_batch(task: &Task, config: &ClientConfig, batch: &Batch, early: b
 }
 
 async fn fetch(connection: Connection, endpoint: Endpoint, path: String, test: String) -> Outcome {
+    contract::turn(&path).await?;
     let (mut send, receive) = connection.open_bi().await?;
     send.write_all(&contract::request(&path)).await?;
     send.finish()?;

@@ -94,6 +94,7 @@ async fn fetch_all<C: CongestionControl>(congestion_control: C, batch: &Batch) -
 }
 
 async fn fetch(mut connection: connection::Handle, path: String) -> Outcome {
+    contract::turn(&path).await?;
     let mut stream = connection.open_bidirectional_stream().await?;
     stream.send(contract::request(&path).into()).await?;
     stream.finish()?;

@@ -1,0 +1,60 @@
+"""``./run.py baseline``: saves a campaign as a small file, or checks a campaign against such a file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console, continuous_integration
+from interop.cli.exit_status import ExitStatus
+from interop.cli.export import check_target
+from interop.model.errors import InputError
+from interop.model.units import byte_size
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+SAVE, CHECK = "save", "check"
+DESCRIPTION = (
+    "`save` writes the results of a campaign to a small file, with the clock, seed, images and versions, which you can "
+    "keep with the sources of an implementation. `check` compares a campaign with this file. The exit status of "
+    "`check` is 1 if something is worse, and 2 if the campaign used another clock, seed or image of a partner."
+)
+EXAMPLES = (
+    "baseline save results/latest baseline.json",
+    "baseline check results/latest baseline.json --comment comment.md",
+)
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument(
+        "action", choices=(SAVE, CHECK), help="Save a campaign as a baseline, or check one; example: save."
+    )
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="File of the baseline; example: baseline.json.")
+    continuous_integration.add_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, or compare the campaign with it."""
+    from interop.results import baseline, store
+
+    record = store.load(options.directory)
+    for warning in record.warnings:
+        console.message(warning)
+    if options.action == SAVE:
+        if options.expect or options.junit or options.comment or options.github:
+            raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
+        check_target(options.file)
+        baseline.save(record.result_set, options.file)
+        console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
+        return ExitStatus.SUCCESS
+    request = continuous_integration.read_request(options)
+    request = replace(request, baseline=baseline.read(options.file), decides=True)
+    status = continuous_integration.conclude(request, record.result_set, options.directory, options.draw)
+    return ExitStatus.SUCCESS if status is None else status

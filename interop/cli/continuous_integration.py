@@ -1,0 +1,215 @@
+"""The options of commands that judge a campaign for a CI system, and what they write: JUnit, GitHub, a comment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interop.cli import console
+from interop.cli.exit_status import ExitStatus
+from interop.cli.export import check_target
+from interop.model.errors import InputError, MachineError
+from interop.model.expectations import Expectations
+from interop.model.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+    from interop.model.clock import Clock
+    from interop.model.results import ResultSet
+    from interop.report.plot_request import Draw
+    from interop.statistics.judgement import JudgedCell, Judgement
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable with the file to which GitHub Actions adds what a step writes for people."""
+LARGEST_SUMMARY = 1024 * 1024
+"""Bytes of all summaries of a step that GitHub shows."""
+MOST_PICTURES = 8
+"""Pictures of one comment; each takes about a second."""
+
+
+@dataclass(frozen=True)
+class CiRequest:
+    """What the options of :func:`add_options` ask for, read and checked before anything is measured."""
+
+    expectations: Expectations = field(default_factory=Expectations)
+    decides: bool = False
+    """Whether the expectations decide the exit status."""
+    baseline: ResultSet | None = None
+    junit: Path | None = None
+    comment: Path | None = None
+    summary: Path | None = None
+    """File for the step summary; None without ``--github``."""
+    token: str = ""
+    """What lets GitHub read workflow commands again; empty without ``--github``."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to judge or to write."""
+        return self.decides or bool(self.junit or self.comment or self.summary)
+
+
+# ---- options --------------------------------------------------------------------------------
+
+
+def add_options(parser: Parser) -> None:
+    """Declare what a CI system gets."""
+    group = parser.add_argument_group("continuous integration")
+    group.add_argument(
+        "--expect", type=Path, metavar="FILE",
+        help="YAML file with known failures, goodput floors and a baseline, which decide the exit status "
+        "(default: every failed run is unexpected; example: quicsat.yml).",
+    )  # fmt: skip
+    group.add_argument(
+        "--junit", type=Path, metavar="FILE",
+        help="Also write a JUnit XML report with a test case per cell (default: no file; example: junit.xml).",
+    )  # fmt: skip
+    group.add_argument(
+        "--comment", type=Path, metavar="FILE",
+        help="Also write a Markdown comment for a pull request: the changed cells with reasons, and next to the file a "
+        "time-offset diagram of each as PNG (default: no file; example: comment/quicsat.md).",
+    )  # fmt: skip
+    group.add_argument(
+        "--github", action="store_true",
+        help=f"Also write the comment to the step summary of GitHub Actions (${SUMMARY}), and print annotations.",
+    )  # fmt: skip
+
+
+def read_request(options: argparse.Namespace) -> CiRequest:
+    """Read and check the files; raises InputError. From here on, GitHub takes no printed line for a command."""
+    from interop.config.expectations import load_expectations
+    from interop.results import baseline
+
+    expectations = load_expectations(options.expect) if options.expect else Expectations()
+    for file in (options.junit, options.comment):
+        check_target(file)
+    summary = os.environ.get(SUMMARY) if options.github else None
+    if options.github and not summary:
+        raise InputError(f"--github: the variable {SUMMARY} is not set, so this is no step of GitHub Actions.")
+    return CiRequest(
+        expectations,
+        decides=options.expect is not None,
+        baseline=baseline.read(expectations.baseline) if expectations.baseline else None,
+        junit=options.junit,
+        comment=options.comment,
+        summary=Path(summary) if summary else None,
+        token=_stop_commands() if options.github else "",
+    )
+
+
+def check_plan(request: CiRequest, clock: Clock, seed: int) -> None:
+    """Raise InputError before hours of measuring if the clock or the seed cannot be those of the baseline."""
+    from interop.model.clock import Clock as Clocks
+
+    if request.baseline is None:
+        return
+    begun = request.baseline.manifest
+    if begun.clock is not clock:
+        raise InputError(f"The baseline used {begun.time}: use --clock {begun.clock}.")
+    if clock is Clocks.VIRTUAL and begun.seed != seed:
+        raise InputError(f"The baseline has another seed: use --seed {begun.seed}.")
+
+
+def _stop_commands() -> str:
+    """Let GitHub take nothing for a workflow command until the token comes: logs hold text of images."""
+    token = secrets.token_hex(16)
+    console.command(f"::stop-commands::{token}")
+    return token
+
+
+# ---- at the end of a campaign -----------------------------------------------------------------
+
+
+def conclude(request: CiRequest, results: ResultSet, directory: Path, draw: Draw | None) -> ExitStatus | None:
+    """Judge a campaign, and write what was asked for; the exit status if the expectations decide it.
+
+    Raises InputError if the campaign cannot be compared with the baseline.
+    """
+    from interop.report import change_comment, github, junit
+    from interop.results.store import write_atomically
+    from interop.statistics.baselines import check_fit
+    from interop.statistics.judgement import judge
+
+    if not request.wanted:
+        return None
+    try:
+        notes = check_fit(request.baseline.manifest, results.manifest) if request.baseline is not None else ()
+    except InputError as fault:
+        _say(request, github.command("error", "quicsat", str(fault)))
+        raise
+    judgement = judge(results, request.expectations, request.baseline, notes)
+    _show(judgement, decides=request.decides)
+    if request.junit:
+        write_atomically(request.junit, junit.junit(results, judgement))
+    pictures = _pictures(request, judgement, results, directory, draw)
+    where = "an artifact of this job" if request.summary else "the same directory"
+    if request.comment:
+        write_atomically(request.comment, change_comment.comment(results, judgement, pictures, where).encode())
+    if request.summary:
+        _append(request.summary, change_comment.comment(results, judgement, pictures, where))
+        _say(request, *github.of_judgement(judgement))
+    if not request.decides:
+        return None
+    if any(result.verdict.outcome is Outcome.ERROR for result in results.results):
+        return ExitStatus.MACHINE
+    return ExitStatus.FAILURE if judgement.failed else ExitStatus.SUCCESS
+
+
+def _show(judgement: Judgement, *, decides: bool) -> None:
+    """Print what is not as expected."""
+    from interop.report.cell_reasons import reasons
+
+    if not decides:
+        return
+    console.show("")
+    for cell in judgement.changed:
+        sample = cell.sample
+        console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
+        console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
+    for line in (*judgement.groups, *judgement.builds, *judgement.notes):
+        console.show(line)
+    verdict = "Something is worse than expected" if judgement.failed else "Nothing is worse than expected"
+    console.show(f"{verdict}: {judgement.counts}.")
+
+
+def _say(request: CiRequest, *commands: str) -> None:
+    """Print workflow commands, which GitHub reads from here on; nothing of images may be printed afterwards."""
+    if request.token:
+        for line in (f"::{request.token}::", *commands):
+            console.command(line)
+
+
+def _append(file: Path, text: str) -> None:
+    try:
+        with file.open("ab") as summary:
+            if summary.tell() + len(text.encode()) <= LARGEST_SUMMARY:
+                summary.write(text.encode())
+    except OSError as error:
+        raise MachineError(f"{file}: cannot be written: {error.strerror}.") from error
+
+
+def _pictures(
+    request: CiRequest, judgement: Judgement, results: ResultSet, directory: Path, draw: Draw | None
+) -> dict[tuple[str, str, str], str]:
+    """Draw the time-offset diagram of each changed cell next to the comment; the files' names by cell."""
+    from interop.report.plot_request import CampaignResults, PlotRequest
+
+    if request.comment is None or draw is None:
+        return {}
+    found = {}
+    campaign = CampaignResults(directory.name, results, directory)
+    for cell in judgement.changed[:MOST_PICTURES]:
+        wanted = PlotRequest(
+            (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline
+        )
+        files = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),))).files
+        if files:
+            found[(*_pair(cell), cell.case.name)] = files[0].name
+    return found
+
+
+def _pair(cell: JudgedCell) -> tuple[str, str]:
+    return cell.sample.server, cell.sample.client

@@ -1,0 +1,98 @@
+"""Options of the QUIC Interop Runner (QIR) and of QIR-SE: they keep their meaning, or name what to use instead.
+
+docs/guide/coming-from-qir.md lists all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from interop.model.errors import InputError
+
+if TYPE_CHECKING:
+    from interop.cli.parser import Parser
+
+PROTOCOLS = ("quic", "webtransport")
+RETRY_FAILED = (
+    "to repeat runs of a campaign that did not succeed, use: ./run.py resume DIR --retry failed timeout unsupported"
+)
+SKIP_ON_FAILURE = (
+    "quicsat reports how often a pair fails, and so repeats failures; use --breaker 1 to skip pairs of an "
+    "implementation after a run that timed out or ended in an error"
+)
+SAVE_FILES = "it has no value; write -f alone, and the results go to the file after -j"
+LARGEST_JSON = 64 * 1024 * 1024
+"""Bytes of a file of results that is looked at."""
+
+
+class Refusal(argparse.Action):
+    """An option that ends the program with a sentence, which names what to use instead."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, sentence: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **more)
+        self._sentence = sentence
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Refuse the option."""
+        parser.error(f"{self.option_strings[-1]}: {self._sentence}")
+
+
+def add_options(parser: Parser) -> None:
+    """Declare what either runner has and ``run`` has not."""
+    group = parser.add_argument_group("options of QIR and QIR-SE")
+    group.add_argument(
+        "-p", "--protocol", choices=PROTOCOLS, default=PROTOCOLS[0], metavar="PROTOCOL",
+        help="Select QUIC tests, or with webtransport only WebTransport tests and the implementations that support "
+        "them (default: quic; example: webtransport).",
+    )  # fmt: skip
+    group.add_argument(
+        "-n", "--no-auto-unsupported", nargs="+", action="extend", default=[], metavar="NAME",
+        help="Accepted without an effect: quicsat never marks a test case as unsupported because all of its runs "
+        "failed (default: none; example: quic-go).",
+    )  # fmt: skip
+    add_refusals(group)
+
+
+def add_refusals(parser: argparse._ActionsContainer) -> None:
+    """Declare options of QIR-SE that are refused."""
+    parser.add_argument(
+        "--retry-failed", action=Refusal, sentence=RETRY_FAILED, help="Refused; use `resume DIR --retry`."
+    )
+    parser.add_argument("--skip-on-failure", action=Refusal, sentence=SKIP_ON_FAILURE, help="Refused; use --breaker.")
+
+
+def check_earlier_results(file: Path | None) -> None:
+    """Raise InputError if writing results to ``file`` at the end would replace those of an unfinished campaign.
+
+    QIR-SE continues such a campaign, QIR replaces the file. The results of another runner are not replaced, either.
+    """
+    if file is None or (document := _results_in(file)) is None:
+        return
+    from interop.results import store
+
+    directory = (file.parent / str(document["log_dir"])).resolve()
+    if not any((directory / name).is_file() for name in (store.DOCUMENT, store.JOURNAL)):
+        raise InputError(
+            f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."
+        )
+    if store.load(directory).result_set.finished is None:
+        raise InputError(
+            f"{file}: holds the results of a campaign that is not finished. To continue it: "
+            f"./run.py resume {directory} -j {file}\nTo start another campaign, choose another file."
+        )
+
+
+def _results_in(file: Path) -> dict[str, Any] | None:
+    """The document in ``file`` if it is one of QIR or QIR-SE."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST_JSON:
+            return None
+        document = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    known = isinstance(document, dict) and {"log_dir", "servers", "clients"} <= document.keys()
+    return document if known else None

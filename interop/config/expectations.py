@@ -1,0 +1,76 @@
+"""The expectations file of ``--expect``: known failures, goodput floors and a baseline; all faults at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from interop.config.quantities import rate, share, within
+from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
+from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from interop.model.names import is_implementation
+
+KEYS = ("baseline", "regression", "known failures", "goodput floors")
+CELL_KEYS = ("server", "client", "test")
+KNOWN_FAILURE_KEYS = (*CELL_KEYS, "reason")
+FLOOR_KEYS = (*CELL_KEYS, "floor")
+_REGRESSION = within(share, "0 %", "100 %")
+_FLOOR = within(rate, "1 bit/s", "1000 Gbit/s")
+_LONGEST_REASON = 300
+
+
+def load_expectations(path: Path) -> Expectations:
+    """The expectations of a file; the baseline is relative to its folder. Raises InputError with every fault."""
+    problems: list[Problem] = []
+    documents = read_yaml(path, problems)
+    if len(documents) != 1 and not problems:
+        problems.append(Problem(display_path(path), 0, "must hold one document."))
+    raise_problems(problems)
+    fields = documents[0]
+    found = _read(fields, path.parent) if fields.is_mapping else Expectations()
+    raise_problems(problems)
+    return found
+
+
+def _read(fields: Fields, folder: Path) -> Expectations:
+    fields.allow_only(KEYS)
+    baseline = fields.read("baseline", str)
+    return Expectations(
+        known_failures=tuple(
+            KnownFailure(_cells(entry), entry.read("reason", _reason) or "")
+            for entry in _entries(fields, "known failures", KNOWN_FAILURE_KEYS)
+        ),
+        floors=tuple(
+            GoodputFloor(_cells(entry), entry.read("floor", _FLOOR) or 0.0)
+            for entry in _entries(fields, "goodput floors", FLOOR_KEYS)
+        ),
+        baseline=folder / baseline if baseline else None,
+        regression=fields.read("regression", _REGRESSION),
+    )
+
+
+def _entries(fields: Fields, key: str, keys: tuple[str, ...]) -> Iterator[Fields]:
+    for entry in fields.mappings(key, "{server: quic-go, test: sat}"):
+        entry.allow_only(keys)
+        if not any(each in entry for each in CELL_KEYS):
+            entry.note(f"{key}: name a server, a client or a test; an entry without any would be for all cells.")
+        if "floor" in keys:
+            entry.require({"floor": "5 Mbit/s"})
+        yield entry
+
+
+def _cells(entry: Fields) -> CellPattern:
+    servers, clients = (entry.read_list(key, _implementation) or () for key in ("server", "client"))
+    return CellPattern(servers, clients, entry.read_list("test", str) or ())
+
+
+def _implementation(text: str) -> str:
+    if not is_implementation(text):
+        raise ValueError("is not the name of an implementation.")
+    return text
+
+
+def _reason(text: str) -> str:
+    if len(text) > _LONGEST_REASON:
+        raise ValueError(f"is longer than {_LONGEST_REASON} characters.")
+    return text

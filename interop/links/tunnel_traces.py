@@ -1,0 +1,39 @@
+"""Traces of a link with a VPN: the simulator has the packets of the tunnel, the gateways those of the endpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from interop.docker.archive import ArchiveLimits, unpack
+from interop.links.simulator_report import TRACES
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
+
+NAMES = {"client-gateway": "left", "server-gateway": "right"}
+"""Side of the link, in the names of the simulator's traces, by gateway."""
+
+
+def keep_endpoint_traces(directory: Path, logs: Mapping[str, Iterable[bytes]], limits: ArchiveLimits) -> None:
+    """Keep both pairs of traces below ``directory/sim``, which holds those of the simulator.
+
+    ``trace_node_left.pcap`` and ``trace_node_right.pcap`` become the traces of the gateways, as all analysis expects
+    them: packets as the endpoints send and receive them. Those of the simulator become ``tunnel_left.pcap`` and
+    ``tunnel_right.pcap``. ``logs``: archive of the directory that each gateway leaves. Raises :class:`HarnessFault`
+    (simulator-failed) if a gateway left no trace, or one that lacks packets.
+    """
+    for gateway, archive in logs.items():
+        trace = directory / TRACES / f"trace_node_{NAMES[gateway]}.pcap"
+        trace.replace(trace.with_name(f"tunnel_{NAMES[gateway]}.pcap"))
+        with TemporaryDirectory(prefix=f".{gateway}-", dir=directory) as folder:
+            unpack(archive, Path(folder), limits)
+            try:
+                dropped = int(json.loads(Path(folder, "capture.json").read_text())["dropped"])
+                Path(folder, "trace.pcap").replace(trace)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                reason = f"the {gateway} left no trace ({error})"
+                raise HarnessFault(ErrorCode.SIMULATOR_FAILED, reason) from error
+        if dropped:
+            raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the trace of the {gateway} lacks {dropped} packets")

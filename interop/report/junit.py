@@ -1,0 +1,71 @@
+"""A judgement as a JUnit XML report, which most CI systems show; a test case per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from interop.model.results import ResultSet
+from interop.model.text import printable
+from interop.report.cell_reasons import reasons
+from interop.statistics.judgement import Finding, JudgedCell, Judgement
+
+SKIPPED = frozenset({Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN})
+"""Findings that JUnit has no word for but skipped."""
+
+
+def junit(results: ResultSet, judgement: Judgement) -> bytes:
+    """The report in UTF-8: a test suite per test case of quicsat, with a test case per cell."""
+    root = ElementTree.Element("testsuites", name="quicsat")
+    for case in results.manifest.test_cases:
+        cells = [cell for cell in judgement.cells if cell.case.name == case.name]
+        suite = ElementTree.SubElement(root, "testsuite", name=case.name, timestamp=_text(results.manifest.started))
+        _count(suite, cells)
+        for cell in cells:
+            suite.append(_cell(cell))
+    if judgement.groups:
+        suite = ElementTree.SubElement(root, "testsuite", name="implementations", failures="1", errors="0")
+        suite.set("tests", "1")
+        element = ElementTree.SubElement(suite, "testcase", classname="implementations", name="success rates")
+        _add(element, "failure", "success rates", " ".join(judgement.groups), "")
+    _count(root, judgement.cells, len(judgement.groups) > 0)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _count(element: ElementTree.Element, cells: Sequence[JudgedCell], more: bool = False) -> None:
+    element.set("tests", str(len(cells) + more))
+    element.set("failures", str(sum(cell.unexpected for cell in cells) + more))
+    element.set("errors", str(sum(cell.finding is Finding.ERROR for cell in cells)))
+    element.set("skipped", str(sum(cell.finding in SKIPPED for cell in cells)))
+
+
+def _cell(cell: JudgedCell) -> ElementTree.Element:
+    sample = cell.sample
+    name = f"server {sample.server}, client {sample.client}"
+    took = sum(result.evidence.transfer_time for result in cell.results)
+    element = ElementTree.Element("testcase", classname=_text(cell.case.name), name=_text(name), time=f"{took:.3f}")
+    if sample.mean is not None:
+        properties = ElementTree.SubElement(element, "properties")
+        ElementTree.SubElement(properties, "property", name="goodput [bit/s]", value=f"{sample.mean:.0f}")
+    summary, why = " ".join(cell.details), "\n".join(reasons(cell))
+    if cell.finding is Finding.ERROR:
+        _add(element, "error", cell.finding, summary, why)
+    elif cell.unexpected:
+        _add(element, "failure", cell.finding, summary, why)
+    elif cell.finding in SKIPPED:
+        ElementTree.SubElement(element, "skipped", message=_text(f"{cell.finding}. {summary}".strip()))
+    elif summary:
+        ElementTree.SubElement(element, "system-out").text = _text(f"{cell.finding}. {summary}")
+    return element
+
+
+def _add(parent: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
+    element = ElementTree.SubElement(parent, tag, type=kind, message=_text(message))
+    element.text = "\n".join(map(_text, text.splitlines())) or None
+
+
+def _text(text: str) -> str:
+    """Without characters that XML does not allow."""
+    return printable(text, None)

@@ -1,0 +1,61 @@
+"""Baselines: a campaign reduced to what comparisons need, in one small file to keep with an implementation's sources.
+
+The file is a ``result.json`` without evidence beyond seeds, so that all that reads campaigns reads it as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from interop.model.errors import InputError
+from interop.model.evidence import Evidence
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.results.document import document
+from interop.results.store import load, write_atomically
+
+
+def reduced(results: ResultSet) -> ResultSet:
+    """The campaign without evidence, objects, flows, variants and attempts that do not count."""
+    manifest = results.manifest
+    return ResultSet(
+        replace(
+            manifest, implementations=tuple(replace(each, variants=()) for each in manifest.implementations), command=()
+        ),
+        results.compliance,
+        tuple(map(_reduced, results.results)),
+        results.finished,
+    )
+
+
+def _reduced(result: RunResult) -> RunResult:
+    measurement = result.measurement
+    return replace(
+        result,
+        verdict=replace(result.verdict, if_valid=None),
+        evidence=Evidence(result.evidence.started, result.evidence.seed, clock=result.evidence.clock),
+        measurement=measurement and replace(measurement, objects=(), flows=()),
+    )
+
+
+def save(results: ResultSet, file: Path) -> None:
+    """Write the baseline of a campaign.
+
+    Raises InputError if the campaign cannot be one: it is not finished, or a run ended in an error of ours.
+    """
+    errors = sum(result.verdict.outcome is Outcome.ERROR for result in results.results)
+    if errors or len(results.results) < results.manifest.planned_runs:
+        done = len(results.results) - errors
+        raise InputError(
+            f"{done} of {results.manifest.planned_runs} runs have a valid result, so the campaign cannot be a "
+            "baseline. Continue it with ./run.py resume."
+        )
+    write_atomically(file, document(reduced(results)))
+
+
+def read(file: Path) -> ResultSet:
+    """The campaign of a baseline; raises InputError if the file is none."""
+    if not file.is_file():
+        raise InputError(f"{file}: no such file. `./run.py baseline save DIR {file}` writes a baseline.")
+    return load(file).result_set

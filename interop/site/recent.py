@@ -1,0 +1,72 @@
+"""What has become of each cell in the last campaigns: a line of blocks for its matrix; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from interop.model.text import printable
+from interop.site.campaigns import Key, SiteCampaign
+from interop.site.matrix_cell_text import goodput
+from interop.statistics.history import Step, Trend, ordered, pair_trends
+from interop.statistics.samples import CONCLUSIVE, GOODPUT
+
+SHOWN = 8
+"""Campaigns that a line goes back, that of the matrix included."""
+BLOCKS = "▁▂▃▄▅▆▇█"
+FAILED, ABSENT, STEP = "×", " ", "│"
+
+
+@dataclass(frozen=True)
+class Past:
+    """The last campaigns of a cell."""
+
+    line: str
+    """A block per campaign, from 0 to the largest mean among them; ``×`` without success, ``│`` before a step."""
+    steps: str
+    """``2026-11-20: 16.0 → 8.00 Mbit/s``; empty without a step."""
+
+
+def pasts(campaigns: Sequence[SiteCampaign], trends: Mapping[str, Sequence[Trend]]) -> dict[str, dict[Key, Past]]:
+    """The past of each cell of each campaign, by the campaign's folder; cells without a past are left out.
+
+    ``campaigns`` are of one clock and ascend; ``trends``, by test case, are as long.
+    """
+    dates = [printable(each.results.manifest.started)[:10] for each in campaigns]
+    found: dict[str, dict[Key, Past]] = {each.folder: {} for each in campaigns}
+    for case, many in trends.items():
+        for trend in many:
+            server, client = trend.name
+            steps = {step.at: step for step in trend.steps}
+            for at, campaign in enumerate(campaigns):
+                if (server, client, case) in campaign.cells and (past := _past(trend, steps, dates, at)):
+                    found[campaign.folder][server, client, case] = past
+    return found
+
+
+def trends_of(campaigns: Sequence[SiteCampaign]) -> tuple[tuple[SiteCampaign, ...], dict[str, tuple[Trend, ...]]]:
+    """The campaigns in the order of their dates, and the trends of all pairs in each measurement."""
+    results = ordered([each.results for each in campaigns])
+    by_id = {each.results.manifest.id: each for each in campaigns}
+    measured = dict.fromkeys(case.name for each in campaigns for case in each.measurements)
+    trends = {case: pair_trends(results, case, GOODPUT) for case in measured}
+    return tuple(by_id[each.manifest.id] for each in results), trends
+
+
+def _past(trend: Trend, steps: Mapping[int, Step], dates: Sequence[str], at: int) -> Past | None:
+    window = range(max(0, at + 1 - SHOWN), at + 1)
+    means = {number: mean for number in window if (mean := trend.means[number]) is not None}
+    if sum(trend.outcomes[number] in CONCLUSIVE or number in means for number in window) < 2:
+        return None
+    top = max(means.values(), default=0.0) or 1.0
+    line, told = "", []
+    for number in window:
+        step = steps.get(number)
+        if step and line:
+            line += STEP
+            told.append(f"{dates[number]}: {goodput(step.before)} → {goodput(step.after)} Mbit/s")
+        if number in means:
+            line += BLOCKS[round(means[number] / top * (len(BLOCKS) - 1))]
+        else:
+            line += FAILED if trend.outcomes[number] in CONCLUSIVE else ABSENT
+    return Past(line, "; ".join(told))

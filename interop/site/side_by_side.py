@@ -1,0 +1,41 @@
+"""What the page for two cells side by side shows of each: its conditions and its numbers; pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interop.model.link_format import format_link
+from interop.model.text import printable
+from interop.site.campaigns import SiteCampaign
+from interop.site.cell_view import CellView
+from interop.site.pages import day, number
+
+
+def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
+    """Values for ``web/assets/side.js``.
+
+    ``facts``: name and value of each condition. ``metrics``: label, mean and its words of each main metric.
+    """
+    images = {f"{role}'s image": f"{facts.version} {facts.id[:19]}".strip() for role, facts in shown.images.items()}
+    facts = {
+        "outcome": f"{shown.cell.succeeded} of {shown.cell.planned} repetitions succeeded",
+        "server": shown.server,
+        "client": shown.client,
+        "test case": shown.case.name,
+        "link": format_link(shown.case.link),
+        "campaign": day(campaign.started),
+        "clock": campaign.time,
+        **images,
+        **dict(shown.negotiated),
+    }
+    return {
+        "title": f"{shown.server} to {shown.client}, {shown.case.name}",
+        "size": shown.case.total_size,
+        "state": shown.shown.state.key,
+        "facts": [[name, printable(value)] for name, value in facts.items()],
+        "metrics": [
+            [each.metric.label, each.figures.mean, number(each.metric, each.figures.mean)]
+            for each in shown.spreads
+            if each.metric in dict(shown.main)
+        ],
+    }

@@ -1,0 +1,38 @@
+"""The sentence on the first screen of a campaign: what got worse since the one before; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interop.site.matrix_cell_text import goodput
+from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
+
+_ORDER = (Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER)
+
+
+def sentence(found: Comparison, before: str) -> str:
+    """``12 pairs got worse since 2026-11-20, 1 got better; the largest: …``; ``before``: when the other began."""
+    worse = [pair for pair in found.pairs if pair.change in WORSE]
+    better = sum(pair.change in BETTER for pair in found.pairs)
+    if not worse and not better:
+        return f"No pair got significantly worse or better since {before}."
+    told = f"{_pairs(len(worse))} got worse since {before}, {better} got better"
+    return f"{told}; the largest change for the worse: {_words(_largest(worse))}." if worse else f"{told}."
+
+
+def _pairs(count: int) -> str:
+    return "No pair" if not count else f"{count} pair{'s' if count > 1 else ''}"
+
+
+def _largest(worse: Sequence[PairChange]) -> PairChange:
+    """New failures first, then the largest loss of speed."""
+    return min(worse, key=lambda pair: (_ORDER.index(pair.change), pair.ratio or 0.0))
+
+
+def _words(pair: PairChange) -> str:
+    sample = pair.second
+    who = f"{sample.server} to {sample.client} over {sample.test_case}"
+    if pair.change is Change.SLOWER and pair.ratio is not None and pair.first.mean and sample.mean:
+        lost = round(-100 * pair.ratio)
+        return f"{who}, {goodput(pair.first.mean)} → {goodput(sample.mean)} Mbit/s (−{lost} %)"
+    return f"{who}, {pair.change.value}"

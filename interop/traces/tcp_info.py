@@ -1,0 +1,31 @@
+"""The congestion window of a server's TCP over time, as its kernel told it (``tcp_info``)."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from interop.traces.records import NANOSECONDS
+from interop.traces.series import Samples
+
+MOST_ROWS = 1_000_000
+"""Rows that are read of a file."""
+
+
+def kernel_window(path: Path, epoch: int, start: float) -> Samples:
+    """Bytes over time since ``start``, seconds after ``epoch`` by the server's clock; empty if there is no such file.
+
+    Each row is a change, as often as the kernel was asked. Of several connections all windows are there, in the order
+    of time. What cannot be read ends the series.
+    """
+    found: list[tuple[float, float]] = []
+    with suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="ascii", newline="") as file:
+        for row in islice(csv.DictReader(file), MOST_ROWS):
+            time = (int(row["time"]) - epoch * NANOSECONDS) / NANOSECONDS - start
+            found.append((time, float(int(row["congestion_window"]))))
+    table = np.array(sorted(found), dtype=np.float64).reshape(-1, 2)
+    return Samples(table[:, 0], table[:, 1])

@@ -1,0 +1,126 @@
+"""A metric over a negotiated fact, such as goodput over the flow-control window: a point per pair and value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from interop.model.negotiated import UNITS, fact_in_words
+from interop.model.results import RunResult
+from interop.model.test_case import TestCase
+from interop.model.units import KIB
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.facts import check_fact, fact_of
+from interop.statistics.intervals import Mean, of_repetitions
+from interop.statistics.samples import GOODPUT, value_of
+from plots import theme
+from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.metric_axis import metric_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+USUAL = "client.initial_max_data"
+FEW = 8
+"""Pairs that have a colour and an entry of the legend each, and values that have a tick each."""
+WIDE = 20
+"""Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per test case whose runs differ in the fact."""
+    check_fact(request.over or USUAL)
+    drawings = [drawing for campaign, case in each_case(request) if (drawing := _drawing(request, campaign, case))]
+    return nonempty(drawings, f"no test case has runs over QUIC that differ in {request.over or USUAL}.")
+
+
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
+    fact, number = request.over or USUAL, metric_axis(request, GOODPUT)
+    groups: dict[tuple[str, str], dict[int | str, list[float]]] = {}
+    without = 0
+    for result in campaign.results.results:
+        value, found = value_of(result, number.name), fact_of(result, fact)
+        if result.test_case != case.name or value is None or not _wanted(request, result):
+            continue
+        if found is None:
+            without += 1
+        else:
+            groups.setdefault(_base(result), {}).setdefault(found, []).append(value)
+    values = {found for mine in groups.values() for found in mine}
+    if len(values) < 2:
+        return None
+    axis = _axis(values, fact)
+    points = [sorted((axis["places"][found], mean) for found, each in mine.items() if (mean := of_repetitions(each)))
+              for mine in groups.values()]  # fmt: skip
+    columns: dict[str, Sequence[object]] = {"pair": [", ".join(pair) for pair in groups], "points": points}
+    runs = sum(len(each) for mine in groups.values() for each in mine.values())
+    caption = sentences(
+        f"The figure shows the mean {number.words} of each server and client over all of their variants, for n = "
+        f"{runs} successful repetitions",
+        f"Not shown: {without} without a readable handshake" if without else "",
+    )
+    return Drawing(
+        stem(request, campaign, request.metric, request.over.replace(".", "-"), case.abbreviation),
+        f"{case.abbreviation}: {number.words} over {fact.replace('.', ': ').replace('_', ' ')}",
+        caption,
+        single_panel(Panel(columns, {**axis, "y": number.label, "size": number.size})),
+    )
+
+
+def _axis(values: set[int | str], fact: str) -> dict[str, Any]:
+    """Label of the axis, and where on it each value is: bytes in KiB, words side by side."""
+    label, unit = fact_in_words(fact), UNITS.get(fact.partition(".")[2], "")
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) < len(values):
+        words = sorted(map(str, values))
+        return {"x": label, "texts": words, "places": {word: float(place) for place, word in enumerate(words)},
+                "logarithmic": False}  # fmt: skip
+    size = KIB if unit == "B" else 1
+    ordered = sorted(numbers)
+    return {
+        "x": label.replace("[B]", "[KiB]"),
+        "texts": [f"{value / size:.4g}" for value in ordered],
+        "places": {value: value / size for value in ordered},
+        "logarithmic": ordered[0] > 0 and ordered[-1] > WIDE * ordered[0],
+    }
+
+
+def _wanted(request: PlotRequest, result: RunResult) -> bool:
+    return not request.pairs or (result.server, result.client) in request.pairs
+
+
+def _base(result: RunResult) -> tuple[str, str]:
+    """Server and client without the names of variants."""
+    return result.server.partition(":")[0], result.client.partition(":")[0]
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Lines through the means, with intervals where there are repetitions."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    columns, facts = panel.columns, panel.facts
+    few = len(columns["pair"]) <= FEW
+    points: list[tuple[float, Mean]]
+    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+        style = theme.of_position(number)
+        colour = style.colour if few else theme.GREY
+        ys = [mean.value / facts["size"] for _, mean in points]
+        ax.plot([place for place, _ in points], ys, color=colour, linestyle=style.dash, marker=style.mark, markersize=4,
+                label=pair)  # fmt: skip
+        for place, mean in points:
+            if few and mean.low is not None and mean.high is not None:
+                ends = [mean.low / facts["size"], mean.high / facts["size"]]
+                ax.plot([place, place], ends, color=colour, linewidth=3, alpha=0.35, solid_capstyle="butt")
+    if facts["logarithmic"]:
+        ax.set_xscale("log")
+    if len(facts["texts"]) <= FEW:
+        ax.xaxis.set_major_locator(FixedLocator(list(facts["places"].values())))
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xticklabels(facts["texts"])
+    ax.set(xlabel=facts["x"], ylabel=f"mean {facts['y']}")
+    ax.set_ylim(bottom=0)
+    if few:
+        ax.legend(title="server, client")
+
+
+PLOT = Plot("negotiated", "Negotiated facts", "results", table, draw)

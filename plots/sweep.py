@@ -1,0 +1,275 @@
+"""A metric over the swept keys of a family of test cases: lines over one key, a map of each pair over two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from interop.model.family import SweptValue
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.intervals import Mean, of_repetitions
+from interop.statistics.overview import by_family
+from interop.statistics.samples import GOODPUT, MARKS, Sample, samples
+from plots import theme
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.metric_axis import MetricAxis, metric_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FEW = 8
+"""Pairs that have a colour and an entry of the legend each; more of them are grey."""
+WIDE = 20.0
+"""Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
+COLUMNS = 4
+"""Maps side by side."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A swept key as an axis."""
+
+    key: str
+    values: tuple[SweptValue, ...]
+    """In ascending order; words in that of the document."""
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are numbers of the same kind."""
+        kinds = {value.unit == "" for value in self.values}
+        return len(kinds) == 1 and all(value.number is not None for value in self.values)
+
+    @property
+    def size(self) -> float:
+        """The unit of the axis in SI base units: that of the largest value."""
+        return self.values[-1].unit_size if self.is_numeric else 1.0
+
+    @property
+    def label(self) -> str:
+        """``forward loss [%]``."""
+        unit = self.values[-1].unit if self.is_numeric else ""
+        return f"{self.key} [{unit}]" if unit else self.key
+
+    def texts(self) -> list[str]:
+        """The values as the axis shows them."""
+        if not self.is_numeric:
+            return [value.text for value in self.values]
+        return [f"{(value.number or 0.0) / self.size:g}" for value in self.values]
+
+    def places(self) -> list[float]:
+        """Numbers in the unit of the axis; of words 0, 1, …."""
+        if not self.is_numeric:
+            return [float(number) for number in range(len(self.values))]
+        return [(value.number or 0.0) / self.size for value in self.values]
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing for each family; with more than two swept keys one for each combination of the further values."""
+    drawings = []
+    for campaign in request.campaigns:
+        for cases in by_family(request.measured(campaign.results)).values():
+            drawings += _drawings(request, campaign, cases)
+    return nonempty(drawings, "no family has results of two of its members.")
+
+
+def _drawings(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase]) -> list[Drawing]:
+    axes = [axis for axis in _axes(cases) if len(axis.values) > 1]
+    if not axes:
+        return []
+    shown, further = axes[:2], axes[2:]
+    drawings = []
+    for chosen in product(*(axis.values for axis in further)):
+        mine = [case for case in cases if all(_value(case, value.key) == value for value in chosen)]
+        members = {tuple(_value(case, axis.key) for axis in shown): case for case in mine}
+        rest = [f"{value.key} {value.text}" for value in chosen]
+        made = _lines if len(shown) == 1 else _maps
+        if drawing := made(request, campaign, shown, members, rest):
+            drawings.append(drawing)
+    return drawings
+
+
+def _axes(cases: Sequence[TestCase]) -> list[Axis]:
+    found: dict[str, dict[SweptValue, None]] = {}
+    for case in cases:
+        for value in case.family.values if case.family else ():
+            found.setdefault(value.key, {})[value] = None
+    return [
+        Axis(key, tuple(sorted(values, key=lambda value: inf if value.number is None else value.number)))
+        for key, values in found.items()
+    ]
+
+
+def _value(case: TestCase, key: str) -> SweptValue:
+    return next(value for value in (case.family.values if case.family else ()) if value.key == key)
+
+
+Members = Mapping[tuple[SweptValue, ...], TestCase]
+
+
+def _pairs(
+    request: PlotRequest, campaign: CampaignResults, members: Members
+) -> dict[tuple[str, str], dict[tuple[SweptValue, ...], Sample]]:
+    """The samples of each pair that succeeded in a member, by swept values."""
+    found: dict[tuple[str, str], dict[tuple[SweptValue, ...], Sample]] = {}
+    for values, case in members.items():
+        for sample in samples(campaign.results, case.name, metric_axis(request, GOODPUT).name):
+            if not request.pairs or (sample.server, sample.client) in request.pairs:
+                found.setdefault((sample.server, sample.client), {})[values] = sample
+    return {pair: mine for pair, mine in found.items() if any(sample.values for sample in mine.values())}
+
+
+def _lines(
+    request: PlotRequest, campaign: CampaignResults, axes: Sequence[Axis], members: Members, rest: Sequence[str]
+) -> Drawing | None:
+    [axis] = axes
+    number = metric_axis(request, GOODPUT)
+    pairs = _pairs(request, campaign, members)
+    places = dict(zip(axis.values, axis.places(), strict=True))
+    points: list[list[tuple[float, Mean]]] = []
+    for mine in pairs.values():
+        means = ((places[key[0]], of_repetitions(sample.values)) for key, sample in mine.items())
+        points.append(sorted((place, mean) for place, mean in means if mean is not None))
+    if len({place for line in points for place, _ in line}) < 2:
+        return None
+    columns: dict[str, Sequence[object]] = {"pair": [", ".join(pair) for pair in pairs], "points": points}
+    facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
+             "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
+    spread = "" if len(pairs) > FEW else ", with its 95 % interval over repetitions"
+    return Drawing(
+        _stem(request, campaign, members, rest),
+        _title(members, number, axes, rest),
+        sentences(f"Each line shows the mean {number.words} of a pair (server, client){spread}", _numbers(pairs)),
+        single_panel(Panel(columns, facts)),
+    )
+
+
+def _maps(
+    request: PlotRequest, campaign: CampaignResults, axes: Sequence[Axis], members: Members, rest: Sequence[str]
+) -> Drawing | None:
+    number = metric_axis(request, GOODPUT)
+    pairs = _pairs(request, campaign, members)
+    if not pairs:
+        return None
+    means = [mean.value for mine in pairs.values() for each in mine.values() if (mean := of_repetitions(each.values))]
+    facts: dict[str, Any] = {
+        "columns": axes[0].texts(), "rows": axes[1].texts()[::-1], "x": axes[0].label, "y": axes[1].label,
+        "highest": max(means), "size": number.size, "label": f"mean {number.label}",
+    }  # fmt: skip
+    width = min(len(pairs), COLUMNS)
+    panels: list[Panel] = []
+    for pair, mine in pairs.items():
+        rows = [(key, mine[key]) for key in product(*(axis.values for axis in axes)) if key in mine]
+        columns: dict[str, Sequence[object]] = {
+            "column": [axes[0].values.index(key[0]) for key, _ in rows],
+            "row": [len(axes[1].values) - 1 - axes[1].values.index(key[1]) for key, _ in rows],
+            "value": [mean.value if (mean := of_repetitions(sample.values)) else None for _, sample in rows],
+            "mark": [MARKS.get(sample.pair_outcome, "") for _, sample in rows],
+        }
+        outer = {"left": len(panels) % width == 0, "last": len(panels) % width == width - 1}
+        panels.append(Panel(columns, {**facts, **outer, "title": ", ".join(pair)}))
+    grid = tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))
+    size = (2.0 + width * (0.6 + 0.42 * len(axes[0].values)), 1.6 + len(grid) * (1.0 + 0.34 * len(axes[1].values)))
+    caption = sentences(
+        f"Each panel shows the mean {number.words} of a pair (server, client). Lighter colours are lower values",
+        _numbers(pairs), "T means that at least one repetition timed out, and × that at least one failed",
+    )  # fmt: skip
+    title = _title(members, number, axes, rest)
+    return Drawing(
+        _stem(request, campaign, members, rest), title, caption, grid, (max(size[0], 5.0), max(size[1], 3.0))
+    )
+
+
+def _is_wide(places: Sequence[float]) -> bool:
+    positive = [place for place in places if place > 0]
+    return min(places) >= 0 and len(positive) > 1 and max(positive) > WIDE * min(positive)
+
+
+def _stem(request: PlotRequest, campaign: CampaignResults, members: Members, rest: Sequence[str]) -> str:
+    family = next(case.family for case in members.values() if case.family)
+    others = (re.sub(r"[^a-z0-9.]+", "", text.lower().replace("%", "pct")) for text in rest)
+    return stem(request, campaign, request.metric, family.abbreviation, *others)
+
+
+def _title(members: Members, number: MetricAxis, axes: Sequence[Axis], rest: Sequence[str]) -> str:
+    family = next(case.family for case in members.values() if case.family)
+    over = " and ".join(axis.key for axis in axes)
+    return ", ".join([f"{family.abbreviation}: {number.words} over {over}", *rest])
+
+
+def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sample]]) -> str:
+    many = [sample for mine in pairs.values() for sample in mine.values()]
+    succeeded, conclusive = sum(sample.succeeded for sample in many), sum(sample.conclusive for sample in many)
+    lost = conclusive - succeeded
+    left = (
+        f"{lost} failed or timed out and {'is' if lost == 1 else 'are'} not shown"
+        if lost
+        else "None failed or timed out"
+    )
+    return f"There are n = {succeeded} successful repetitions of {len(pairs)} pairs. {left}"
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Lines with intervals, or a map."""
+    if "points" in panel.columns:
+        _draw_lines(ax, panel)
+    else:
+        _draw_map(ax, panel)
+
+
+def _draw_lines(ax: Axes, panel: Panel) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    columns, facts = panel.columns, panel.facts
+    few = len(columns["pair"]) <= FEW
+    for number, (pair, points) in enumerate(zip(columns["pair"], columns["points"], strict=True)):
+        xs, ys = [place for place, _ in points], [mean.value / facts["size"] for _, mean in points]
+        if not few:
+            ax.plot(xs, ys, color=theme.GREY, linewidth=0.6)
+            continue
+        style = theme.of_position(number)
+        ax.plot(xs, ys, color=style.colour, linestyle=style.dash, marker=style.mark, markersize=4, label=pair)
+        for place, mean in points:
+            if mean.low is not None and mean.high is not None:
+                ax.plot([place, place], [mean.low / facts["size"], mean.high / facts["size"]], color=style.colour,
+                        linewidth=3, alpha=0.35, solid_capstyle="butt")  # fmt: skip
+    if facts["logarithmic"]:
+        smallest = min(place for place in facts["places"] if place > 0)
+        ax.set_xscale("symlog", linthresh=smallest, linscale=0.6)
+        ax.set_xlim(left=-0.08 * smallest if 0 in facts["places"] else 0.8 * smallest)
+    ax.xaxis.set_major_locator(FixedLocator(facts["places"]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_xticklabels(facts["texts"])
+    ax.set(xlabel=facts["x"], ylabel=f"mean {facts['y']}")
+    ax.set_ylim(bottom=0)
+    if few:
+        ax.legend(title="server, client")
+
+
+def _draw_map(ax: Axes, panel: Panel) -> None:
+    columns, facts = panel.columns, panel.facts
+    numbers = np.full((len(facts["rows"]), len(facts["columns"])), np.nan)
+    for x, y, value in zip(columns["column"], columns["row"], columns["value"], strict=True):
+        numbers[y, x] = np.nan if value is None else value / facts["size"]
+    highest = facts["highest"] / facts["size"] or 1.0
+    image = ax.imshow(numbers, cmap=theme.sequential(), vmin=0, vmax=highest, aspect="auto")
+    for x, y, value, mark in zip(*(columns[name] for name in ("column", "row", "value", "mark")), strict=True):
+        share = 0.0 if value is None else value / facts["size"] / highest
+        words = mark if value is None else f"{value / facts['size']:.3g}{mark}"
+        ax.text(x, y, words, ha="center", va="center", fontsize=6, color="white" if share > 0.5 else theme.BLACK)
+    ax.set_xticks(range(len(facts["columns"])), facts["columns"])
+    ax.set_yticks(range(len(facts["rows"])), facts["rows"] if facts["left"] else [""] * len(facts["rows"]))
+    ax.set(title=facts["title"], xlabel=facts["x"], ylabel=facts["y"] if facts["left"] else "")
+    ax.grid(visible=False)
+    ax.tick_params(length=0)
+    if facts["last"]:
+        ax.figure.colorbar(image, ax=ax, shrink=0.9, aspect=18, label=facts["label"])
+
+
+PLOT = Plot("sweep", "Families of test cases", "results", table, draw)

@@ -1,0 +1,83 @@
+"""Packet number, round-trip time and congestion window over time, of several pairs and test cases in one picture.
+
+It compares transports: TCP, TCP through a VPN, and QUIC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from interop.model.names import pair_folder
+from interop.model.units import KIB, MS
+from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.plot_request import PlotRequest
+from interop.traces.series import UNKNOWN, Samples
+from plots.base import Drawing, NothingToDrawError, Plot, sentences
+from plots.time_series_base import Curve, draw, panel
+
+NOTE = (
+    "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
+    "come from its qlog or, over TCP, from its kernel"
+)
+LONGEST_STEM = 120
+"""Letters of a file name; a longer one ends with a digest instead."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """One drawing of three panels; in each, every pair and test case has a curve of the same colour."""
+    found = list(load_pairs(request))
+    if not found:
+        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    numbers = [_numbers(pair) for pair in found]
+    trips = [_samples(pair, pair.middle.series.rtt, MS) for pair in found]
+    windows = [_samples(pair, pair.middle.series.cwnd, KIB) for pair in found]
+    missing = [curve.label for curve in windows if not len(curve.x)]
+    rows = (
+        panel(numbers, ylabel="packet number"),
+        panel(trips, ylabel="RTT [ms]", from_zero=False, legend=False),
+        panel(windows, ylabel="window [KiB]", legend=False),
+    )
+    return [
+        Drawing(
+            _stem(request, found),
+            "Packet number, round-trip time and congestion window",
+            sentences(_count(found), NOTE, f"There is no window for: {'; '.join(missing)}" if missing else ""),
+            tuple((each,) for each in rows),
+            (6.6, 8.0),
+        )
+    ]
+
+
+def _stem(request: PlotRequest, found: Sequence[PairSeries]) -> str:
+    """The selected pairs and test cases; empty if all are drawn."""
+    pairs = dict.fromkeys(pair_folder(pair.server, pair.client) for pair in found) if request.pairs else ()
+    cases = dict.fromkeys(pair.case.abbreviation for pair in found) if request.test_cases else ()
+    words = "-".join((*pairs, *cases))
+    if len(words) <= LONGEST_STEM:
+        return words
+    return f"{words[:LONGEST_STEM]}-{hashlib.sha256(words.encode()).hexdigest()[:8]}"
+
+
+def _count(found: Sequence[PairSeries]) -> str:
+    counts = sorted({len(pair.runs) for pair in found})
+    n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+    if counts == [1]:
+        return f"Each pair has {n} repetition"
+    return f"Each pair has {n} repetitions, of which the figure shows the one with the median completion time"
+
+
+def _numbers(pair: PairSeries) -> Curve:
+    packets, sent = pair.middle.series.forward, pair.middle.series.sent
+    shown = (packets.number != UNKNOWN) & (packets.sent >= sent.time.min(initial=np.inf))
+    numbers = packets.number[shown]
+    return Curve(packets.sent[shown], numbers - numbers.min(initial=numbers.max(initial=0)), "", pair.name, points=True)
+
+
+def _samples(pair: PairSeries, samples: Samples, unit: float) -> Curve:
+    return Curve(samples.time, samples.value / unit, "", pair.name)
+
+
+PLOT = Plot("transports", "Packet number, round-trip time and window", "runs", table, draw)

@@ -1,0 +1,81 @@
+"""The objects of a run in the order of their requests: when each was asked for, and when its bytes arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.model.results import RunResult
+from interop.model.test_case import TestCase
+from interop.model.workload import ObjectType
+from interop.report.object_tables import label_of, with_objects
+from interop.report.plot_request import CampaignResults, PlotRequest
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW = 0.045
+"""Inches that an object takes."""
+MOST_PAIRS = 12
+"""Pictures per test case."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per pair and test case with a workload: the repetition with the median completion time."""
+    drawings = []
+    for campaign, case in each_case(request):
+        runs = with_objects(campaign.results.results, case)
+        for pair in list(dict.fromkeys((each.server, each.client) for each in runs))[:MOST_PAIRS]:
+            mine = sorted((each for each in runs if (each.server, each.client) == pair), key=_end)
+            drawings.append(_drawing(request, campaign, case, mine[(len(mine) - 1) // 2], len(mine)))
+    return nonempty(drawings, "no test case has a workload whose objects are known.")
+
+
+def _end(run: RunResult) -> float:
+    return max(each.finished for each in run.measurement.objects) if run.measurement else 0.0
+
+
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, run: RunResult, n: int) -> Drawing:
+    found = run.measurement.objects if run.measurement else ()
+    columns: dict[str, list[object]] = {
+        "kind": [each.type.value if each.type else label_of((each.size, "")) for each in found],
+        "requested": [each.requested for each in found],
+        "first_byte": [each.first_byte for each in found],
+        "finished": [each.finished for each in found],
+    }
+    caption = sentences(
+        f"The figure shows repetition {run.repetition}, which has the median completion time of n = {n}, over "
+        f"{run.protocol.value}. Thin lines run from the request to the first byte, and bars from there to the last byte"
+    )
+    title = f"{run.server} serves {run.client}, {case.abbreviation}: {len(found)} objects in {_end(run):.2f} s"
+    server, client = run.server.replace(":", "+"), run.client.replace(":", "+")
+    name = stem(request, campaign, case.name, f"{server}_{client}")
+    return Drawing(name, title, caption, single_panel(Panel(columns)), (WIDTH, max(2.6, 1.6 + ROW * len(found))))
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """A row per object, the first one on top; colour and hatch tell its type or size."""
+    columns = panel.columns
+    kinds = list(dict.fromkeys(columns["kind"]))
+    rows = range(1, len(columns["kind"]) + 1)
+    ax.hlines(rows, columns["requested"], columns["first_byte"], color=theme.BLACK, linewidth=0.6)
+    hatches = ("", "////", "....", "xxxx", "----", "\\\\\\\\")
+    types = [each.value for each in ObjectType]
+    for place, kind in enumerate(kinds):
+        number = types.index(kind) if kind in types else place
+        mine = [row for row, each in zip(rows, columns["kind"], strict=True) if each == kind]
+        begins = [columns["first_byte"][row - 1] for row in mine]
+        lengths = [columns["finished"][row - 1] - columns["first_byte"][row - 1] for row in mine]
+        ax.barh(
+            mine, lengths, left=begins, height=0.8, color=theme.of_position(number).colour,
+            hatch=hatches[number % len(hatches)], edgecolor="white", linewidth=0.2, label=kind,
+        )  # fmt: skip
+    ax.set(xlabel="time since the client's first packet [s]", ylabel="object [number]", xlim=(0, None))
+    ax.set_ylim(len(rows) + 0.6, 0.4)
+    ax.grid(axis="y", visible=False)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6)
+
+
+PLOT = Plot("waterfall", "Objects over time", "results", table, draw)

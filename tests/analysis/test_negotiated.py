@@ -1,0 +1,45 @@
+"""What endpoints negotiated, out of recorded runs of six implementations and of traces without keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.negotiated import negotiated
+from interop.model.negotiated import FACTS
+from interop.traces.key_log import key_lines
+from interop.traces.trace import read
+
+REAL = Path(__file__).resolve().parents[1] / "data/real"
+UNLIMITED = 2**62 - 1
+"""The largest number of variable length."""
+
+
+@pytest.mark.parametrize(
+    ("pair", "cipher", "client", "server"),
+    [  # initial_max_data, max_ack_delay and active_connection_id_limit of each side, as tshark 4.4 shows them
+        ("go-x-net_neqo", "AES-128-GCM", (UNLIMITED, 20, 8), (16_777_216, 25, 4)),
+        ("picoquic_msquic", "AES-256-GCM", (33_554_432, 26, 4), (1_048_576, 10, 8)),
+        ("quic-go_quinn", "AES-128-GCM", (UNLIMITED, 25, 5), (786_432, 26, 4)),
+    ],
+)
+def test_recorded_handshakes(pair: str, cipher: str, client: tuple[int, ...], server: tuple[int, ...]) -> None:
+    found = negotiated(read(REAL / pair / "trace.pcap", key_lines(REAL / pair / "keys.log")))
+    assert found is not None
+    facts = found.facts
+    assert set(facts) == set(FACTS)
+    assert [facts[name] for name in ("version", "cipher", "alpn", "resumed")] == ["QUIC v1", cipher, "hq-interop", "no"]
+    for role, expected in (("client", client), ("server", server)):
+        names = ("initial_max_data", "max_ack_delay", "active_connection_id_limit")
+        assert tuple(facts[f"{role}.{name}"] for name in names) == expected
+
+
+def test_without_keys_only_hellos_are_known() -> None:
+    found = negotiated(read(REAL / "picoquic_msquic/trace.pcap", key_lines()))
+    assert found is not None
+    assert (found.server, found.alpn) == (None, "")
+    assert found.client is not None
+    assert found.client["initial_max_data"] == 33_554_432
+    assert "alpn" not in found.facts
+    assert not any(name.startswith("server.") for name in found.facts)

@@ -1,0 +1,203 @@
+"""The scripts in ci/, and the steps of the GitHub action that call them, with a stand-in for quicsat and Docker."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bench.ci import ActionStep
+from interop.cli import main as cli
+from interop.config.expectations import load_expectations
+
+ROOT = Path(__file__).resolve().parents[2]
+ACTION = yaml.safe_load((ROOT / "ci/github/action.yml").read_text())
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+RECORDER = """\
+#!/bin/bash
+printf '%s' "$(basename "$0")" >>"$CALLS"
+printf ' [%s]' "$@" >>"$CALLS"
+echo >>"$CALLS"
+while (($#)); do
+    [[ $1 == --output ]] && touch "$2"
+    [[ $1 == -l ]] && mkdir -p "$2"
+    shift
+done
+exit "${STATUS:-0}"
+"""
+
+
+class Stage:
+    """A copy of ci/ beside a program that writes down how it is called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._calls = folder / "quicsat", folder / "calls"
+        (folder / "bin").mkdir()
+        shutil.copytree(ROOT / "ci", self.folder / "ci")
+        for name in ("endpoints/picoquic", "ns3-scenarios", "virtual-time", "scripts"):
+            (self.folder / name).mkdir(parents=True)
+        (self.folder / "endpoints/picoquic/Dockerfile").write_text("FROM x\n")
+        for place in (self.folder / "run.py", self.folder / "scripts/setup", folder / "bin/docker", folder / "bin/gh"):
+            place.write_text(RECORDER)
+            place.chmod(0o755)
+        self.environment = {
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "CALLS": str(self._calls),
+            "HOME": str(folder),
+            "GITHUB_OUTPUT": str(folder / "output"),
+        }
+
+    def step(self, name: str, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        """Run a step of the action."""
+        return ActionStep(name).run(inputs, self.folder.parent, self.environment, self.folder / "ci/github")
+
+    @property
+    def calls(self) -> list[str]:
+        """The calls so far, a line each."""
+        return self._calls.read_text().splitlines() if self._calls.exists() else []
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+INPUTS = {"implementation": "quic-go", "image": "me/quic-go:change", "partners": "picoquic quinn"}
+
+
+def test_measure_runs_the_campaign_and_writes_a_fresh_baseline(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "quicsat.yml").write_text("")
+    done = stage.step("Measure", {**INPUTS, "expect": "quicsat.yml", "tests": "sat satloss", "seed": "3"})
+    assert done.returncode == 0, done.stderr
+    measured, saved = stage.calls
+    words = re.findall(r"\[(.*?)\]", measured)
+    out = str(tmp_path / "quicsat-report")
+    options = cli.parse(words)
+    assert (options.clock, options.seed, options.repetitions) == ("virtual", 3, 3)
+    assert (options.server, options.client) == (["quic-go", "picoquic", "quinn"], ["quic-go", "picoquic", "quinn"])
+    assert (options.test, options.must_include) == (["sat", "satloss"], ["quic-go"])
+    assert options.replace == ["quic-go=me/quic-go:change"]
+    assert str(options.expect) == str(tmp_path / "quicsat.yml")
+    assert [str(path) for path in (options.log_dir, options.junit, options.comment)] == [
+        f"{out}/campaign", f"{out}/junit.xml", f"{out}/comment.md",
+    ]  # fmt: skip
+    assert not options.github
+    assert options.parallel is None
+    assert saved == f"run.py [baseline] [save] [{out}/campaign] [{out}/baseline.json]"
+
+
+def test_the_number_of_runs_at_a_time_can_be_limited(stage: Stage) -> None:
+    stage.environment["QUICSAT_PARALLEL"] = "1"
+    stage.step("Measure", INPUTS)
+    assert "[--parallel] [1]" in stage.calls[0]
+
+
+def test_measure_passes_the_exit_status_on(stage: Stage) -> None:
+    stage.environment["STATUS"] = "1"
+    assert stage.step("Measure", INPUTS).returncode == 1
+    assert "[--expect]" not in stage.calls[0]
+
+
+def test_on_github_there_are_a_summary_and_annotations(stage: Stage, tmp_path: Path) -> None:
+    stage.environment["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary")
+    stage.step("Measure", INPUTS)
+    assert stage.calls[0].endswith(" [--github]")
+
+
+def test_measure_refuses_a_directory_in_use(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "quicsat-report").mkdir()
+    (tmp_path / "quicsat-report/old").write_text("")
+    done = stage.step("Measure", INPUTS)
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert stage.calls == []
+
+
+@pytest.mark.parametrize("hostile", ["x; touch broken", "$(touch broken)", "`touch broken`", '"; touch broken; "'])
+def test_inputs_are_never_commands(stage: Stage, tmp_path: Path, hostile: str) -> None:
+    for name in ("Measure", "Prepare", "Key of the images", "Comment on the pull request"):
+        stage.step(name, dict.fromkeys(ACTION["inputs"], hostile))
+    assert list(tmp_path.rglob("broken")) == []
+
+
+def test_no_step_contains_an_expression_in_its_script() -> None:
+    scripts = [step["run"] for step in STEPS.values() if "run" in step]
+    assert len(scripts) == 4
+    assert not any("${{" in script for script in scripts)
+
+
+def test_every_action_is_pinned_to_a_commit() -> None:
+    used = [step["uses"] for step in STEPS.values() if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
+
+
+def test_prepare_builds_once_and_loads_from_the_cache_afterwards(stage: Stage) -> None:
+    assert stage.step("Prepare", INPUTS).returncode == 0
+    assert [call.split(" ")[:2] for call in stage.calls] == [
+        ["setup", "[]"],
+        ["run.py", "[images]"],
+        ["docker", "[save]"],
+    ]
+    assert stage.calls[1] == "run.py [images] [build] [simulator] [virtual-time] [picoquic] [quinn]"
+    assert stage.calls[2].endswith("[quicsat/simulator] [quicsat/virtual-time] [quicsat/picoquic] [quicsat/quinn]")
+    assert stage.step("Prepare", INPUTS).returncode == 0
+    assert [call.split(" ")[:2] for call in stage.calls[3:]] == [["setup", "[]"], ["docker", "[load]"]]
+
+
+def test_the_key_of_the_cache_follows_the_sources_of_the_images(stage: Stage, tmp_path: Path) -> None:
+    def key(**inputs: str) -> str:
+        (tmp_path / "output").unlink(missing_ok=True)
+        assert stage.step("Key of the images", {**INPUTS, **inputs}).returncode == 0
+        return (tmp_path / "output").read_text()
+
+    first = key()
+    assert re.fullmatch(r"key=[0-9a-f]{16}\n", first)
+    assert key() == first
+    assert key(partners="picoquic") != first
+    (stage.folder / "endpoints/picoquic/Dockerfile").write_text("FROM y\n")
+    assert key() != first
+
+
+def test_the_comment_is_posted_if_there_is_one(stage: Stage, tmp_path: Path) -> None:
+    assert stage.step("Comment on the pull request", INPUTS).returncode == 0
+    assert stage.calls == []
+    (tmp_path / "quicsat-report").mkdir()
+    (tmp_path / "quicsat-report/comment.md").write_text("x")
+    assert stage.step("Comment on the pull request", INPUTS).returncode == 0
+    assert stage.calls == ["gh [pr] [comment] [7] [--body-file] [quicsat-report/comment.md] [--edit-last]"]
+
+
+@pytest.mark.parametrize("place", ["ci/gitlab/quicsat.yml", "ci/example/.gitlab-ci.yml"])
+def test_gitlab_calls_the_same_scripts(place: str) -> None:
+    document: dict[str, Any] = yaml.safe_load((ROOT / place).read_text())
+    [job] = [value for key, value in document.items() if key != "include"]
+    assert job["script"][-1] == "/opt/quicsat/ci/measure"
+    known = set(
+        re.findall(r"QUICSAT_\w+", "".join((ROOT / "ci" / each).read_text() for each in ("prepare", "measure")))
+    )
+    assert {name for name in job["variables"] if name.startswith("QUICSAT_")} - known <= {
+        "QUICSAT_REPOSITORY",
+        "QUICSAT_VERSION",
+    }
+
+
+def test_the_example_for_github_uses_known_inputs() -> None:
+    workflow = yaml.safe_load((ROOT / "ci/example/.github/workflows/quicsat.yml").read_text())
+    [job] = workflow["jobs"].values()
+    step = job["steps"][-1]
+    assert step["uses"].partition("@")[0].endswith("/ci/github")
+    assert step["with"].keys() <= ACTION["inputs"].keys()
+    assert {name for name, entry in ACTION["inputs"].items() if entry.get("required")} <= step["with"].keys()
+
+
+def test_the_expectations_of_the_example_can_be_read() -> None:
+    found = load_expectations(ROOT / "ci/example/quicsat.yml")
+    assert found.baseline == ROOT / "ci/example/quicsat-baseline.json"
+    assert found.floors

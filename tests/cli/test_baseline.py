@@ -1,0 +1,232 @@
+"""``./run.py baseline``, and the options of ``run`` for CI systems."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from interop.cli.main import main
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.results import store
+from interop.results.store import write_result_json
+from tests.cli.conftest import ROOT, Checkout, Draws
+from tests.results_builder import result_set, run_result, runs, virtual
+
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny", "--seed", "7")
+
+
+def stored(place: Path, results: ResultSet) -> str:
+    """A campaign on disk."""
+    place.mkdir()
+    write_result_json(place, results)
+    return str(place)
+
+
+@pytest.fixture
+def campaigns(tmp_path: Path) -> tuple[str, str]:
+    """Two campaigns in virtual time; the second is 10 % slower."""
+    return tuple(  # type: ignore[return-value]
+        stored(tmp_path / name, virtual(result_set(runs(rate), repetitions=1)))
+        for name, rate in (("before", 8e6), ("after", 7.2e6))
+    )
+
+
+@pytest.fixture
+def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The step summary of GitHub Actions."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    return tmp_path / "summary.md"
+
+
+def test_save_and_check(campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "baseline.json"
+    assert main(ROOT, ["baseline", "save", campaigns[0], str(file)]) == 0
+    assert main(ROOT, ["baseline", "check", campaigns[0], str(file)]) == 0
+    assert "Nothing is worse than expected: 1 passed." in capsys.readouterr().out
+    assert main(ROOT, ["baseline", "check", campaigns[1], str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "sat, server picoquic, client quiche: slower than the baseline" in out
+    assert "The goodput changed by -10.0 %, from 8.00 Mbit/s to 7.20 Mbit/s." in out
+    assert main(ROOT, ["compare", str(file), campaigns[1]]) == 1
+
+
+def test_a_baseline_holds_what_comparisons_need_and_no_evidence(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "baseline.json")])
+    document = json.loads((tmp_path / "baseline.json").read_text())
+    [result] = document["results"]
+    assert result["measurement"]["values"]["goodput"] == 8e6
+    assert result["evidence"]["seed"] == 1
+    assert result["evidence"]["phases"] == {}
+    manifest = document["manifest"]
+    assert (manifest["clock"], manifest["seed"], manifest["command"]) == ("virtual", 1, [])
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        (result_set(runs(8e6), repetitions=2), "1 of 2 runs have a valid result"),
+        (result_set([run_result(None, outcome=Outcome.ERROR)], repetitions=1), "0 of 1 runs have a valid result"),
+    ],
+)
+def test_a_campaign_that_is_not_whole_is_no_baseline(
+    results: ResultSet, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = stored(tmp_path / "a", results)
+    assert main(ROOT, ["baseline", "save", place, str(tmp_path / "b.json")]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_save_refuses_options_of_check(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "baseline.json"
+    assert main(ROOT, ["baseline", "save", campaigns[0], str(file), "--junit", str(tmp_path / "j.xml")]) == 2
+    assert "are for `baseline check`" in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_another_clock_is_refused(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
+    file = tmp_path / "baseline.json"
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    assert main(ROOT, ["baseline", "check", real, str(file)]) == 2
+    assert "The baseline used virtual time" in capsys.readouterr().err
+
+
+def test_a_file_that_is_missing_or_no_baseline(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(ROOT, ["baseline", "check", campaigns[0], str(tmp_path / "no.json")]) == 2
+    assert "baseline save" in capsys.readouterr().err
+    (tmp_path / "bad.json").write_text("{}")
+    assert main(ROOT, ["baseline", "check", campaigns[0], str(tmp_path / "bad.json")]) == 2
+
+
+def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    file, target = tmp_path / "baseline.json", tmp_path / "out"
+    target.mkdir()
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    draws = Draws()
+    comment = target / "comment.md"
+    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--comment", str(comment)], draws) == 1
+    [request] = draws.requests
+    assert (request.plots, request.formats, request.target) == (("offset",), ("png",), target)
+    assert (request.pairs, request.test_cases) == ((("picoquic", "quiche"),), ("sat",))
+    assert "Time-offset diagram: `a.svg` in the same directory" in comment.read_text()
+
+
+def test_expectations_excuse_what_the_baseline_does_not(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    file, expect = tmp_path / "baseline.json", tmp_path / "expect.yml"
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    expect.write_text("regression: 15 %\n")
+    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--expect", str(expect)]) == 0
+    expect.write_text("regression: 15 %\ngoodput floors: [{test: sat, floor: 7.5 Mbit/s}]\n")
+    assert main(ROOT, ["baseline", "check", campaigns[1], str(file), "--expect", str(expect)]) == 1
+
+
+@pytest.mark.parametrize("others", [[], runs(8e6)])
+def test_a_run_that_ended_in_an_error_has_its_own_exit_status(
+    others: list[RunResult], campaigns: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "baseline.json"
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    results = [*others, run_result(None, repetition=2, outcome=Outcome.ERROR)]
+    place = stored(tmp_path / "faulty", virtual(result_set(results, repetitions=2)))
+    assert main(ROOT, ["baseline", "check", place, str(file)]) == 3
+
+
+# ---- run --------------------------------------------------------------------------------------
+
+
+def test_run_with_a_known_failure(checkout: Checkout, tmp_path: Path) -> None:
+    expect = tmp_path / "expect.yml"
+    words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "--expect", str(expect))
+    expect.write_text("known failures: [{client: bad, reason: issue 7}]\n")
+    status, out, _ = checkout(*words, "--junit", str(tmp_path / "junit.xml"))
+    assert status == 0
+    assert "Nothing is worse than expected: 1 known failure, 1 passed." in out
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
+    expect.write_text("known failures: [{client: good}]\n")
+    status, out, _ = checkout(*words)
+    assert status == 1
+    assert "tiny, server good, client bad: unexpected failure" in out
+    assert "Failed (client-failed): " in out
+    assert "tiny, server good, client good: unexpected success" in out
+
+
+def test_reports_do_not_change_the_exit_status(checkout: Checkout, tmp_path: Path) -> None:
+    status, out, _ = checkout("-s", "good", "-c", "bad", "-t", "tiny", "--comment", str(tmp_path / "c.md"))
+    assert status == 1
+    assert "worse than expected" not in out
+    assert "### ❌" in (tmp_path / "c.md").read_text()
+
+
+def test_github_gets_a_summary_and_annotations(checkout: Checkout, summary: Path) -> None:
+    summary.write_text("before\n")
+    status, out, _ = checkout("-s", "good", "-c", "bad", "-t", "tiny", "--github")
+    assert status == 1
+    assert summary.read_text().startswith("before\n### ❌ quicsat")
+    lines = out.splitlines()
+    token = lines[0].removeprefix("::stop-commands::")
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    begin = lines.index(f"::{token}::")
+    assert lines[begin + 1].startswith("::error title=tiny%2C server good%2C client bad%3A unexpected failure::")
+    assert not any(line.startswith("::") for line in lines[1:begin])
+    assert next(n for n, line in enumerate(lines) if "unexpected failure" in line) >= begin
+
+
+def test_github_without_its_variable(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    status, _, err = checkout(*GOOD, "--github")
+    assert status == 2
+    assert "GITHUB_STEP_SUMMARY" in err
+
+
+def test_run_with_a_baseline(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checkout(*GOOD)[0] == 0
+    assert checkout("baseline", "save", str(checkout.results), str(tmp_path / "b.json"))[0] == 0
+    expect = tmp_path / "expect.yml"
+    expect.write_text("baseline: b.json\n")
+    status, out, _ = checkout(*GOOD, "--expect", str(expect))
+    assert status == 0
+    assert "1 passed" in out
+    runs_before = len(checkout.engine.all_lives)
+    status, _, err = checkout(*GOOD, "--clock", "virtual", "--expect", str(expect))
+    assert status == 2
+    assert "The baseline used real time: use --clock real." in err
+    assert len(checkout.engine.all_lives) == runs_before
+
+
+def test_resume_judges_as_well(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout("-s", "good", "-c", "bad", "-t", "tiny")[0] == 1
+    expect = tmp_path / "expect.yml"
+    expect.write_text("known failures: [{client: bad}]\n")
+    assert checkout("resume", str(checkout.results), "--expect", str(expect))[0] == 0
+
+
+@pytest.mark.parametrize("option", ["--expect", "--junit", "--comment"])
+def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(checkout: Checkout, option: str) -> None:
+    status, _, err = checkout(*GOOD, option, "no/such/file")
+    assert status == 2
+    assert "no/such" in err
+    assert checkout.engine.all_lives == []
+
+
+def test_a_cell_without_a_result_is_worse_than_one_with(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout(*GOOD)[0] == 0
+    results = store.load(checkout.results).result_set
+    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), None))
+    file = str(tmp_path / "b.json")
+    checkout("baseline", "save", str(checkout.results), file)
+    status, out, _ = checkout("baseline", "check", place, file)
+    assert status == 1
+    assert "tiny, server good, client good: no result" in out

@@ -1,0 +1,127 @@
+"""Every option of QIR and of QIR-SE has its meaning, or a sentence that names what to use instead."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from interop.cli import main as cli
+from interop.model.implementation import Role
+from interop.model.outcomes import Outcome
+from interop.results import store
+from tests.cli.conftest import ROOT, Checkout
+from tests.fakes import Life, end_with, endpoint, hang, only_as
+
+GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-p", "quic"], {"protocol": "quic"}),
+        (["--protocol", "quic"], {"protocol": "quic"}),
+        (["-d"], {"debug": True}),
+        (["-s", "a,b"], {"server": ["a,b"]}),
+        (["-s", "a", "b"], {"server": ["a", "b"]}),
+        (["-c", "a,b"], {"client": ["a,b"]}),
+        (["-t", "handshake,transfer"], {"test": ["handshake,transfer"]}),
+        (["-t", "onlyTests"], {"test": ["onlyTests"]}),
+        (["-r", "a=b,c=d"], {"replace": ["a=b,c=d"]}),
+        (["-r", "a=b", "c=d"], {"replace": ["a=b", "c=d"]}),
+        (["-p", "webtransport"], {"protocol": "webtransport"}),
+        (["-l", "logs"], {"log_dir": Path("logs")}),
+        (["--log-dir", "logs"], {"log_dir": Path("logs")}),
+        (["-f"], {"save_files": True}),
+        (["--save-files"], {"save_files": True}),
+        (["-j", "x.json"], {"json": Path("x.json")}),
+        (["--json", "x.json"], {"json": Path("x.json")}),
+        (["-m"], {"markdown": True}),
+        (["--markdown"], {"markdown": True}),
+        (["-i", "a"], {"must_include": ["a"]}),
+        (["--must-include", "a"], {"must_include": ["a"]}),
+        (["--skip-compliance-check"], {"skip_compliance_check": True}),
+        (["--shuffle"], {"shuffle": True}),
+    ],
+)
+def test_an_option_with_the_same_meaning(words: list[str], expected: dict[str, object]) -> None:
+    given = vars(cli.parse(words))
+    assert {name: given[name] for name in expected} == expected
+
+
+def test_a_pause_has_two_names() -> None:
+    theirs, ours = cli.parse(["--pause-between", "18:00-23:00"]), cli.parse(["--pause", "18:00-23:00"])
+    assert theirs.pause == ours.pause != []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-p", "tcp"], "invalid choice: 'tcp'"),
+        (["-f", "files"], "argument -f: it has no value; write -f alone"),
+        (["--save-files", "files"], "argument --save-files: it has no value"),
+        (["--retry-failed"], "./run.py resume DIR --retry failed timeout unsupported"),
+        (["--skip-on-failure"], "use --breaker 1 to skip pairs"),
+        (["resume", "results/a", "--retry-failed"], "./run.py resume DIR --retry failed timeout unsupported"),
+    ],
+)
+def test_an_option_that_is_refused_names_what_to_use_instead(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(ROOT, words)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, sentence in err, len(err.splitlines())) == (2, "", True, 1)
+
+
+def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout) -> None:
+    checkout.engine.programs["bad"] = end_with(1)
+    for words in ((), ("-n", "bad")):
+        assert checkout("-s", "good", "-c", "bad", "-t", "tiny", "--skip-compliance-check", *words)[0] == 1
+        [result] = store.load(checkout.results).result_set.results
+        assert result.verdict.outcome is Outcome.FAILED
+
+
+def test_results_of_a_finished_campaign_are_replaced(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    assert checkout(*GOOD, "-j", str(file))[0] == 0
+    first = json.loads(file.read_text())["id"]
+    assert checkout(*GOOD, "-j", str(file))[0] == 0
+    assert json.loads(file.read_text())["id"] != first
+
+
+def test_results_of_a_campaign_that_is_not_finished_are_not_replaced(checkout: Checkout, tmp_path: Path) -> None:
+    def interrupt(life: Life) -> int:
+        checkout.engine.programs["bad"] = endpoint
+        os.kill(os.getpid(), signal.SIGTERM)
+        return hang(life)
+
+    file = tmp_path / "all.json"
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
+    assert checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "-j", str(file))[0] == 128 + signal.SIGTERM
+    before = file.read_bytes()
+    status, out, err = checkout(*GOOD, "-j", str(file))
+    assert (status, out, file.read_bytes()) == (2, "", before)
+    command = next(line for line in err.splitlines() if "./run.py resume" in line).partition("./run.py ")[2]
+    assert checkout(*command.split())[0] == 0
+    assert store.load(checkout.results).result_set.finished is not None
+    assert len(json.loads(file.read_text())["measurements"]) == 2
+
+
+@pytest.mark.parametrize("theirs", ["logs_2021-11-01", "/nowhere"])
+def test_results_of_another_runner_are_not_replaced(checkout: Checkout, tmp_path: Path, theirs: str) -> None:
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps({"log_dir": theirs, "servers": [], "clients": [], "measurements": []}))
+    status, _, err = checkout(*GOOD, "-j", str(file))
+    assert (status, "Choose another file" in err) == (2, True)
+
+
+@pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"a": 1}', "[" * 100_000])
+def test_another_file_is_replaced(checkout: Checkout, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "all.json"
+    file.write_text(content)
+    assert checkout(*GOOD, "-j", str(file))[0] == 0
+    assert json.loads(file.read_text())["clients"] == ["good"]

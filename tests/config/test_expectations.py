@@ -1,0 +1,67 @@
+"""The file of ``--expect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interop.config.expectations import load_expectations
+from interop.model.errors import InputError
+from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from tests.results_builder import SAT
+
+WHOLE = """\
+baseline: stored/baseline.json
+regression: 2.5 %
+known failures:
+  - {server: [quic-go, "picoquic:bbr"], test: satloss, reason: issue 7}
+goodput floors:
+  - {client: quic-go, floor: 5 Mbit/s}
+"""
+
+
+def test_all_keys(tmp_path: Path) -> None:
+    (tmp_path / "expect.yml").write_text(WHOLE)
+    assert load_expectations(tmp_path / "expect.yml") == Expectations(
+        (KnownFailure(CellPattern(("quic-go", "picoquic:bbr"), (), ("satloss",)), "issue 7"),),
+        (GoodputFloor(CellPattern((), ("quic-go",)), 5e6),),
+        tmp_path / "stored/baseline.json",
+        0.025,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "must hold one document"),
+        ("- a", "must be a mapping"),
+        ("known failure: []", "Did you mean known failures?"),
+        ("regression: 5", "regression"),
+        ("regression: 101 %", "regression"),
+        ("known failures: {server: a}", "must be a list of mappings"),
+        ("known failures: [a]", "must be a mapping"),
+        ("known failures: [{reason: x}]", "name a server, a client or a test"),
+        ("known failures: [{server: a, floor: 1 Mbit/s}]", 'unknown key "floor"'),
+        ("known failures: [{server: A b}]", "is not the name of an implementation"),
+        (f"known failures: [{{server: a, reason: {'x' * 301}}}]", "longer than 300 characters"),
+        ("goodput floors: [{test: sat}]", 'missing key "floor"'),
+        ("goodput floors: [{test: sat, floor: 5}]", "floor"),
+        ("goodput floors: [{test: sat, floor: 0 bit/s}]", "floor"),
+    ],
+)
+def test_faults_name_the_file_and_what_is_wrong(tmp_path: Path, text: str, fault: str) -> None:
+    (tmp_path / "expect.yml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_expectations(tmp_path / "expect.yml")
+    assert fault in str(caught.value)
+    assert "expect.yml" in str(caught.value)
+
+
+def test_patterns() -> None:
+    pattern = CellPattern(("a", "b"), (), ("SAT",))
+    assert pattern.fits("b", "any", SAT)
+    assert not pattern.fits("c", "any", SAT)
+    assert not CellPattern((), ("x",)).fits("a", "y", SAT)
+    assert not CellPattern(test_cases=("satloss",)).fits("a", "b", SAT)
+    assert str(pattern) == "server a or b, test case SAT"

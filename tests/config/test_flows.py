@@ -1,0 +1,73 @@
+"""Words of further flows, and test cases that have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop.config.flows import parse_flow
+from interop.model.flow import Flow
+from interop.model.gateways import Pep
+from interop.model.names import is_test_case
+from interop.model.test_case import TestCase, flow_fault, with_flows
+from tests.results_builder import SAT, SATLOSS
+
+PEP = Pep(65536, 65536, 10, "cubic")
+TCP = Flow("nginx-tcp", "curl", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "flow"),
+    [
+        ("same", Flow()),
+        ("same@500ms", Flow(start=0.5)),
+        ("nginx-tcp/curl@2s", TCP),
+        (" nginx-tcp / curl @ 2 s ", TCP),
+        ("picoquic:bbr/quic-go", Flow("picoquic:bbr", "quic-go")),
+    ],
+)
+def test_words(text: str, flow: Flow) -> None:
+    assert parse_flow(text) == flow
+    assert parse_flow(flow.words) == flow
+
+
+@pytest.mark.parametrize(
+    "text", ["", "quic-go", "quic-go/", "/curl", "a/b/c", "../x/y", "same@2", "same@-1s", "same@2h"]
+)
+def test_faulty_words(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_flow(text)
+
+
+def test_names_of_test_cases_with_flows() -> None:
+    made = with_flows(SAT, (TCP, Flow("picoquic:bbr", "quic-go")))
+    assert made.name == "sat~nginx-tcp_curl_2s~picoquic+bbr_quic-go"
+    assert made.abbreviation == "SAT~nginx-tcp_curl_2s~picoquic+bbr_quic-go"
+    assert is_test_case(made.name)
+    assert (made.random_name, made.flow_count) == ("sat", 3)
+    assert made.description.endswith(", beside nginx-tcp/curl@2s and picoquic:bbr/quic-go")
+
+
+@pytest.mark.parametrize("name", ["sat~", "sat~/x", "sat~..", "~same", "sat~Same", "sat" + "~same" * 6])
+def test_names_that_no_test_case_has(name: str) -> None:
+    assert not is_test_case(name)
+
+
+FAULTY: list[tuple[TestCase, str]] = [
+    (replace(SAT, flows=(TCP,) * 6), "7 flows are too many"),
+    (replace(SAT, link=replace(SAT.emulated, pep=PEP), flows=(TCP,)), "cannot pass proxies"),
+]
+
+
+@pytest.mark.parametrize(("case", "fault"), FAULTY)
+def test_test_cases_that_cannot_have_flows(case: TestCase, fault: str) -> None:
+    assert fault in flow_fault(case)
+    with pytest.raises(ValueError, match=fault):
+        with_flows(replace(case, flows=()), case.flows)
+
+
+def test_flows_are_given_once() -> None:
+    assert flow_fault(replace(SATLOSS, flows=(TCP,))) == ""
+    with pytest.raises(ValueError, match="of its own"):
+        with_flows(with_flows(SAT, (TCP,)), (TCP,))

@@ -1,0 +1,158 @@
+"""Proxies, tunnels and TCP buffers in test case files: words and mappings become values, or one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.model.errors import InputError
+from interop.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
+from interop.model.units import KIB, MIB
+
+ROOT = Path(__file__).resolve().parents[2]
+READY = load_known_test_cases(ROOT / "testcases")
+SAT = READY["sat"]
+KNOWN = {"sat": SAT}
+HEAD = "name: {0}\nabbreviation: {0}\nextends: {1}\n"
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages name files relative to the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write(*links: str) -> Path:
+    """Test cases a, b and so on; each extends the one before it, and the first one sat."""
+    names = ["sat", *"abc"]
+    documents = [HEAD.format(names[n + 1], names[n]) + f"link: {{{link}}}\n" for n, link in enumerate(links)]
+    path = Path("my.yaml")
+    path.write_text("---\n".join(documents))
+    return path
+
+
+@pytest.mark.parametrize("letter", PEPS)
+def test_a_letter_is_a_row_of_the_paper(letter: str) -> None:
+    [case] = load_test_cases(write(f"pep: {letter}"), KNOWN)
+    assert case.emulated.pep == PEPS[letter]
+    assert case.has_gateways
+    assert not SAT.has_gateways
+
+
+def test_rows_of_the_paper() -> None:
+    """MB of the paper are what is left of Linux' values when their digits behind the point are cut."""
+    rows = {
+        letter: (pep.send_buffer // 10**6, pep.receive_buffer // 10**6, pep.initial_window)
+        for letter, pep in PEPS.items()
+    }
+    assert rows == {"A": (4, 6, 10), "B": (4, 6, 100), "C": (33, 33, 10), "D": (33, 33, 100)}
+
+
+@pytest.mark.parametrize("loss", [False, True])
+def test_ready_test_cases(loss: bool) -> None:
+    name = "geo-loss" if loss else "geo"
+    cases = load_test_cases(ROOT / "testcases/satcom" / ("proxies-loss.yaml" if loss else "proxies.yaml"), {})
+    links = {case.name: case.emulated for case in cases}
+    assert {each: link.pep for each, link in links.items()} == {
+        name: None, **{f"{name}-pep-{letter.lower()}": pep for letter, pep in PEPS.items()}
+    }  # fmt: skip
+    assert {replace(link, pep=None) for link in links.values()} == {links[name]}
+    assert (links[name].endpoint_tcp, links[name].forward_rate, links[name].return_rate) == (LINUX, 50e6, 10e6)
+    assert (links[name].forward_loss is not None) == loss
+
+
+@pytest.mark.parametrize("family", ["geo20", "geo20-loss", "leo100", "fade20"])
+def test_families_with_proxies_and_without(family: str) -> None:
+    links = {case.name: case.emulated for case in READY.values() if case.family and case.family.name == family}
+    assert {each: link.pep for each, link in links.items()} == {
+        f"{family}@pep=none": None, **{f"{family}@pep={letter.lower()}": pep for letter, pep in PEPS.items()}
+    }  # fmt: skip
+    assert {replace(link, pep=None) for link in links.values()} == {links[f"{family}@pep=none"]}
+    assert links[f"{family}@pep=none"].endpoint_tcp == LINUX
+
+
+def test_missing_keys_are_those_of_a_or_inherited() -> None:
+    path = write(
+        "pep: {initial window: 32}, endpoint tcp: {send buffer: 64 KiB}",
+        "pep: {congestion control: bbr, send buffer: 1 MiB, receive buffer: 2 MiB}, "
+        "endpoint tcp: {receive buffer: 2 MB}",
+        "pep: none, endpoint tcp: none",
+    )
+    links = {case.name: case.emulated for case in load_test_cases(path, KNOWN)}
+    assert links["a"].pep == replace(PEPS["A"], initial_window=32)
+    assert links["b"].pep == Pep(1 * MIB, 2 * MIB, 32, "bbr")
+    assert links["a"].endpoint_tcp == replace(LINUX, send_buffer=64 * KIB)
+    assert links["b"].endpoint_tcp == TcpBuffers(64 * KIB, 2_000_000)
+    assert links["c"] == SAT.emulated
+
+
+@pytest.mark.parametrize("program", VPNS)
+def test_a_program_is_a_tunnel(program: str) -> None:
+    [case] = load_test_cases(write(f"vpn: {program}"), KNOWN)
+    assert case.emulated.vpn == Vpn(4 * MIB, 6 * MIB, VpnProgram(program), VpnTransport.UDP, 1420, 10, "cubic")
+    assert (case.has_gateways, case.tunnelled, SAT.tunnelled) == (True, True, False)
+
+
+def test_missing_keys_of_a_tunnel_are_inherited() -> None:
+    path = write(
+        "vpn: {program: openvpn, transport: tcp, send buffer: 1 MiB}",
+        "vpn: {mtu: 1300, initial window: 20, congestion control: bbr, receive buffer: 2 MiB, nagle: false}",
+        "vpn: none",
+    )
+    links = {case.name: case.emulated for case in load_test_cases(path, KNOWN)}
+    assert links["a"].vpn == Vpn(1 * MIB, 6 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP)
+    assert links["b"].vpn == Vpn(1 * MIB, 2 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP, 1300, 20, "bbr", nagle=False)
+    assert links["c"] == SAT.emulated
+
+
+def test_ready_tunnels() -> None:
+    cases = load_test_cases(ROOT / "testcases/satcom/vpn.yaml", {})
+    links = {case.name: case.emulated for case in cases}
+    assert {name: link.vpn for name, link in links.items()} == {
+        "vpn-none": None,
+        "vpn-wireguard": VPNS["wireguard"],
+        "vpn-openvpn": VPNS["openvpn"],
+        "vpn-openvpn-tcp": replace(VPNS["openvpn"], transport=VpnTransport.TCP),
+    }
+    assert {replace(link, vpn=None) for link in links.values()} == {links["vpn-none"]}
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [
+        ("pep: E", 'my.yaml:4: "a": pep "E" is none of A, B, C, D, none.'),
+        (
+            "pep: {loss: 1 %}",
+            'unknown key "loss". Allowed: send buffer, receive buffer, initial window, congestion',
+        ),
+        ("pep: {initial window: 0}", 'initial window "0" is out of range: 1 to 1000.'),
+        ("pep: {send buffer: 4}", 'send buffer "4" has no unit; allowed: 64 KiB to 1 GiB'),
+        ("pep: {receive buffer: 1 KiB}", 'receive buffer "1 KiB" is out of range: 64 KiB to 1 GiB.'),
+        ("pep: {congestion control: hybla}", 'congestion control "hybla" is none of cubic, reno, bbr.'),
+        (
+            "endpoint tcp: A",
+            'endpoint tcp "A" is neither none nor a mapping; write for example {send buffer: 4 MiB',
+        ),
+        ("vpn: ipsec", 'my.yaml:4: "a": vpn "ipsec" is none of openvpn, wireguard, none.'),
+        ("vpn: {transport: tcp}", 'missing key "program"; write for example program: openvpn'),
+        ("vpn: {program: openvpn, loss: 1 %}", 'unknown key "loss". Allowed: program, transport, mtu, send buffer'),
+        ("vpn: {program: openvpn, mtu: 1500}", 'mtu "1500" is out of range: 1280 to 1420.'),
+        ("vpn: {program: wireguard, transport: tcp}", "transport tcp needs program openvpn; this is wireguard."),
+        ("vpn: {program: openvpn, initial window: 20}", "initial window needs transport tcp; this is udp."),
+        ("vpn: {program: openvpn, nagle: false}", "nagle needs transport tcp; this is udp."),
+        ("vpn: openvpn, pep: A", "a link has either pep or vpn; write pep: none or vpn: none."),
+        (
+            "vpn: openvpn, scenario: rebind, delay: 1 ms, rate: 1 Mbit/s, queue: 9, rebind: {first: 1 s}",
+            "vpn does not work with scenario rebind, whose packets it would hide.",
+        ),
+        ("endpoint tcp: {initial window: 10}", 'unknown key "initial window". Allowed: send buffer, receive buffer.'),
+    ],
+)
+def test_a_fault_is_one_sentence(link: str, fault: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_test_cases(write(link), KNOWN)
+    [problem] = caught.value.problems
+    assert fault in problem

@@ -1,0 +1,122 @@
+"""CPU time and memory of containers: files of both versions of control groups, and a group that goes away."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, NoReturn
+
+import pytest
+
+from interop.docker import resource_use
+from interop.docker.resource_use import ControlGroup, ResourceMonitor, control_group
+from interop.model.evidence import ResourceUse
+
+IDENTITY = "ab12"
+FIRST = f"4:memory:/docker/{IDENTITY}\n3:cpuset:/\n2:cpu,cpuacct:/docker/{IDENTITY}\n0::/\n"
+SECOND = f"0::/system.slice/docker-{IDENTITY}.scope\n"
+
+
+def refuse(threads: Callable[[], list[int]]) -> NoReturn:
+    raise PermissionError
+
+
+class Counter:
+    """Counts as many system calls as the sum of the threads' ids."""
+
+    made: ClassVar[list[Counter]] = []
+
+    def __init__(self, threads: Callable[[], list[int]]) -> None:
+        self.made.append(self)
+        self.count = sum(threads())
+        self.open = True
+
+    def close(self) -> None:
+        self.open = False
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(resource_use, "SystemCallCounter", refuse)
+    monkeypatch.setattr(resource_use, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(resource_use, "PROCESSES", tmp_path / "proc")
+    (tmp_path / "proc/7").mkdir(parents=True)
+    return tmp_path
+
+
+def first(place: Path, user: int = 2_500_000_000, memory: int = 4096) -> None:
+    """Files of version 1."""
+    (place / "proc/7/cgroup").write_text(FIRST)
+    cpu, group = (place / f"groups/{name}/docker/{IDENTITY}" for name in ("cpuacct", "memory"))
+    cpu.mkdir(parents=True, exist_ok=True)
+    group.mkdir(parents=True, exist_ok=True)
+    (cpu / "cpuacct.usage_user").write_text(f"{user}\n")
+    (cpu / "cpuacct.usage_sys").write_text("500000000\n")
+    (cpu / "tasks").write_text("7\n9\n")
+    (group / "memory.stat").write_text(f"cache 9999\nrss 1\ntotal_cache 9999\ntotal_rss {memory}\n")
+
+
+def test_version_1(place: Path) -> None:
+    first(place)
+    group = control_group(7, IDENTITY)
+    assert group is not None
+    assert group.read() == ResourceUse(2.5, 0.5, 4096)
+
+
+def test_version_2(place: Path) -> None:
+    (place / "proc/7/cgroup").write_text(SECOND)
+    own = place / f"groups/system.slice/docker-{IDENTITY}.scope"
+    own.mkdir(parents=True)
+    (own / "cpu.stat").write_text("usage_usec 3000000\nuser_usec 2500000\nsystem_usec 500000\n")
+    (own / "cgroup.threads").write_text("7\n")
+    (own / "memory.stat").write_text("anon 4096\nfile 9999\n")
+    group = control_group(7, IDENTITY)
+    assert group == ControlGroup(own, own)
+    assert group.threads() == [7]
+    assert group.read() == ResourceUse(2.5, 0.5, 4096)
+
+
+def test_a_container_of_another_machine_is_not_watched(place: Path) -> None:
+    (place / "proc/7/cgroup").write_text(FIRST)
+    assert control_group(7, "cd34") is None
+    assert control_group(8, IDENTITY) is None
+    monitor = ResourceMonitor()
+    monitor.add("client", 7, "cd34")
+    with monitor.watching():
+        time.sleep(2 * resource_use.PERIOD)
+    assert monitor.use == {}
+
+
+def until(monitor: ResourceMonitor, wanted: ResourceUse) -> None:
+    deadline = time.monotonic() + 10
+    while monitor.use.get("client") != wanted and time.monotonic() < deadline:
+        time.sleep(resource_use.PERIOD)
+    assert monitor.use == {"client": wanted}
+
+
+def test_the_largest_memory_and_the_last_cpu_time_stay_when_a_container_ends(place: Path) -> None:
+    first(place)
+    monitor = ResourceMonitor()
+    with monitor.watching():
+        monitor.add("client", 7, IDENTITY)
+        until(monitor, ResourceUse(2.5, 0.5, 4096))
+        first(place, 3_000_000_000, 1024)
+        until(monitor, ResourceUse(3.0, 0.5, 4096))
+        shutil.rmtree(place / "groups")
+        time.sleep(3 * resource_use.PERIOD)
+    assert monitor.use == {"client": ResourceUse(3.0, 0.5, 4096)}
+
+
+def test_system_calls_of_the_threads_that_the_container_began_with(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first(place)
+    monkeypatch.setattr(resource_use, "SystemCallCounter", Counter)
+    monitor = ResourceMonitor()
+    with monitor.watching():
+        monitor.add("client", 7, IDENTITY)
+        until(monitor, ResourceUse(2.5, 0.5, 4096))
+    assert monitor.use == {"client": ResourceUse(2.5, 0.5, 4096, 16)}
+    assert [counter.open for counter in Counter.made] == [False]

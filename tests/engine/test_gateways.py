@@ -1,0 +1,101 @@
+"""Proxies at the real engine, with both clocks: TCP is split over IPv4 and IPv6, and QUIC passes by."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.docker.client import Daemon
+from interop.docker.containers import ContainerSpec, create_container
+from interop.links.gateways import layout_of
+from interop.model.clock import Clock
+from interop.model.gateways import PEPS
+from interop.model.implementation import Protocol
+from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
+from tests.engine.bench import LINK
+from tests.engine.conftest import need
+from tests.engine.test_command import measure
+
+LINKS = """\
+name: straight
+abbreviation: ST
+description: 1 MB over a long link
+link: {scenario: simple-p2p, delay: 200 ms, rate: 20 Mbit/s, queue: 1000}
+file size: 1 MB
+repetitions: 1
+timeout: 60 s
+---
+name: split
+abbreviation: SP
+extends: straight
+link: {pep: D}
+"""
+OVER_IPV6 = """\
+---
+name: split6
+abbreviation: SP6
+extends: split
+server name: server6
+"""
+OWN = {Clock.REAL: ("link-gateways",), Clock.VIRTUAL: ("link-gateways", "virtual-time")}
+
+
+def value(result: RunResult, name: str) -> float:
+    assert result.verdict.outcome is Outcome.SUCCEEDED, result.verdict
+    assert result.measurement is not None
+    return result.measurement.values[name]
+
+
+def window(run: Path) -> int:
+    """The congestion window over the link that the kernel told first, packets."""
+    with (run / "sim/tcp_info.csv").open() as file:
+        first = next(csv.DictReader(file))
+    return int(first["congestion_window"]) // int(first["segment"])
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_proxies_begin_with_more_packets(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = tmp_path / "links.yaml"
+    path.write_text(LINKS if clock is Clock.REAL else LINKS + OVER_IPV6)  # in real time, runs take longer
+    words = ("-t", path, "--skip-compliance-check", "--seed", "7", "--clock", clock, "--parallel", "2")
+    pairs = (("nginx-tcp", "curl"), ("quic-go", "quic-go"))  # not curl with quic-go, too
+    results = [
+        result for server, client in pairs for result in measure(tmp_path / server, "-s", server, "-c", client, *words)
+    ]
+    times = {(each.protocol, each.test_case): value(each, "completion_time") for each in results}
+    straight, split = times[Protocol.TCP, "straight"], times[Protocol.TCP, "split"]
+    assert straight - split > 0.5  # almost two of the round trips in which an initial window of 10 packets grows to 100
+    assert times.get((Protocol.TCP, "split6"), split) == pytest.approx(split, abs=0.2)
+    assert times[Protocol.HQ, "split"] == pytest.approx(times[Protocol.HQ, "straight"], rel=0.1)
+    first = {
+        each.test_case: window(tmp_path / each.server / each.key.path)
+        for each in results
+        if each.protocol is Protocol.TCP
+    }
+    assert first == {"straight": 10, "split": 100} | ({"split6": 100} if clock is Clock.VIRTUAL else {})
+    assert {"link-gateways" in each.evidence.images for each in results} == {True, False}
+
+
+def test_a_gateway_asks_for_neighbours_at_once(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    """It asks from its link-local addresses, and Linux asks from none that is tentative, as after a reset."""
+    pair = "ip link add eth0 type veth peer name eth1; ip link set eth0 up; ip link set eth1 up"
+    spec = ContainerSpec(
+        name=f"quicsat-{daemon.campaign}-gateway",
+        image=image_ids["simulator"],
+        command=("bash", "-c", f"{pair}; sleep 0.3; ip -6 -oneline address show scope link"),
+        network="none",
+        capabilities=("NET_ADMIN",),
+        sysctls=layout_of(replace(LINK, pep=PEPS["D"])).gateway_sysctls,
+    )
+    with create_container(daemon, spec) as container:
+        container.start()
+        assert container.wait(60)
+        addresses = container.output().decode().splitlines()
+    assert {line.split()[2] for line in addresses} == {"eth0", "eth1"}
+    assert not any("tentative" in line for line in addresses)

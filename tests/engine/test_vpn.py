@@ -1,0 +1,93 @@
+"""Tunnels at the real engine, with both clocks: each packet of an endpoint is inside one of the tunnel.
+
+In real time, where a run takes longer, only over two of the four links.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interop.docker.client import Daemon
+from interop.model.clock import Clock
+from interop.model.implementation import Protocol
+from interop.model.outcomes import Outcome
+from interop.traces.records import records
+from tests.engine.conftest import need
+from tests.engine.test_command import measure
+from tests.engine.test_gateways import OWN
+
+LINKS = """\
+name: wireguard
+abbreviation: WG
+description: 200 kB over a short link through a tunnel
+link: {scenario: simple-p2p, delay: 20 ms, rate: 20 Mbit/s, queue: 100, vpn: wireguard}
+file size: 200 kB
+repetitions: 1
+timeout: 60 s
+---
+name: openvpn-tcp
+abbreviation: OT
+extends: wireguard
+link: {vpn: {program: openvpn, transport: tcp}}
+"""
+MORE_LINKS = """\
+---
+name: wireguard6
+abbreviation: WG6
+extends: wireguard
+server name: server6
+---
+name: openvpn
+abbreviation: OU
+extends: wireguard
+link: {vpn: openvpn}
+"""
+UDP, TCP = 17, 6
+OVERHEAD = {"wireguard": 60, "wireguard6": 60, "openvpn": 52}
+"""Bytes of the tunnel around the largest packet; see docs/measurements/vpn.md."""
+LARGEST = 1420
+
+
+def sizes(trace: Path, protocol: int) -> Counter[int]:
+    """How many IP packets of a trace that carry ``protocol`` have so many bytes."""
+    found: Counter[int] = Counter()
+    for record in records(trace):
+        packet = record.data[14:]
+        if packet[0] >> 4 == 4 and packet[9] == protocol:
+            found[int.from_bytes(packet[2:4], "big")] += 1
+        elif packet[0] >> 4 == 6 and packet[6] == protocol:
+            found[40 + int.from_bytes(packet[4:6], "big")] += 1
+    return found
+
+
+@pytest.mark.parametrize("clock", Clock)
+def test_packets_travel_in_packets_of_a_tunnel(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
+    need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
+    path = tmp_path / "links.yaml"
+    path.write_text(LINKS if clock is Clock.REAL else LINKS + MORE_LINKS)
+    words = ("-s", "nginx-tcp", "quic-go", "-c", "curl", "quic-go", "-t", path, "--skip-compliance-check")
+    results = measure(tmp_path / "r", *words, "--seed", "7", "--clock", clock, "--parallel", "2")
+    more = set() if clock is Clock.REAL else {"wireguard6", "openvpn"}
+    assert {each.test_case for each in results} == {"wireguard", "openvpn-tcp"} | more
+    for result in results:
+        assert result.verdict.outcome is Outcome.SUCCEEDED, result.verdict
+        assert result.measurement is not None
+        assert result.measurement.values["loss_forward"] == 0
+        traces = tmp_path / "r" / result.key.path / "sim"
+        outer, other = (UDP, TCP) if result.test_case in OVERHEAD else (TCP, UDP)
+        tunnel = sizes(traces / "tunnel_left.pcap", outer)
+        assert not sizes(traces / "tunnel_left.pcap", other)
+        assert max(tunnel) <= 1500
+        if result.protocol is not Protocol.TCP:
+            continue
+        own = sizes(traces / "trace_node_left.pcap", TCP)
+        assert max(own) == LARGEST
+        assert own[LARGEST] > 100
+        added = result.measurement.values["tunnel_overhead"]
+        own_messages = 4  # of the tunnel, such as a handshake that is sent again, in bytes per packet of the endpoints
+        assert OVERHEAD.get(result.test_case, 75) - 0.1 < added < OVERHEAD.get(result.test_case, 85) + own_messages
+        if result.test_case in OVERHEAD:
+            assert tunnel[LARGEST + OVERHEAD[result.test_case]] >= own[LARGEST]

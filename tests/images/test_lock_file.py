@@ -1,0 +1,174 @@
+"""Lock files of images: what they hold, and what a locked campaign may use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from interop.images.build_recipes import find_recipe, recipe_of
+from interop.images.lock_file import LockedImages, images_here, lock_text, read_lock
+from interop.images.pull_or_build import Policy
+from interop.model.errors import HarnessFault, InputError, MachineError
+from interop.model.implementation import Implementation, Role
+from interop.model.outcomes import ErrorCode
+from interop.model.results import ImageFacts
+
+PUBLIC, DIGEST = "someone/mine:latest", "someone/mine@sha256:ab"
+MINE = Implementation("mine", PUBLIC, "", frozenset(Role), build="endpoints/mine")
+FAST = replace(MINE, name="mine:fast", server_parameters="--fast", client_parameters="--fast")
+
+
+@dataclass
+class Store:
+    """Images by reference."""
+
+    here: dict[str, ImageFacts] = field(default_factory=dict)
+    registry: dict[str, ImageFacts] = field(default_factory=dict)
+    pulled: list[str] = field(default_factory=list)
+    broken: bool = False
+
+    def find(self, reference: str) -> ImageFacts | None:
+        if self.broken and reference.startswith("sha256:"):
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, "connection refused")
+        return self.here.get(reference)
+
+    def pull(self, reference: str, patience: float) -> ImageFacts | None:
+        self.pulled.append(reference)
+        return self.registry.get(reference)
+
+    def build(self, *_: Any) -> ImageFacts:
+        raise AssertionError("nothing is built")
+
+    def import_rootfs(self, archive: IO[bytes], tag: str) -> ImageFacts:
+        raise AssertionError("nothing is imported")
+
+    def tag(self, image: str, tag: str) -> None:
+        raise AssertionError("nothing is tagged")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for folder in ("endpoints/mine", "ns3-scenarios"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "Dockerfile").write_text("FROM scratch\n")
+    return tmp_path
+
+
+@pytest.fixture
+def tag(root: Path) -> str:
+    """Of the local build."""
+    return recipe_of(root, "mine", "endpoints/mine").tag
+
+
+def locked(root: Path, store: Store, images: dict[str, ImageFacts], policy: Policy = Policy.AUTO) -> LockedImages:
+    (root / "images.lock").write_text(lock_text(images))
+    return LockedImages(store, root, root / "images.lock", policy, lambda _line: None)
+
+
+def test_what_is_written_is_read(root: Path) -> None:
+    images = {"mine": ImageFacts(PUBLIC, "sha256:1", (DIGEST,)), "a": ImageFacts("a:1", "sha256:2")}
+    text = lock_text(images)
+    assert list(json.loads(text)) == ["a", "mine"]
+    (root / "images.lock").write_text(text)
+    assert read_lock(root / "images.lock") == images
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "must be a mapping"),
+        ('{"mine": 1}', 'mine "1" must be a mapping'),
+        ('{"mine": {"id": "sha256:1"}}', 'missing key "reference"'),
+        ('{"mine": {"id": 1, "reference": "a"}}', "must be text"),
+        ('{"mine": {"id": "sha256:1", "reference": "a", "digest": "b"}}', 'unknown key "digest"'),
+        ("{", "no JSON"),
+    ],
+)
+def test_a_lock_file_with_faults(root: Path, text: str, message: str) -> None:
+    (root / "images.lock").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_lock(root / "images.lock")
+
+
+def test_no_lock_file(root: Path) -> None:
+    with pytest.raises(InputError, match="images lock"):
+        read_lock(root / "images.lock")
+
+
+def test_a_variant_is_written_if_it_has_another_image(root: Path, tag: str) -> None:
+    public, built = ImageFacts(PUBLIC, "sha256:1"), ImageFacts(tag, "sha256:2")
+    chosen = {"mine": MINE, "mine:fast": FAST}
+    both = images_here(Store({PUBLIC: public, tag: built}), root, chosen, ("simulator",))
+    assert {name: image.id for name, image in both.items()} == {"mine": "sha256:1", "mine:fast": "sha256:2"}
+    assert set(images_here(Store({tag: built}), root, chosen, ())) == {"mine"}
+    simulator = find_recipe(root, "simulator", "ns3-scenarios").tag
+    assert set(images_here(Store({simulator: built}), root, {}, ("simulator",))) == {"simulator"}
+
+
+def test_the_locked_image_is_used(root: Path, tag: str) -> None:
+    built = ImageFacts(tag, "sha256:1")
+    images = locked(root, Store({tag: built}), {"mine": built})
+    assert images.ensure(MINE).id == "sha256:1"
+    assert images.ensure(FAST).id == "sha256:1"
+
+
+def test_another_image_is_refused(root: Path, tag: str) -> None:
+    images = locked(root, Store({tag: ImageFacts(tag, "sha256:2")}), {"mine": ImageFacts(tag, "sha256:1")})
+    with pytest.raises(MachineError, match=r"is sha256:2, but .*images.lock has sha256:1.*images lock mine"):
+        images.ensure(FAST)
+
+
+def test_a_digest_is_as_good_as_an_identity(root: Path) -> None:
+    """Engines with another storage give the same image another identity."""
+    store = Store({PUBLIC: ImageFacts(PUBLIC, "sha256:2", (DIGEST,))})
+    assert locked(root, store, {"mine": ImageFacts(PUBLIC, "sha256:1", (DIGEST,))}).ensure(MINE).id == "sha256:2"
+
+
+def test_a_changed_folder_is_refused_although_nothing_is_built_yet(root: Path, tag: str) -> None:
+    old = ImageFacts(tag, "sha256:1")
+    (root / "endpoints/mine/Dockerfile").write_text("FROM scratch\nLABEL a=b\n")
+    images = locked(root, Store({tag: old, "sha256:1": old}), {"mine": old})
+    with pytest.raises(MachineError, match=f"has {tag}, a campaign would use quicsat/mine:"):
+        images.ensure(MINE)
+
+
+def test_another_image_by_name_is_refused(root: Path, tag: str) -> None:
+    images = locked(root, Store(), {"mine": ImageFacts(tag, "sha256:1")})
+    with pytest.raises(MachineError, match="would use me/mine:dev"):
+        images.ensure(replace(MINE, image="me/mine:dev", replaced=True))
+
+
+def test_an_image_without_a_name_is_found_by_its_identity(root: Path, tag: str) -> None:
+    built = ImageFacts(tag, "sha256:1")
+    assert locked(root, Store({"sha256:1": built}), {"mine": built}).ensure(MINE) == built
+
+
+@pytest.mark.parametrize(("policy", "pulls"), [(Policy.AUTO, [DIGEST]), (Policy.PULL, [DIGEST]), (Policy.LOCAL, [])])
+def test_an_image_of_a_registry_is_pulled_by_its_digest(root: Path, policy: Policy, pulls: list[str]) -> None:
+    public = ImageFacts(PUBLIC, "sha256:1", (DIGEST,))
+    store = Store(registry={DIGEST: public})
+    images = locked(root, store, {"mine": public}, policy)
+    if pulls:
+        assert images.ensure(MINE) == public
+    else:
+        with pytest.raises(MachineError, match="docker load"):
+            images.ensure(MINE)
+    assert store.pulled == pulls
+
+
+def test_an_image_that_is_not_locked(root: Path, tag: str) -> None:
+    images = locked(root, Store({tag: ImageFacts(tag, "sha256:1")}), {})
+    with pytest.raises(MachineError, match="does not name its image"):
+        images.ensure(FAST)
+    with pytest.raises(MachineError, match="images lock simulator"):
+        images.ensure_own("simulator")
+
+
+def test_an_engine_that_is_gone(root: Path, tag: str) -> None:
+    images = locked(root, Store(broken=True), {"mine": ImageFacts(tag, "sha256:1")})
+    with pytest.raises(MachineError, match="connection refused"):
+        images.ensure(MINE)

@@ -1,0 +1,66 @@
+"""Samples of tcp_info: where they are taken with both clocks, and that they end up beside the traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.docker.daemon_images import ImageProgram
+from interop.links.gateways import SIDES, Layout
+from interop.links.guest_description import describe
+from interop.links.session import SessionRecord
+from interop.links.tcp_samples import COMMAND, sampled_part
+from interop.model.emulated_link import EmulatedLink
+from interop.model.gateways import PEPS, VPNS
+from interop.model.implementation import Protocol, Role
+from interop.model.run import Run
+from tests.fakes import CASE, LINK, TCP_INFO, FakeEngine, endpoint, run_of
+from tests.links.test_gateways import backend, part, request_of
+
+
+def tcp_run(link: EmulatedLink = LINK) -> Run:
+    return replace(run_of(case=replace(CASE, link=link)), protocol=Protocol.TCP)
+
+
+def test_connections_over_the_link_are_sampled() -> None:
+    assert sampled_part(tcp_run(), Layout()) == "server"
+    assert sampled_part(tcp_run(), Layout(vpn=VPNS["openvpn"])) == "server"
+    assert sampled_part(tcp_run(), Layout(pep=PEPS["A"])) == "server-gateway"
+    assert sampled_part(run_of(), Layout()) is None
+
+
+@pytest.mark.parametrize(("link", "place"), [(LINK, "server"), (replace(LINK, pep=PEPS["A"]), "server-gateway")])
+def test_samples_in_real_time(link: EmulatedLink, place: str, tmp_path: Path) -> None:
+    engine, run = FakeEngine(good=endpoint), tcp_run(link)
+    with backend(engine).open() as testbed, testbed.session(request_of(run), SessionRecord()) as session:
+        session.run()
+        session.collect(tmp_path, None)
+    [sampler] = [life for life in engine.all_lives if life.command == COMMAND]
+    holders = {part(life): life.id for life in engine.all_lives if life.command == ("holder",)}
+    assert sampler.host_config["network_mode"] == f"container:{holders[f'{place}-holder']}"
+    assert (sampler.host_config["cap_add"], sampler.host_config["cap_drop"]) == ([], ["ALL"])
+    assert (tmp_path / "sim/tcp_info.csv").read_bytes() == TCP_INFO
+
+
+def test_runs_over_quic_are_not_sampled(tmp_path: Path) -> None:
+    engine = FakeEngine(good=endpoint)
+    with backend(engine).open() as testbed, testbed.session(request_of(run_of()), SessionRecord()) as session:
+        session.run()
+        session.collect(tmp_path, None)
+    assert not [life for life in engine.all_lives if life.command == COMMAND]
+    assert not (tmp_path / "sim/tcp_info.csv").exists()
+
+
+def test_a_machine_is_told_whom_to_sample() -> None:
+    programs = dict.fromkeys(["simulator", *Role, *SIDES], ImageProgram(("/bin/own",), {}, "/", ""))
+    split = [*describe(request_of(tcp_run(replace(LINK, pep=PEPS["A"]))), programs)]
+    assert ("sampled", "server-gateway") in split
+    assert [value for key, value in split if key == "sampler.argument"] == [*COMMAND]
+    assert ("sampler.collect", "/logs") in split
+    assert ("sampler.capabilities", "0") in split
+    assert ("sampled", "server") in describe(request_of(tcp_run()), programs)
+    assert not [key for key, _ in describe(request_of(run_of()), programs) if key.startswith("sample")]
+    exits = describe(request_of(tcp_run()), programs, wait_for_ends=1.0)
+    assert not [key for key, _ in exits if key.startswith("sample")]

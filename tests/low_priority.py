@@ -1,0 +1,35 @@
+"""``python -m tests.low_priority COMMAND``: a command that yields the CPUs to the links and endpoints of other tests.
+
+It has a session of its own, since Linux groups tasks by session and ``nice`` counts only inside such a group (sched(7),
+"The autogroup feature"). The analysis of parallel runs has the lowest priority, too; so it gets its share.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+LOWEST = 19
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a command and return its exit status; SIGINT and SIGTERM are passed on to it."""
+    process = subprocess.Popen(words, start_new_session=True, preexec_fn=_lower_priority)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda caught, _: os.killpg(process.pid, caught))
+    return process.wait()
+
+
+def _lower_priority() -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, LOWEST)
+    with suppress(OSError):  # kernels without autogroups
+        Path("/proc/self/autogroup").write_text(str(LOWEST), encoding="ascii")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+"""A metric over a negotiated fact: values side by side, variants put together, and runs without a handshake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.model.errors import InputError
+from interop.model.negotiated import Negotiated
+from interop.model.results import Measurement, RunResult
+from plots.base import NothingToDrawError
+from plots.negotiated import PLOT
+from tests.plots.drawn import axes, panel, plot_request
+from tests.results_builder import SAT, result_set, run_result
+
+
+def run(client: str, repetition: int, rate: float, window: int | None, cipher: int = 0x1301) -> RunResult:
+    found = run_result(rate, server="a", client=client, repetition=repetition)
+    facts = None if window is None else Negotiated(1, cipher, "h3", client={"initial_max_data": window}, server={})
+    return replace(found, measurement=Measurement({"goodput": rate}, negotiated=facts))
+
+
+RESULTS = result_set(
+    [
+        run("x:small", 1, 1e6, 65536), run("x:small", 2, 4e6, 65536), run("x", 1, 9e6, 16 * 2**20, 0x1303),
+        run("y", 1, 5e6, 2**20), run("y", 2, 5e6, None),
+    ],
+    servers=("a",), clients=("x", "x:small", "y"), test_cases=(SAT,),
+)  # fmt: skip
+
+
+def test_variants_are_put_together_and_bytes_are_kib() -> None:
+    shown = panel(PLOT, plot_request(RESULTS))
+    assert shown.columns["pair"] == ["a, x", "a, y"]
+    first, second = shown.columns["points"]
+    assert [place for place, _ in first] == [64, 16384]
+    assert [mean.value for _, mean in first] == pytest.approx([2e6, 9e6])
+    assert [place for place, _ in second] == [1024]
+    assert (shown.facts["x"], shown.facts["logarithmic"]) == ("client: initial max data [KiB]", True)
+    caption = PLOT.table(plot_request(RESULTS))[0].caption
+    assert "n = 4 successful repetitions. Not shown: 1 without a readable handshake." in caption
+
+
+def test_words_stand_side_by_side() -> None:
+    shown = panel(PLOT, plot_request(RESULTS, over="cipher"))
+    assert shown.facts["texts"] == ["AES-128-GCM", "ChaCha20-Poly1305"]
+    assert [place for place, _ in shown.columns["points"][0]] == [0, 1]
+    assert PLOT.table(plot_request(RESULTS, over="cipher"))[0].stem == "cipher-SAT"
+
+
+def test_drawn() -> None:
+    ax = axes(PLOT, panel(PLOT, plot_request(RESULTS)))
+    assert ax.get_xscale() == "log"
+    marked = [line for line in ax.lines if line.get_marker() not in ("None", "", None)]
+    assert [np.asarray(line.get_ydata()).tolist() for line in marked] == [pytest.approx([2, 9]), pytest.approx([5])]
+    assert len(ax.lines) == 3
+
+
+def test_nothing_to_draw_and_unknown_facts() -> None:
+    with pytest.raises(NothingToDrawError, match="that differ in alpn"):
+        PLOT.table(plot_request(RESULTS, over="alpn"))
+    with pytest.raises(InputError, match="Did you mean"):
+        PLOT.table(plot_request(RESULTS, over="client.initial_max_dat"))

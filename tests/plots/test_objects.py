@@ -1,0 +1,49 @@
+"""Figures of workloads: their numbers are those of the objects."""
+
+from __future__ import annotations
+
+from matplotlib.collections import LineCollection
+
+from interop.report.object_tables import label_of
+from plots import objects, waterfall
+from plots.render import figure
+from tests.campaign_builder import PAGE, Shape, campaign
+from tests.plots.drawn import plot_request
+
+CAMPAIGN = campaign(Shape(("quic-go", "picoquic"), ("aioquic",), (PAGE,), repetitions=3, failing=0))
+
+
+def test_a_box_per_server_and_size() -> None:
+    [drawing] = objects.table(plot_request(CAMPAIGN))
+    [[panel]] = drawing.panels
+    assert panel is not None
+    kinds = [label_of(kind) for kind in ((5000, "css"), (18_000, "html"), (20_000, "image"))]
+    assert panel.columns["kind"] == [kind for kind in kinds for _ in range(2)]
+    assert panel.columns["server"] == ["quic-go", "picoquic"] * 3
+    assert panel.columns["n"] == [6, 6, 3, 3, 9, 9]
+    times = [
+        each.duration
+        for run in CAMPAIGN.results
+        if run.server == "quic-go" and run.measurement
+        for each in run.measurement.objects
+        if each.size == 18_000
+    ]
+    assert panel.columns["percentiles"][2][2] == sorted(times)[1]
+    assert "n = 3 to 9 objects of 6 repetitions" in drawing.caption
+
+
+def test_a_waterfall_per_pair_shows_the_median_run() -> None:
+    first, second = waterfall.table(plot_request(CAMPAIGN))
+    assert (first.stem, second.stem) == ("sat+page-quic-go_aioquic", "sat+page-picoquic_aioquic")
+    [[panel]] = first.panels
+    assert panel is not None
+    ends = {
+        run.repetition: max(each.finished for each in run.measurement.objects)
+        for run in CAMPAIGN.results
+        if run.server == "quic-go" and run.measurement
+    }
+    assert max(panel.columns["finished"]) == sorted(ends.values())[1]
+    [ax] = figure(waterfall.PLOT, first).axes
+    assert len(ax.patches) == 6
+    [lines] = [each for each in ax.collections if isinstance(each, LineCollection)]
+    assert len(lines.get_segments()) == 6

@@ -1,0 +1,176 @@
+"""A judgement as JUnit XML, as Markdown and as annotations: content, and text of images that tries to break out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from markdown_it import MarkdownIt
+
+from interop.model.expectations import CellPattern, Expectations, KnownFailure
+from interop.model.outcomes import Outcome
+from interop.model.results import Measurement, ResultSet
+from interop.report.change_comment import LARGEST, MOST_CELLS, code, comment
+from interop.report.github import MOST_ANNOTATIONS, command, of_judgement
+from interop.report.junit import junit
+from interop.statistics.judgement import Judgement, judge
+from tests.results_builder import result_set, run_result, runs, virtual
+
+HOSTILE = (
+    'a`` `b` | c ]]> </failure> <img src=x onerror=alert(1)> & "q" @team #1 ![p](http://x.example/p.png) '
+    "\x00\x1b[31m\ufffe\ud800\u202e\n::error::x\n##[add-mask]y %0A::warning::z"
+)
+FAILED, SLOWER, KNOWN, ERROR, FINE, UNSUPPORTED = "f", "s", "k", "e", "p", "u"
+
+
+def campaign(goodput: float, *more: str) -> ResultSet:
+    """A pair per finding."""
+    results = [
+        *runs(goodput, server=SLOWER),
+        *runs(8e6, server=FINE),
+        run_result(None, server=FAILED, outcome=Outcome.FAILED, reason=HOSTILE),
+        run_result(None, server=KNOWN),
+        run_result(None, server=ERROR, outcome=Outcome.ERROR, reason="the daemon went away"),
+        run_result(None, server=UNSUPPORTED, outcome=Outcome.UNSUPPORTED),
+        *(run_result(None, server=name, reason=HOSTILE * 3) for name in more),
+    ]
+    servers = (SLOWER, FINE, FAILED, KNOWN, ERROR, UNSUPPORTED, *more)
+    return virtual(result_set(results, servers=servers, repetitions=1))
+
+
+def judged(*more: str) -> tuple[ResultSet, Judgement]:
+    """A campaign with one finding of each kind; its baseline has the cells that are fine and slower."""
+    before = [run_result(8e6, server=SLOWER), run_result(8e6, server=FINE)]
+    first = Measurement({"goodput": 8e6, "initial_window": 40960.0})
+    before[0] = replace(before[0], measurement=first)
+    now = campaign(4e6, *more)
+    results = tuple(
+        replace(each, measurement=Measurement({"goodput": 4e6, "initial_window": 10240.0}))
+        if each.server == SLOWER
+        else each
+        for each in now.results
+    )
+    now = replace(now, results=results)
+    baseline = virtual(result_set(before, servers=(SLOWER, FINE), repetitions=1))
+    expected = Expectations((KnownFailure(CellPattern((KNOWN,)), "issue | 7\x1b\x00"),))
+    return now, judge(now, expected, baseline)
+
+
+# ---- JUnit ------------------------------------------------------------------------------------
+
+
+def test_junit_has_a_test_case_per_cell() -> None:
+    root = ElementTree.fromstring(junit(*judged()))
+    assert root.attrib == {"name": "quicsat", "tests": "6", "failures": "2", "errors": "1", "skipped": "2"}
+    [suite] = root
+    assert suite.get("name") == "sat"
+    cells = {case.get("name", "").split()[1].rstrip(","): case for case in suite}
+    assert cells[FINE].find("failure") is cells[FINE].find("skipped") is None
+    assert cells[FINE].find("properties/property[@name='goodput [bit/s]']").attrib["value"] == "8000000"  # type: ignore[union-attr]
+    slower = cells[SLOWER].find("failure")
+    assert slower is not None
+    assert slower.get("type") == "slower than the baseline"
+    assert slower.get("message") == "The goodput changed by -50.0 %, from 8.00 Mbit/s to 4.00 Mbit/s."
+    assert slower.text == "Bytes that the server sends in the first round trip: 40 KiB → 10 KiB."
+    assert cells[ERROR].find("error") is not None
+    known = cells[KNOWN].find("skipped")
+    assert known is not None
+    assert known.get("message") == "known failure. It is expected to fail: issue | 7."
+    assert cells[UNSUPPORTED].find("skipped") is not None
+
+
+def test_text_of_images_stays_text_in_junit() -> None:
+    root = ElementTree.fromstring(junit(*judged()))
+    [failure] = root.findall(".//testcase[@name='server f, client quiche']/failure")
+    assert list(failure) == []
+    assert failure.text is not None
+    assert "</failure> <img src=x onerror=alert(1)> &" in failure.text
+    assert all(sign.isprintable() for sign in failure.text)
+
+
+# ---- Markdown ---------------------------------------------------------------------------------
+
+
+def rendered(text: str) -> str:
+    """The HTML that Markdown with tables and HTML becomes, as GitHub and GitLab render it."""
+    return str(MarkdownIt("commonmark", {"html": True}).enable("table").render(text))
+
+
+def without_code(html: str) -> str:
+    """The part in which names, addresses and tags have a meaning."""
+    return re.sub(r"<code>.*?</code>", "", html, flags=re.S)
+
+
+def test_the_comment_names_the_changed_cells_with_reasons() -> None:
+    text = comment(*judged(), {(SLOWER, "quiche", "sat"): "offset-s_quiche-SAT.png"}, "the artifact quicsat")
+    assert text.startswith("### ❌ quicsat: something is worse than expected\n")
+    assert "| ❌ | `sat` | `s` | `quiche` | slower than the baseline | 8.00 Mbit/s | 4.00 Mbit/s | -50.0 % |" in text
+    assert "- `Bytes that the server sends in the first round trip: 40 KiB → 10 KiB.`" in text
+    assert "- Time-offset diagram: `offset-s_quiche-SAT.png` in the artifact quicsat" in text
+    assert "`sat, server f, client quiche`" in text
+    assert "`sat, server p, client quiche`" not in text
+    assert "virtual time (3 µs per system call), seed 1" in text
+
+
+def test_text_of_images_stays_text_in_the_comment() -> None:
+    text = comment(*judged())
+    assert "onerror" in text
+    html = rendered(text)
+    assert set(re.findall(r"<(\w+)", html)) <= {
+        "h3", "h4", "p", "strong", "ul", "li", "code", "details", "summary",
+        "table", "thead", "tbody", "tr", "th", "td",
+    }  # fmt: skip
+    assert not any(sign in without_code(html) for sign in ("onerror", "@", "#1", "![", "http", "add-mask"))
+    assert {row.count("<td") for row in html.split("<tr>")[2:]} == {8}
+    assert all(line.isprintable() for line in text.splitlines())
+    assert not any(line.startswith("::") for line in text.splitlines())
+
+
+def test_notes_are_a_list_of_their_own() -> None:
+    last = rendered(comment(*judged())).split("<strong>Notes</strong>")[1].split("</ul>")[0]
+    assert last.count("<li>") == 1
+    assert "are not in the baseline" in last
+
+
+@pytest.mark.parametrize("text", ["`", "``x``", "a` <b>", "\x00", "a\nb", "\\"])
+def test_a_code_span_cannot_be_left(text: str) -> None:
+    shown = code(text)
+    assert "`" not in shown[1:-1]
+    assert "\n" not in shown
+
+
+def test_a_campaign_without_changes() -> None:
+    now = virtual(result_set(runs(8e6), repetitions=1))
+    text = comment(now, judge(now, Expectations(), now))
+    assert text.startswith("### ✅ quicsat: nothing is worse than expected\n\n1 passed.\n")
+    assert "| test case |" not in text
+
+
+def test_a_comment_is_never_larger_than_github_takes() -> None:
+    text = comment(*judged(*(f"n{number}" for number in range(60))))
+    assert len(text) <= LARGEST + 1000
+    assert text.count("\n#### ") <= MOST_CELLS
+    assert f"And {3 + 60 - MOST_CELLS} more cells." in text
+
+
+# ---- annotations ------------------------------------------------------------------------------
+
+
+def test_annotations_are_one_command_each() -> None:
+    lines = of_judgement(judged()[1])
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::warning", *["::notice"]]
+    assert lines[0].startswith("::error title=sat%2C server f%2C client quiche%3A unexpected failure::")
+    assert "%0AFailed (file-size): " in lines[0]
+    assert not any("\n" in line or "\r" in line for line in lines)
+    assert lines[0].count("::") == 2 + HOSTILE.count("::")
+
+
+def test_only_as_many_annotations_as_github_shows() -> None:
+    lines = of_judgement(judged(*(f"n{number}" for number in range(20)))[1])
+    assert sum(line.startswith("::error") for line in lines) == MOST_ANNOTATIONS
+
+
+def test_a_command_escapes_its_parts() -> None:
+    assert command("error", "a,b:c\n", "50 %\nx\r\ny") == "::error title=a%2Cb%3Ac::50 %25%0Ax%0Ay"

@@ -1,0 +1,70 @@
+"""The course of a run: each event with its time and packet, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.model.evidence import Deadline, Exit
+from interop.report.run_story import StoryEvent, end_of, story
+from interop.traces.series import Packets
+from tests.results_builder import run_result
+from tests.series_builder import Transfer, series
+
+
+def told(events: list[StoryEvent]) -> list[str]:
+    return [f"{event.time:.3f} {event.text}" for event in events]
+
+
+def test_a_transfer_with_a_loss() -> None:
+    events = story(100_000, series(Transfer(lost=(7,))))
+    assert told(events) == [
+        "0.000 The client sends its first packet; it arrives after 300.0 ms.",
+        "0.600 The client sends its request; it arrives after 300.0 ms.",
+        "0.900 The server sends its first packet; it arrives after 300.0 ms.",
+        "0.956 A packet of the server is lost for the first time, packet 7; in all, 1 of 101 are lost (1.0 %).",
+        "1.200 The first byte of a response arrives at the client, in packet 0.",
+        "2.292 The server sends its last of 101 packets, packet 100.",
+        "2.592 The last new byte arrives at the client, in packet 100: 97.66 KiB.",
+        "2.592 The client sends its last of 102 packets, packet 101.",
+    ]
+    assert [(event.number, event.from_server) for event in events][3:6] == [(7, True), (0, True), (100, True)]
+
+
+def test_what_did_not_arrive_is_told() -> None:
+    assert "97.66 KiB (10 % of the files)" in told(story(1_000_000, series()))[-2]
+
+
+@pytest.mark.parametrize(("pause", "shown"), [(0.4, False), (5.0, True)])
+def test_a_silence_longer_than_round_trips(pause: float, shown: bool) -> None:
+    made = series(Transfer(delay=0.01))
+    late = np.where(made.forward.sent > 0.5, made.forward.sent + pause, made.forward.sent)
+    back = np.where(made.back.sent > 0.5, made.back.sent + pause, made.back.sent)
+    paused = replace(made, forward=replace(made.forward, sent=late), back=replace(made.back, sent=back))
+    assert any("Neither side sends anything for 5.0 s" in line for line in told(story(100_000, paused))) is shown
+
+
+def test_a_client_that_nobody_answers() -> None:
+    made = series()
+    nothing = {
+        name: replace(table, **{column: values[:0] for column, values in vars(table).items()})
+        for name, table in vars(made).items()
+        if name in ("sent", "arrived", "forward", "rtt", "requests", "in_flight")
+    }
+    alone = Packets(*(np.array([value]) for value in (0.0, np.nan, True, -1, 1200, 0)))
+    events = story(100_000, replace(made, **nothing, back=alone))
+    assert told(events)[0] == "0.000 The client sends its first packet; it is lost."
+    assert told(events)[-1] == "0.000 The client sends its last of 1 packets."
+
+
+def test_the_end_of_a_run() -> None:
+    assert end_of(run_result()) == "The transfer took 20.0 s, the client ended with exit status 0."
+    late = run_result(None)
+    evidence = replace(late.evidence, client=Exit(None, killed=True), timed_out=Deadline.TRANSFER)
+    assert (
+        end_of(replace(late, evidence=evidence)) == "The transfer took 20.0 s, quicsat ended the run at its deadline."
+    )
+    none = replace(late.evidence, phases={}, client=None, server=None)
+    assert end_of(replace(late, evidence=none)) == "There was no transfer."

@@ -1,0 +1,51 @@
+"""The line of the last campaigns in each cell of a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.site.campaigns import SiteCampaign
+from interop.site.recent import BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
+from tests.results_builder import result_set, run_result
+
+KEY = ("picoquic", "quiche", "sat")
+
+
+def campaigns(*means: float | None) -> list[SiteCampaign]:
+    """One run of a pair on each day; None: it timed out."""
+    found = []
+    for day, mean in enumerate(means, 1):
+        made = result_set([run_result(mean)], repetitions=1)
+        started = f"2026-11-{day:02}T06:00:00Z"
+        manifest = replace(made.manifest, id=started, started=started)
+        found.append(SiteCampaign(Path(), f"day-{day}", replace(made, manifest=manifest)))
+    return found
+
+
+def past_of(found: list[SiteCampaign]) -> dict[str, Past]:
+    return {folder: cells[KEY] for folder, cells in pasts(*trends_of(found[::-1])).items() if KEY in cells}
+
+
+def test_each_campaign_looks_back_from_its_own_day() -> None:
+    found = past_of(campaigns(4e6, 8e6, None, 1e3))
+    assert "day-1" not in found  # nothing came before it
+    assert found["day-2"].line == BLOCKS[4] + BLOCKS[7]
+    assert found["day-3"].line == BLOCKS[4] + BLOCKS[7] + FAILED
+    assert found["day-4"].line == BLOCKS[4] + BLOCKS[7] + FAILED + BLOCKS[0]
+
+
+def test_a_step_is_marked_where_it_is() -> None:
+    found = past_of(campaigns(*[16e6, 16.2e6, 15.8e6, 16.1e6, 15.9e6] * 2, *[8e6, 8.1e6, 7.9e6, 8.2e6, 8e6]))
+    last = found["day-15"]
+    assert last.line == BLOCKS[7] * 3 + "│" + last.line[4:]
+    assert len(last.line) == SHOWN + 1
+    assert last.steps == "2026-11-11: 16.0 → 8.00 Mbit/s"
+    assert "│" not in found["day-10"].line
+
+
+@pytest.mark.parametrize("means", [(8e6,), (None,)])
+def test_one_campaign_has_no_past(means: tuple[float | None]) -> None:
+    assert past_of(campaigns(*means)) == {}

@@ -1,0 +1,97 @@
+"""The sequence diagram and the flow control of a run, from traces and from series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interop.model.emulated_link import EmulatedLink
+from interop.model.implementation import Protocol
+from interop.site import sequence
+from interop.site.packets import unpack
+from interop.traces.congestion import Recovery
+from interop.traces.run_traces import RunTraces, check_traces, read_run
+from interop.traces.series import Samples
+from tests.series_builder import Transfer, series
+from tests.simulated import Link, transfer
+
+DELAY = 0.05
+SIZE = 300_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunTraces, Link]:
+    """300 kB with losses, between two endpoints of aioquic."""
+    link = Link(delay=DELAY, loss=0.03)
+    directory = tmp_path_factory.mktemp("run")
+    transfer([SIZE], link, seed=5).write(directory)
+    known = EmulatedLink("simple-p2p", link.delay, link.delay, link.rate, link.rate, link.queue, link.queue)
+    return read_run(directory, Protocol.HQ, known, check_traces(directory, Protocol.HQ)), link
+
+
+def test_the_diagram_has_every_datagram_and_what_became_of_it(run: tuple[RunTraces, Link]) -> None:
+    traces, link = run
+    made = sequence.of_traces(traces)
+    assert made is not None
+    found = unpack(sequence.encode(made))
+    assert (np.diff(found["time"]) >= 0).all()
+    for way in (0, 1):
+        mine = found["way"] == way
+        assert mine.sum() == link.sent[way]
+        assert np.isclose(found["delay"][mine], sequence.LOST * sequence.PRECISION).sum() == pytest.approx(
+            link.lost[way], abs=1
+        )
+    assert found["delay"][found["delay"] >= 0].min() == pytest.approx(DELAY, abs=0.001)
+
+
+def test_the_diagram_has_the_frames(run: tuple[RunTraces, Link]) -> None:
+    made = sequence.of_traces(run[0])
+    assert made is not None
+    frames = made.frames
+    assert (np.diff(frames.row) >= 0).all()
+    firsts = np.unique(frames.row, return_index=True)[1]
+    assert (frames.kind[firsts] >= sequence.PACKET).all()
+    assert frames.kind[0] == sequence.PACKET  # the client's first Initial
+    streams = frames.kind & ~sequence.FIN == sequence.STREAM
+    last = streams & (made.way[frames.row] == 1) & (frames.a == 0)
+    assert (frames.b + frames.c)[last].max() == SIZE
+    assert (frames.kind[last] & sequence.FIN).any()
+    acks = frames.kind == sequence.ACK
+    assert (frames.b[acks] <= frames.a[acks]).all()
+    assert frames.c[acks].max() > 1  # losses leave gaps
+    found = unpack(sequence.encode(made))
+    whole = found["frame_a"] + found["frame_a_high"] * (1 << sequence.BITS)
+    assert whole.tolist() == frames.a.tolist()
+
+
+def test_the_limit_is_above_what_was_sent(run: tuple[RunTraces, Link]) -> None:
+    columns = {each.name: each.values for each in sequence.flow_control(run[0])}
+    sent, limit = columns["flow_sent_value"], columns["flow_limit_value"]
+    assert sent[-1] == pytest.approx(SIZE, rel=0.01)
+    at = np.interp(columns["flow_sent_time"], columns["flow_limit_time"], limit)
+    assert (sent <= at + 1).all()
+    assert (np.diff(limit) >= 0).all()
+
+
+def test_without_traces_the_series_tell_datagrams_and_responses() -> None:
+    made = sequence.of_series(series(Transfer(lost=[3, 4])))
+    assert np.isclose(made.delay, sequence.LOST * sequence.PRECISION).sum() == 2
+    streams = made.frames.kind == sequence.STREAM
+    assert streams.sum() == 102
+    assert made.way[made.frames.row[streams]].all()
+    assert made.frames.b[streams].max() == 99_000
+
+
+def test_a_long_run_is_shown_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequence, "MOST", 50)
+    made = sequence.of_series(series())
+    assert len(made.time) == 50
+    assert made.frames.row.max() < 50
+
+
+def test_states_of_the_congestion_control_point_to_their_words() -> None:
+    nothing = Samples.of()
+    columns, texts = sequence.congestion(Recovery(nothing, np.array([0.5]), ((0.1, "a"), (0.2, "b"), (0.3, "a"))))
+    found = {each.name: each.values.tolist() for each in columns}
+    assert [texts[number] for number in found["state_text"]] == ["a", "b", "a"]
+    assert found["given_up_time"] == [0.5]

@@ -1,0 +1,37 @@
+"""The sentence that tells what got worse since the campaign before."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop.model.outcomes import Outcome
+from interop.site.since import sentence
+from interop.statistics.comparison import Change, Comparison, PairChange
+from interop.statistics.samples import Sample
+
+LARGEST = "2 pairs got worse since Monday, {} got better; the largest change for the worse: {}."
+
+
+def pair(change: Change, before: float, after: float, server: str = "picoquic") -> PairChange:
+    first, second = (Sample(server, "quiche", "sat", (rate,), (Outcome.SUCCEEDED,)) for rate in (before, after))
+    return PairChange(first, second, change, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([], "No pair got significantly worse or better since Monday."),
+        ([pair(Change.NONE, 8e6, 7e6)], "No pair got significantly worse or better since Monday."),
+        ([pair(Change.FASTER, 8e6, 16e6)], "No pair got worse since Monday, 1 got better."),
+        (
+            [pair(Change.SLOWER, 8e6, 6e6), pair(Change.SLOWER, 16e6, 8e6, "quic-go"), pair(Change.FIXED, 8e6, 8e6)],
+            LARGEST.format(1, "quic-go to quiche over sat, 16.0 → 8.00 Mbit/s (−50 %)"),
+        ),
+        (
+            [pair(Change.SLOWER, 8e6, 1e6), pair(Change.BROKEN, 8e6, 8e6, "quinn")],
+            LARGEST.format(0, "quinn to quiche over sat, new failure"),
+        ),
+    ],
+)
+def test_the_sentence(pairs: list[PairChange], told: str) -> None:
+    assert sentence(Comparison(tuple(pairs), 1, 0), "Monday") == told

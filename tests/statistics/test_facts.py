@@ -1,0 +1,64 @@
+"""Facts as conditions: which runs they select, and one sentence for each that is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop.model.errors import InputError
+from interop.model.negotiated import Negotiated
+from interop.model.results import Measurement, RunResult
+from interop.statistics.facts import read_condition, where
+from tests.results_builder import result_set, run_result
+
+
+def run(repetition: int, negotiated: Negotiated | None) -> RunResult:
+    found = run_result(1e6, repetition=repetition)
+    return replace(found, measurement=Measurement({"goodput": 1e6}, negotiated=negotiated))
+
+
+RESULTS = result_set(
+    [
+        run(1, Negotiated(1, 0x1301, "h3", client={"initial_max_data": 65536, "max_ack_delay": 20}, server={})),
+        run(2, Negotiated(0x6B3343CF, 0x1303, "hq-interop", client={"initial_max_data": 1048576}, server=None)),
+        run(3, None),
+        run_result(None, repetition=4),
+    ],
+    repetitions=4,
+)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([], [1, 2, 3, 4]),
+        (["cipher=aes-128-gcm"], [1]),
+        (["version=QUIC v2"], [2]),
+        (["alpn=h3"], [1]),
+        (["client.initial_max_data=65536"], [1]),
+        (["client.initial_max_data>=65536"], [1, 2]),
+        (["client.initial_max_data>=65537"], [2]),
+        (["client.initial_max_data<=65536"], [1]),
+        (["client.max_ack_delay=25"], [2]),
+        (["server.max_ack_delay=25"], [1]),
+        (["client.initial_max_data>=1", "cipher=ChaCha20-Poly1305"], [2]),
+        (["client.initial_max_data=many"], []),
+    ],
+)
+def test_conditions(conditions: list[str], expected: list[int]) -> None:
+    kept = where(RESULTS, [read_condition(text) for text in conditions])
+    assert [result.repetition for result in kept.results] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("cipher", "is no condition"),
+        ("ciphre=x", "Did you mean cipher?"),
+        ("client.max_ack_delay>=x", "needs a whole number"),
+    ],
+)
+def test_what_is_no_condition(text: str, fault: str) -> None:
+    with pytest.raises(InputError, match=fault.replace("?", "[?]")):
+        read_condition(text)

@@ -1,0 +1,266 @@
+"""What is found about the cells of a campaign, and whether it may be compared with a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop.model.errors import InputError
+from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from interop.model.implementation import CpuCost
+from interop.model.negotiated import Negotiated
+from interop.model.outcomes import Outcome
+from interop.model.results import ImageFacts, Measurement, Provenance, ResultSet, RunResult
+from interop.statistics.baselines import check_fit, fit
+from interop.statistics.differences import differences
+from interop.statistics.judgement import Finding, JudgedCell, judge
+from tests.results_builder import SAT, result_set, run_result, runs, virtual
+
+NOTHING = Expectations()
+ALL = CellPattern(test_cases=("sat",))
+
+
+def campaign(*goodputs: float | None) -> ResultSet:
+    """One pair in virtual time, a repetition per goodput."""
+    return virtual(result_set(runs(*goodputs), repetitions=len(goodputs)))
+
+
+def only(results: ResultSet, expected: Expectations = NOTHING, baseline: ResultSet | None = None) -> JudgedCell:
+    """The judgement of the only cell."""
+    [cell] = judge(results, expected, baseline).cells
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "finding", "unexpected"),
+    [
+        ((8e6,), (7.93e6,), Finding.PASSED, False),
+        ((8e6,), (7.9e6,), Finding.SLOWER, True),
+        ((8e6,), (8.1e6,), Finding.FASTER, False),
+        ((8e6,), (None,), Finding.BROKEN, True),
+        ((8e6, 8e6), (8e6, None), Finding.BROKEN, True),
+        ((None,), (8e6,), Finding.FIXED, False),
+        ((None,), (None,), Finding.FAILS_AS_BEFORE, False),
+        ((8e6, None), (8e6, None), Finding.FAILS_AS_BEFORE, False),
+        ((), (None,), Finding.FAILURE, True),
+        ((), (8e6,), Finding.PASSED, False),
+    ],
+)
+def test_a_cell_against_the_baseline(
+    before: tuple[float | None, ...], after: tuple[float | None, ...], finding: Finding, unexpected: bool
+) -> None:
+    cell = only(campaign(*after), baseline=campaign(*before) if before else None)
+    assert (cell.finding, cell.unexpected) == (finding, unexpected)
+    assert bool(cell.details) is (finding is not Finding.PASSED)
+
+
+def test_a_smaller_loss_than_expected_passes() -> None:
+    losses = [only(campaign(7.6e6), Expectations(regression=share), campaign(8e6)) for share in (0.04, 0.06)]
+    assert [cell.finding for cell in losses] == [Finding.SLOWER, Finding.PASSED]
+    assert losses[0].details == ("The goodput changed by -5.0 %, from 8.00 Mbit/s to 7.60 Mbit/s.",)
+
+
+@pytest.mark.parametrize(
+    ("after", "finding"),
+    [
+        ((7e6, 7e6, 7.99e6), Finding.SLOWER),
+        ((5e6, 5e6, 8.01e6), Finding.PARTLY_SLOWER),
+        ((9e6, 9e6, 7.9e6), Finding.FASTER),
+    ],
+)
+def test_with_three_seeds_all_must_agree(after: tuple[float, ...], finding: Finding) -> None:
+    cell = only(campaign(*after), baseline=campaign(8e6, 8e6, 8e6))
+    assert (cell.finding, cell.unexpected) == (finding, finding is Finding.SLOWER)
+    assert " of 3 seeds agree." in cell.details[0]
+
+
+def test_with_two_seeds_the_mean_decides() -> None:
+    assert only(campaign(5e6, 8.01e6), baseline=campaign(8e6, 8e6)).finding is Finding.SLOWER
+
+
+def test_known_failures() -> None:
+    expected = Expectations((KnownFailure(ALL, "issue 7"),))
+    assert only(campaign(None), expected).finding is Finding.KNOWN_FAILURE
+    assert only(campaign(8e6, None), expected).finding is Finding.KNOWN_FAILURE
+    assert only(campaign(None), expected, campaign(8e6)).finding is Finding.KNOWN_FAILURE
+    success = only(campaign(8e6), expected)
+    assert (success.finding, success.unexpected) == (Finding.UNEXPECTED_SUCCESS, False)
+    assert "issue 7" in success.details[0]
+
+
+@pytest.mark.parametrize(("floor", "finding"), [(5e6, Finding.PASSED), (5.1e6, Finding.BELOW_FLOOR)])
+def test_goodput_floors(floor: float, finding: Finding) -> None:
+    assert only(campaign(5e6), Expectations(floors=(GoodputFloor(ALL, floor),))).finding is finding
+
+
+def test_the_highest_of_several_floors_counts() -> None:
+    floors = (GoodputFloor(ALL, 6e6), GoodputFloor(CellPattern(("picoquic",)), 2e6))
+    assert only(campaign(5e6), Expectations(floors=floors)).finding is Finding.BELOW_FLOOR
+
+
+@pytest.mark.parametrize("outcome", [Outcome.UNSUPPORTED, None])
+def test_a_cell_without_a_result_is_lost_if_something_is_expected_of_it(outcome: Outcome | None) -> None:
+    results = [run_result(None, outcome=outcome)] if outcome else []
+    now = virtual(result_set(results, repetitions=1))
+    assert only(now).finding is (Finding.UNSUPPORTED if outcome else Finding.NOT_RUN)
+    assert only(now, baseline=campaign(8e6)).finding is Finding.LOST
+    assert only(now, Expectations(floors=(GoodputFloor(ALL, 1e6),))).unexpected
+    assert not only(now, Expectations((KnownFailure(ALL),)), campaign(8e6)).unexpected
+
+
+def test_a_fault_of_ours_is_no_failure_of_the_pair() -> None:
+    judged = judge(virtual(result_set([run_result(None, outcome=Outcome.ERROR)], repetitions=1)), NOTHING)
+    assert [cell.finding for cell in judged.cells] == [Finding.ERROR]
+    assert not judged.failed
+
+
+def test_entries_for_no_cell_and_cells_of_one_side_are_told() -> None:
+    expected = Expectations((KnownFailure(CellPattern(("quicgo",))),), (GoodputFloor(CellPattern((), ("x",)), 1.0),))
+    before = virtual(result_set([*runs(8e6), *runs(8e6, server="other")], servers=("picoquic", "other"), repetitions=1))
+    assert judge(campaign(8e6), expected, before).notes == (
+        "The known failure for server quicgo is for no cell of this campaign.",
+        "The goodput floor for client x is for no cell of this campaign.",
+        "1 of the 2 cells of the baseline are not part of this campaign.",
+    )
+
+
+def test_only_planned_pairs_are_cells() -> None:
+    whole = result_set(runs(8e6), servers=("picoquic", "other"), clients=("quiche", "more"), repetitions=1)
+    manifest = replace(whole.manifest, must_include=("quiche",))
+    cells = judge(replace(whole, manifest=manifest), NOTHING).cells
+    assert [(cell.sample.server, cell.sample.client) for cell in cells] == [("other", "quiche"), ("picoquic", "quiche")]
+
+
+def test_the_worst_comes_first() -> None:
+    results = [*runs(8e6, server="a"), *runs(None, server="b"), *runs(4e6, server="c")]
+    now = virtual(result_set(results, servers=("a", "b", "c"), repetitions=1))
+    judged = judge(now, Expectations(floors=(GoodputFloor(ALL, 5e6),)))
+    assert [cell.finding for cell in judged.cells] == [Finding.FAILURE, Finding.BELOW_FLOOR, Finding.PASSED]
+    assert judged.counts == "1 unexpected failure, 1 below the goodput floor, 1 passed"
+    assert judged.failed
+
+
+def test_in_real_time_chance_raises_no_alarm_but_a_failure_is_one() -> None:
+    before, after = (result_set(runs(*rates), repetitions=3) for rates in ((8e6, 8.1e6, 8.2e6), (7e6, 7.1e6, 7.2e6)))
+    assert only(after, baseline=before).finding is Finding.PASSED
+    assert only(result_set(runs(None, None, None), repetitions=3), baseline=before).finding is Finding.FAILURE
+
+
+# ---- whether a baseline fits ------------------------------------------------------------------
+
+
+def with_images(results: ResultSet, **images: ImageFacts) -> ResultSet:
+    """The same campaign with these images, of which quiche is under test."""
+    named = {name.replace("_", "-"): image for name, image in images.items()}
+    return replace(results, manifest=replace(results.manifest, images=named, must_include=("quiche",)))
+
+
+def image(number: int, reference: str = "me/x:1") -> ImageFacts:
+    return ImageFacts(reference, f"sha256:{number}", version=f"v{number}")
+
+
+def test_the_same_conditions_fit() -> None:
+    one, other = (with_images(campaign(8e6), picoquic=image(1), quiche=image(number)).manifest for number in (1, 2))
+    assert fit(one, other).faults == fit(one, other).notes == ()
+    assert fit(one, one).notes == ("The image of quiche is that of the baseline: nothing can have changed.",)
+
+
+def changed(which: str) -> ResultSet:
+    """A campaign that differs from ``campaign(8e6)`` in one condition."""
+    base = campaign(8e6)
+    manifest = base.manifest
+    parts = {
+        "clock": replace(result_set(runs(8e6), repetitions=1).manifest),
+        "cost": replace(manifest, cpu_cost=4e-6),
+        "seed": replace(manifest, seed=2),
+        "link": replace(manifest, test_cases=(replace(manifest.test_cases[0], timeout=5.0),)),
+        "cases": replace(manifest, test_cases=(replace(SAT, name="other", abbreviation="O"),)),
+        "partner": with_images(base, picoquic=image(2)).manifest,
+        "simulator": with_images(base, simulator=image(2, "quicsat/simulator:b")).manifest,
+    }
+    return replace(base, manifest=parts[which])
+
+
+@pytest.mark.parametrize(
+    ("which", "words"),
+    [
+        ("clock", "The baseline used virtual time"),
+        ("cost", "The baseline used virtual time (3 µs per system call)"),
+        ("seed", "use --seed 1"),
+        ("link", "The test case sat has another link"),
+        ("cases", "none of the test cases"),
+        ("partner", "The image of picoquic is not that of the baseline (version v1 then, v2 now)"),
+        ("simulator", "The image of simulator is not that of the baseline"),
+    ],
+)
+def test_another_condition_is_refused_in_one_sentence(which: str, words: str) -> None:
+    before = with_images(campaign(8e6), picoquic=image(1), simulator=image(1, "quicsat/simulator:a"))
+    [fault] = fit(before.manifest, changed(which).manifest).faults
+    assert words in fault
+    with pytest.raises(InputError, match="Save a new baseline"):
+        check_fit(before.manifest, changed(which).manifest)
+
+
+def test_another_cpu_cost_of_an_implementation_is_refused() -> None:
+    manifest = replace(campaign(8e6).manifest, own_cpu_costs=True)
+    slower = tuple(replace(each, cpu_cost=CpuCost(1e-5, None)) for each in manifest.implementations[:1])
+    later = replace(manifest, implementations=(*slower, *manifest.implementations[1:]))
+    assert fit(manifest, later).faults == ("The CPU cost of picoquic is not that of the baseline.",)
+
+
+def test_in_real_time_seeds_may_differ() -> None:
+    manifest = result_set(runs(8e6)).manifest
+    assert fit(manifest, replace(manifest, seed=9)).faults == ()
+
+
+def test_an_image_that_was_built_again_and_another_version_are_told() -> None:
+    one, other = (
+        with_images(campaign(8e6), picoquic=image(number, "quicsat/picoquic:abc")).manifest for number in (1, 2)
+    )
+    found = fit(one, replace(other, tool_version="0.2.0"))
+    assert found.faults == ()
+    assert [note.split(",")[0] for note in found.notes] == [
+        "The baseline was made with quicsat 0.1.0",
+        "Built again from the same sources since the baseline: picoquic.",
+    ]
+
+
+def test_the_builds_that_are_compared_are_named() -> None:
+    labelled = replace(image(2), provenance=Provenance(revision="0123456789abcdef0123456789"))
+    one = with_images(campaign(8e6), picoquic=image(1), quiche=image(1))
+    other = with_images(campaign(8e6), picoquic=image(1), quiche=labelled)
+    assert judge(other, NOTHING, one).builds == (
+        "quiche: v1, image sha256:1 in the baseline of 2026-11-21; v2, commit 0123456789abcdef012 now.",
+    )
+    assert judge(other, NOTHING).builds == ()
+
+
+# ---- what differs -----------------------------------------------------------------------------
+
+
+def run_with(initial_max_data: int = 1000, **values: float) -> RunResult:
+    """A successful run with these metrics."""
+    facts = Negotiated(1, 0x1301, "hq-interop", client={}, server={"initial_max_data": initial_max_data})
+    measurement = Measurement({"goodput": 8e6, **values}, negotiated=facts)
+    return replace(run_result(8e6), measurement=measurement)
+
+
+def test_differences_say_where_the_time_was_lost_and_what_changed() -> None:
+    before = run_with(initial_window=40960.0, time_to_first_byte=1.2, time_to_2_mb=4.0, completion_time=9.0)
+    after = run_with(500, initial_window=10240.0, time_to_first_byte=1.2, time_to_2_mb=5.5, completion_time=10.4)
+    assert differences([before], [after]) == (
+        ("The transfer takes 1.4 s longer (10.4 s): +1.50 s until 2 MB, then −0.10 s until the last byte."),
+        "Negotiated server: initial max data [B]: 1000 → 500.",
+        "Bytes that the server sends in the first round trip: 40 KiB → 10 KiB.",
+    )
+
+
+def test_small_differences_are_not_told() -> None:
+    before = run_with(initial_window=40000.0, queueing_delay_95=0.001, in_flight_max=0.0)
+    after = run_with(initial_window=39000.0, queueing_delay_95=0.003, in_flight_max=0.0)
+    assert differences([before], [after]) == ()
+
+
+def test_failed_runs_have_no_numbers_to_compare() -> None:
+    assert differences([run_with()], [run_result(None)]) == ()
