@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Measures what arXiv 2202.08228 measured, and what it could not, with all implementations (`make paper`).
+
+  bench/paper.py --estimate                              # runs and hours of each part; measures nothing
+  bench/paper.py --part matrix --seeds 1                 # all clients with all servers over three links, once
+  bench/paper.py --part matrix --seeds 1 2 3 4 5         # the rest of it: finished campaigns are left as they are
+  bench/paper.py --part matrix --shard 1/2               # one of two machines; `./run.py merge` merges the shards
+
+Each part consists of ordinary campaigns, one for each seed, in ``results/paper/PART-SEED``. A campaign that was
+interrupted continues with the next call. Words after ``--`` go to `run` and `resume`, for example
+``-- --max-runtime "2 h"``. After a campaign, its traces are removed (about 15 GB for one seed of the matrix); with the
+same seed, virtual time makes them again.
+
+Images come from local builds, so that everybody measures the same sources. All parts but ``real`` are measured in
+virtual time.
+"""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from interop.cli import main as cli
+from interop.cli.exit_status import ExitStatus
+from interop.cli.select_runs import select
+from interop.config.loader import load_implementations
+from interop.execution.remaining_work import remaining_work
+from interop.model.clock import Clock
+from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.run import Run
+from interop.plan.duration_estimate import Durations, Span
+from interop.report.table import Column, Table, Unit, render
+from interop.results.store import JOURNAL, load, newest
+
+LINKS = ("terrestrial", "sat", "satloss")
+QUEUES = "testcases/paper/queue.yaml"
+SWEEPS = "testcases/paper/sweeps.yaml"
+CLIENTS_OF_VARIANTS = ("quic-go", "quiche", "ngtcp2", "picoquic")
+SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
+"""Implementations of the sweeps, each with itself, and of the matrix in real time."""
+SEEDS = (1, 2, 3, 4, 5)
+REPETITIONS_IN_REAL_TIME = 3
+MOST_CAMPAIGNS = 1000
+PARALLEL_IN_VIRTUAL_TIME = 2
+"""Runs at a time that an estimate assumes for virtual time."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """An ordinary campaign: its directory below the results, and what `run` is told."""
+
+    name: str
+    words: tuple[str, ...]
+    clock: Clock = Clock.VIRTUAL
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of `run`, without the directory."""
+        return ("run", *self.words, "--clock", self.clock.value, "--images", "build", "--no-qlog")
+
+
+def of_role(known: Mapping[str, Implementation], role: Role) -> list[str]:
+    """Names of the implementations that can be built here and transfer files over hq in a role."""
+    return [
+        name
+        for name, each in known.items()
+        if role in each.roles and each.build is not None and Protocol.HQ in each.protocols
+    ]
+
+
+def congestion_controls(known: Mapping[str, Implementation]) -> list[str]:
+    """All variants that select a congestion control of a server, as ``picoquic:bbr``."""
+    return [
+        f"{name}:{variant.name}"
+        for name in of_role(known, Role.SERVER)
+        for variant in known[name].variants
+        if variant.server and variant.congestion_control == variant.name
+    ]
+
+
+def matrix(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """All clients with all servers over the links of the paper."""
+    pairs = ("-s", *of_role(known, Role.SERVER), "-c", *of_role(known, Role.CLIENT))
+    return [Campaign(f"matrix-{seed}", (*pairs, "-t", *LINKS, *_once(seed)))]
+
+
+def queues(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """The same pairs with the queue of the paper's simulator."""
+    pairs = ("-s", *of_role(known, Role.SERVER), "-c", *of_role(known, Role.CLIENT))
+    return [Campaign(f"queues-{seed}", (*pairs, "-t", str(ROOT / QUEUES), *_once(seed)))]
+
+
+def variants(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """All congestion controls of all servers, with four clients."""
+    pairs = ("-s", *congestion_controls(known), "-c", *CLIENTS_OF_VARIANTS)
+    return [Campaign(f"variants-{seed}", (*pairs, "-t", *LINKS[1:], *_once(seed)))]
+
+
+def sweeps(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Queue, delay, loss and size, each of six implementations with itself."""
+    return [
+        Campaign(f"sweeps-{name}-{seed}", ("-s", name, "-c", name, "-t", str(ROOT / SWEEPS), *_once(seed)))
+        for name in SWEPT
+    ]
+
+
+def real(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Six clients with six servers in real time; one campaign, whatever the number of seeds."""
+    words = ("-s", *SWEPT, "-c", *SWEPT, "-t", *LINKS, "--repetitions", str(REPETITIONS_IN_REAL_TIME))
+    return [Campaign("real", (*words, "--seed", str(seed)), Clock.REAL)] if seed == SEEDS[0] else []
+
+
+PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]]] = {
+    "matrix": matrix,
+    "queues": queues,
+    "variants": variants,
+    "sweeps": sweeps,
+    "real": real,
+}
+
+
+def _once(seed: int) -> tuple[str, ...]:
+    return ("--repetitions", "1", "--seed", str(seed))
+
+
+def campaigns(part: str, seeds: Sequence[int]) -> list[Campaign]:
+    """The campaigns of a part, those of the first seed first."""
+    known = load_implementations(ROOT / "implementations.json")
+    return [each for seed in seeds for each in PARTS[part](known, seed)]
+
+
+@cache
+def planned(campaign: Campaign, shard: str) -> tuple[Run, ...]:
+    """The runs of a campaign."""
+    options = cli.parse([*campaign.command, *_shard(shard)])
+    options.root = ROOT
+    return select(options)[1]
+
+
+def _shard(shard: str) -> list[str]:
+    return ["--shard", shard] if shard else []
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is left of a part."""
+
+    part: str
+    runs: int
+    left: int
+    wall: Span
+    """Seconds."""
+
+
+def left_of(campaign: Campaign, results: Path, shard: str) -> Sequence[Run]:
+    """The runs of a campaign that have no result yet, or that ended in an error."""
+    if has_begun(campaign, results):
+        return remaining_work(load(results / campaign.name), ()).runs
+    return planned(campaign, shard)
+
+
+def has_begun(campaign: Campaign, results: Path) -> bool:
+    """Whether the campaign has a directory."""
+    return (results / campaign.name / JOURNAL).is_file()
+
+
+def estimate(part: str, many: Sequence[Campaign], results: Path, shard: str) -> Estimate:
+    """Runs and duration of a part, from what has been measured below ``results``."""
+    past = newest(results, MOST_CAMPAIGNS)
+    runs, left, wall = 0, 0, Span(0.0, 0.0)
+    for campaign in many:
+        durations = Durations(each for each in past if each.manifest.clock is campaign.clock)
+        plan, rest = planned(campaign, shard), left_of(campaign, results, shard)
+        at_a_time = PARALLEL_IN_VIRTUAL_TIME if campaign.clock is Clock.VIRTUAL else 1
+        span = durations.total(rest)
+        wall = Span(wall.low + span.low / at_a_time, wall.high + span.high / at_a_time)
+        runs, left = runs + len(plan), left + len(rest)
+    return Estimate(part, runs, left, wall)
+
+
+def table(estimates: Sequence[Estimate]) -> Table:
+    """A row per part."""
+    columns = (
+        Column("part"), Column("runs", Unit.COUNT), Column("left", Unit.COUNT), Column("duration of those"),
+    )  # fmt: skip
+    note = (
+        "From campaigns in the results that have runs of the same test cases. "
+        f"{PARALLEL_IN_VIRTUAL_TIME} runs at a time in virtual time, one in real time."
+    )
+    rows = tuple((each.part, each.runs, each.left, str(each.wall)) for each in estimates)
+    return Table("estimate", "What is left to measure", columns, rows, (note,))
+
+
+def measure(campaign: Campaign, results: Path, shard: str, words: Sequence[str]) -> int:
+    """Run or resume a campaign, and remove its traces; its exit status."""
+    directory = results / campaign.name
+    if has_begun(campaign, results):
+        command = ["resume", str(directory), *words]
+    else:
+        command = [*campaign.command, "-l", str(directory), *_shard(shard), *words]
+    status = call(*command)
+    if call("prune", str(results), "--traces", "0", "--yes"):
+        print("The traces could not be removed.", flush=True)
+    return status
+
+
+def call(*words: str) -> int:
+    """Call the command line, and show the command; its exit status."""
+    print(f"\n./run.py {shlex.join(words)}", flush=True)
+    return subprocess.run([sys.executable, str(ROOT / "run.py"), *words], check=False).returncode
+
+
+def main() -> int:
+    """Print the estimate, then measure part by part; stops where a campaign could not be measured to its end."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="default: all")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), metavar="N", help="default: 1 2 3 4 5")
+    parser.add_argument("--shard", default="", metavar="I/N", help="measure only this part of each campaign")
+    parser.add_argument(
+        "--results", type=Path, default=ROOT / "results" / "paper", metavar="DIR", help="default: results/paper"
+    )  # fmt: skip
+    parser.add_argument("--estimate", action="store_true", help="measure nothing")
+    parser.add_argument("words", nargs="*", metavar="-- WORD", help="for `run` and `resume`")
+    options = parser.parse_args()
+    parts = {part: campaigns(part, options.seeds) for part in options.part}
+    estimates = [estimate(part, many, options.results, options.shard) for part, many in parts.items()]
+    print(render(table(estimates), "text"), flush=True)
+    worst = 0
+    left = [each for many in parts.values() for each in many if left_of(each, options.results, options.shard)]
+    for campaign in [] if options.estimate else left:
+        status = measure(campaign, options.results, options.shard, options.words)
+        if status not in (ExitStatus.SUCCESS, ExitStatus.FAILURE, ExitStatus.MACHINE):
+            return status
+        worst = max(worst, status)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

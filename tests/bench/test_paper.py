@@ -1,0 +1,132 @@
+"""The campaigns of `make paper`: which runs they have, what is left of them, and when a series of them stops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import paper
+from interop.cli.exit_status import ExitStatus
+from interop.config.loader import load_implementations
+from interop.model.clock import Clock
+from interop.model.emulated_link import QueueMode
+from interop.model.outcomes import Outcome
+from interop.model.results import ImageFacts
+from interop.results.store import Journal
+from tests.results_builder import result_set, run_result
+
+KNOWN = load_implementations(paper.ROOT / "implementations.json")
+
+
+def pairs(campaign: paper.Campaign) -> set[tuple[str, str]]:
+    return {(run.server.name, run.client.name) for run in paper.planned(campaign, "")}
+
+
+def test_the_matrix_has_at_least_14_clients_and_servers_over_three_links() -> None:
+    [campaign] = paper.campaigns("matrix", [7])
+    found = pairs(campaign)
+    servers, clients = ({pair[end] for pair in found} for end in (0, 1))
+    assert min(len(servers), len(clients)) >= 14
+    assert len(found) == len(servers) * len(clients)
+    assert {"nginx", "haproxy"} <= servers - clients
+    runs = paper.planned(campaign, "")
+    assert {run.test_case.name for run in runs} == {"terrestrial", "sat", "satloss"}
+    assert len(runs) == 3 * len(found)  # once
+    assert campaign.clock is Clock.VIRTUAL
+
+
+def test_queues_differ_only_in_the_mode_of_the_queue() -> None:
+    [campaign] = paper.campaigns("queues", [1])
+    assert pairs(campaign) == pairs(paper.campaigns("matrix", [1])[0])
+    links = {run.test_case.name: run.test_case.emulated for run in paper.planned(campaign, "")}
+    assert {name: link.queue_mode for name, link in links.items()} == {
+        "sat-paper-queue": QueueMode.PAPER,
+        "satloss-paper-queue": QueueMode.PAPER,
+    }
+
+
+def test_variants_are_the_congestion_controls_of_servers() -> None:
+    names = paper.congestion_controls(KNOWN)
+    assert {"picoquic:bbr", "quinn:newreno", "lsquic:bbr", "msquic:cubic", "haproxy:cubic"} <= set(names)
+    assert not [name for name in names if "window" in name or name.endswith((":bdp", ":tls12", ":iw10"))]
+    [campaign] = paper.campaigns("variants", [1])
+    assert pairs(campaign) == {(server, client) for server in names for client in paper.CLIENTS_OF_VARIANTS}
+
+
+def test_sweeps_change_one_key_of_sat() -> None:
+    many = paper.campaigns("sweeps", [1])
+    assert [pairs(each) for each in many] == [{(name, name)} for name in paper.SWEPT]
+    cases = [run.test_case for run in paper.planned(many[0], "")]
+    assert [case.emulated.forward_queue for case in cases if case.name.startswith("paper-queue")] == [
+        25, 100, 250, 500, 1000, 2000,
+    ]  # fmt: skip
+    round_trips = [case.emulated.round_trip_delay for case in cases if case.name.startswith("paper-delay")]
+    assert round_trips == pytest.approx([0.03, 0.1, 0.3, 0.6, 1.2])
+
+
+def test_only_one_campaign_is_in_real_time() -> None:
+    everything = [each for part in paper.PARTS for each in paper.campaigns(part, paper.SEEDS)]
+    assert [each.name for each in everything if each.clock is Clock.REAL] == ["real"]
+    assert len({each.name for each in everything}) == len(everything)
+
+
+def test_shards_have_all_runs_once() -> None:
+    [campaign] = paper.campaigns("queues", [1])
+    shards = [paper.planned(campaign, f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(run.key for shard in shards for run in shard) == sorted(
+        run.key for run in paper.planned(campaign, "")
+    )
+
+
+def test_results_are_left_as_they_are_and_errors_are_repeated(tmp_path: Path) -> None:
+    [campaign] = paper.campaigns("matrix", [1])
+    assert not paper.has_begun(campaign, tmp_path)
+    image = ImageFacts("x:latest", f"sha256:{'0' * 64}")
+    manifest = result_set(repetitions=3, images={"picoquic": image, "quiche": image}).manifest
+    (tmp_path / campaign.name).mkdir()
+    with Journal.create(tmp_path / campaign.name, manifest) as journal:
+        journal.append_result(run_result(5e6, repetition=1))
+        journal.append_result(run_result(None, outcome=Outcome.ERROR, repetition=2))
+    assert paper.has_begun(campaign, tmp_path)
+    assert [run.repetition for run in paper.left_of(campaign, tmp_path, "")] == [2, 3]
+
+
+class Calls:
+    """Stands in for the command line: remembers what it is told, and ends with one status after another."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+        self.commands: list[list[str]] = []
+
+    def __call__(self, *words: str) -> int:
+        self.commands.append(list(words))
+        return self.statuses.pop(0) if words[0] != "prune" else 0
+
+
+@pytest.mark.parametrize(("statuses", "measured", "ended"), [
+    ((0, 0), 2, 0), ((1, 0), 2, 1), ((3, 0), 2, 3), ((ExitStatus.TIME_UP,), 1, 4), ((ExitStatus.LOCKED,), 1, 75),
+    ((130,), 1, 130),
+])  # fmt: skip
+def test_failed_runs_do_not_stop_the_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...], measured: int, ended: int
+) -> None:
+    calls = Calls(*statuses)
+    monkeypatch.setattr(paper, "call", calls)
+    words = ["--part", "queues", "--seeds", "1", "2", "--results", str(tmp_path), "--", "--max-runtime", "2 h"]
+    monkeypatch.setattr(sys, "argv", ["paper.py", *words])
+    assert paper.main() == ended
+    runs = [command for command in calls.commands if command[0] == "run"]
+    assert [command[command.index("-l") + 1] for command in runs] == [
+        str(tmp_path / f"queues-{seed}") for seed in range(1, measured + 1)
+    ]
+    assert all(command[-2:] == ["--max-runtime", "2 h"] for command in runs)
+
+
+def test_the_estimate_measures_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(paper.ROOT / "bench" / "paper.py"), "--estimate", "--part", "real"]
+    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "324" in done.stdout
+    assert not list(tmp_path.iterdir())
