@@ -44,7 +44,7 @@ OWN_OPTIONS = "_arguments -C -s"
 """How the script for zsh declares options, first those in front of a command, which shall not hide the command's."""
 DESCRIPTION = (
     "Print a script with which a shell completes commands, options, and the names of implementations, variants, test "
-    "cases and figures. The script holds the names of this checkout; load it when the shell starts."
+    "cases and figures. The script contains the names from this checkout. Load it when your shell starts."
 )
 EXAMPLES = (
     'completion bash   # in ~/.bashrc: eval "$(./run.py completion bash)"',
