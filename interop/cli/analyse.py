@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 NAMED = 10
 """Names and paths of a kind that are listed."""
 DESCRIPTION = (
-    "Reanalyse the stored traces of campaigns and store the results. Or analyse the log directories of the QUIC Interop "
-    "Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228) and print a table. You do not need Docker for this "
-    "command."
+    "Reanalyse the stored traces of campaigns and store the results, or analyse the log directories of the QUIC "
+    "Interop Runner (QIR) or of QIR-SE (the runner of arXiv 2202.08228) and print a table. You do not need Docker for "
+    "this command."
 )
 EXAMPLES = (
     "analyse results/latest",
