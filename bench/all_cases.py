@@ -33,8 +33,10 @@ from interop.plan import selection as plan
 from interop.report.table import Column, Table, Unit, render
 from interop.results.store import load
 
-QUIC, MORE_TESTS, TCP = ("picoquic", "picoquic"), ("ngtcp2", "ngtcp2"), ("nginx-tcp", "curl")
-"""Servers and clients: the first pair supports all but two functional tests, the last one uses proxies."""
+QUIC, MORE_TESTS = ("picoquic", "picoquic"), ("ngtcp2", "ngtcp2")
+"""Servers and clients: the first pair supports all but two functional tests over QUIC, the second one these two."""
+WEBTRANSPORT, TCP = ("aioquic", "aioquic"), ("nginx-tcp", "curl")
+"""Pairs for tests of WebTransport, and for links with proxies."""
 LINK_OF_WORKLOADS = "terrestrial"
 LARGEST = "1 MiB"
 WORKLOADS = "testcases/workloads"
@@ -66,6 +68,8 @@ def planned(case: TestCase, largest: int) -> Planned:
     pair = QUIC
     if case.check in (Check.ECN, Check.MIGRATION):
         pair = MORE_TESTS
+    elif case.check is Check.WEBTRANSPORT:
+        pair = WEBTRANSPORT
     elif case.emulated.pep is not None:
         pair = TCP
     return Planned(replace(case, file_sizes=(largest,)) if shortened else case, pair, shortened)

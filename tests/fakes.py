@@ -574,6 +574,8 @@ class FakeEngine:
         """Containers of the link tools with a larger RLIMIT_MEMLOCK fail."""
         self.roots: dict[str, bytes] = {}
         """Content of the volume with root file systems for machines of virtual time."""
+        self.unmounting = 0
+        """So many more archives are refused, as podman does while it unmounts the root of a container."""
         self.mutex = threading.RLock()
 
     # ---- for tests and programs
@@ -698,12 +700,15 @@ class FakeEngine:
         life = self._answer("get", identity)
         folder = path.strip("/")
         archive = io.BytesIO()
+        found = {name: data for name, data in life.files.items() if name == folder or name.startswith(f"{folder}/")}
+        self.unmounting -= 1
+        if not found or self.unmounting >= 0:
+            raise NotFound(f"No such file: {path}", explanation=f"Could not find the file {path} in {life.name}")
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            for name, content in life.files.items():
-                if name == folder or name.startswith(f"{folder}/"):
-                    entry = tarfile.TarInfo(name)
-                    entry.size = len(content)
-                    tar.addfile(entry, io.BytesIO(content))
+            for name, content in found.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
         return self._read(life, archive.getvalue(), chunk_size), {}
 
     def export(self, identity: str, chunk_size: int) -> Iterator[bytes]:

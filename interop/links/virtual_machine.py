@@ -54,6 +54,9 @@ MEMORY, MEMORY_PER_BYTE = 1024 * MIB, 12
 OVERHEAD = 512 * MIB
 """Bytes of its container beyond that."""
 PROCESSES = 4096
+READS, PAUSE = 20, 0.25
+"""How often the output of a machine is asked for, and seconds in between. While podman unmounts the root of a container
+that has ended, it says that the container has no such file."""
 HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
 """Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
 CPUS = 2
@@ -321,8 +324,12 @@ def _read(container: Container, request: SessionRequest) -> GuestOutput:
     limits = run_limits(request.run.test_case)
     own = ArchiveLimits(total=limits.total, files=limits.files, fault=ErrorCode.TRACE_LIMIT)
     try:
-        with container.fetch(f"/{DIRECTORY}/output") as disk:
-            return read_output(disk, own)
+        for number in range(READS):
+            time.sleep(PAUSE if number else 0)
+            with container.fetch(f"/{DIRECTORY}/output") as disk:
+                if first := next(disk, b""):
+                    return read_output(itertools.chain([first], disk), own)
+        raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ended without a report")
     except HarnessFault as fault:
         if fault.code != ErrorCode.VIRTUAL_MACHINE_FAILED:
             raise

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.all_cases import MORE_TESTS, QUIC, TCP, Planned, cannot_run, outcomes, planned, ready_cases
+from bench.all_cases import MORE_TESTS, QUIC, TCP, WEBTRANSPORT, Planned, cannot_run, outcomes, planned, ready_cases
 from interop.model.clock import Clock
 from interop.model.units import MIB
 from interop.report.table import render
@@ -23,7 +23,7 @@ def test_ready_are_all_but_real_links() -> None:
 
 @pytest.mark.parametrize(("name", "pair"), [
     ("sat", QUIC), ("zerortt", QUIC), ("ecn", MORE_TESTS), ("connectionmigration", MORE_TESTS), ("geo-pep-d", TCP),
-    ("vpn-openvpn", QUIC), ("terrestrial+sizes", QUIC),
+    ("vpn-openvpn", QUIC), ("terrestrial+sizes", QUIC), ("transfer-datagram-send", WEBTRANSPORT),
 ])  # fmt: skip
 def test_a_pair_suits_the_test_case(name: str, pair: tuple[str, str]) -> None:
     assert planned(READY[name], MIB).pair == pair

@@ -336,6 +336,12 @@ def test_no_memory(console: str) -> None:
     )
 
 
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_machine, "PAUSE", 0.001)
+
+
+@pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize("disk", [None, bytes(65536)])
 def test_no_report(disk: bytes | None) -> None:
     fault = fault_of(engine_of(virtual_time=leaves(disk, "Kernel panic - not syncing: ")))
@@ -343,6 +349,17 @@ def test_no_report(disk: bytes | None) -> None:
     assert fault.reason == "the virtual machine ended without a report: Kernel panic - not syncing:"
 
 
+@pytest.mark.usefixtures("_impatient")
+def test_the_output_is_asked_for_until_podman_has_unmounted_the_container() -> None:
+    engine = engine_of()
+    engine.unmounting = virtual_machine.READS - 1
+    assert set(exits(engine)) == set(Role)
+    engine.unmounting = virtual_machine.READS
+    with pytest.raises(HarnessFault, match="without a report"):
+        exits(engine)
+
+
+@pytest.mark.usefixtures("_impatient")
 def test_no_report_and_no_word() -> None:
     assert fault_of(engine_of(virtual_time=leaves(None))).reason.endswith("without a report: without a word")
 
@@ -481,6 +498,7 @@ def test_exits_of_what_cannot_be_executed() -> None:
     assert statuses(exits(engine)) == dict.fromkeys(Role, "guest: /run_endpoint.sh: No such file or directory")
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_exits_of_a_machine_that_failed() -> None:
     with pytest.raises(HarnessFault, match="without a report"):
         exits(engine_of(virtual_time=leaves(None)))
