@@ -15,17 +15,21 @@ from contextlib import suppress
 from pathlib import Path
 
 LOWEST = 19
+PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(words: Sequence[str]) -> int:
     """Run a command and return its exit status; SIGINT and SIGTERM are passed on to it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until they can be passed on
     process = subprocess.Popen(words, start_new_session=True, preexec_fn=_lower_priority)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in PASSED_ON:
         signal.signal(number, lambda caught, _: os.killpg(process.pid, caught))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     return process.wait()
 
 
 def _lower_priority() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     os.setpriority(os.PRIO_PROCESS, 0, LOWEST)
     with suppress(OSError):  # kernels without autogroups
         Path("/proc/self/autogroup").write_text(str(LOWEST), encoding="ascii")

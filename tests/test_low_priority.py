@@ -32,3 +32,12 @@ def test_the_end_is_passed_on() -> None:
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[0] == "ended\n"
     assert process.returncode == 3
+
+
+def test_a_signal_that_comes_while_the_command_starts_is_passed_on() -> None:
+    """The command sends it itself, before its parent can have done anything else."""
+    words = "trap 'echo ended; exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.1; done"
+    for _ in range(5):
+        process = start("sh", "-c", words)
+        assert process.communicate(timeout=60)[0] == "ended\n"
+        assert process.returncode == 3
