@@ -25,7 +25,7 @@ PARALLEL = -n logical --dist worksteal
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper docs
+.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -144,6 +144,9 @@ bench-virtual: images  ## compare virtual with real time; measure how far runs r
 
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
 	$(PYTHON) bench/paper.py $(PAPER)
+
+paper-report: setup  ## write docs/paper from the campaigns of `make paper`: data set, tables, figures (RESULTS=DIR)
+	$(PYTHON) scripts/paper_report.py $(or $(RESULTS),results/paper)
 
 bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
 	$(PYTHON) bench/site.py

@@ -1,0 +1,416 @@
+"""Write docs/paper/ from the campaigns of `make paper`: data set, tables, figures and text.
+
+  make paper-report                              # from results/paper
+  make paper-report RESULTS=DIR                  # from another directory of campaigns
+  .venv/bin/python scripts/paper_report.py       # from the data set in docs/paper/data alone
+
+The data set holds the result.json of each campaign, compressed, and the checksums of these files. All numbers of the
+report come from the data set; ``tests/scripts/test_paper_report.py`` computes them again.
+"""
+
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import re
+import shutil
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.report import campaign_tables
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.report.table import Column, Table, Unit, render
+from interop.results.document import document, parse_document
+from interop.results.store import JOURNAL, load
+from interop.statistics.overview import Scenario, family, relation, scenario
+from plots.discovery import draw
+from scripts.gallery import lighten
+
+DATA, FIGURES, PAGE, CHECKSUMS = "data", "figures", "index.md", "SHA256SUMS"
+SUFFIX = ".json.gz"
+MATRIX = "matrix"
+PLOTS = ("cdf", "heatmap", "violin", "two-case-scatter")
+PAPER_FIGURES = {"cdf": "Figure 3", "heatmap": "Figure 4", "violin": "Figure 5", "two-case-scatter": "Figure 6"}
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """A row of Table II of arXiv 2202.08228."""
+
+    mean: float
+    """Goodput, bit/s, as the next."""
+    maximum: float
+    timeouts: int
+    """Pairs, as the next."""
+    failures: int
+
+
+TABLE_II: Mapping[str, PaperRow] = {
+    "terrestrial": PaperRow(15.11e6, 19.2e6, 12, 1),
+    "sat": PaperRow(5.05e6, 12.0e6, 3, 6),
+    "satloss": PaperRow(3.06e6, 11.5e6, 13, 17),
+}
+PAPER_PAIRS = 13 * 14
+PAPER_CONGESTION_CONTROL: Mapping[str, str] = {
+    "aioquic": "NewReno", "kwik": "NewReno", "lsquic": "BBR", "msquic": "CUBIC", "neqo": "CUBIC or NewReno",
+    "ngtcp2": "CUBIC", "picoquic": "BBR", "quic-go": "CUBIC or Reno", "quiche": "CUBIC",
+}  # fmt: skip
+"""Table III of the paper: implementations that we measure, too."""
+
+
+# ---- the data set ---------------------------------------------------------------------------
+
+
+def collect(results: Path, target: Path) -> list[Path]:
+    """Write the result.json of each campaign below ``results`` that has measured something; the files."""
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for journal in sorted(results.glob(f"*/{JOURNAL}")):
+        found = load(journal.parent).result_set
+        if found.results:
+            path = target / f"{journal.parent.name}{SUFFIX}"
+            path.write_bytes(gzip.compress(document(found), mtime=0))
+            written.append(path)
+    lines = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in stored(target))
+    (target / CHECKSUMS).write_text("".join(lines), encoding="ascii")
+    return written
+
+
+def stored(data: Path) -> list[Path]:
+    """Files of the data set, by campaign and seed."""
+    return sorted(data.glob(f"*{SUFFIX}"), key=lambda path: (_part(path), _seed(path)))
+
+
+def _part(path: Path) -> str:
+    return re.sub(r"-\d+$", "", path.name.removesuffix(SUFFIX))
+
+
+def _seed(path: Path) -> int:
+    found = re.search(r"-(\d+)$", path.name.removesuffix(SUFFIX))
+    return int(found[1]) if found else 0
+
+
+def read(data: Path) -> dict[str, ResultSet]:
+    """Parts of `make paper`; the campaigns of all seeds are the repetitions of one."""
+    found: dict[str, list[ResultSet]] = {}
+    for path in stored(data):
+        found.setdefault(_part(path), []).append(parse_document(path, gzip.decompress(path.read_bytes())))
+    return {part: combined(campaigns) for part, campaigns in found.items()}
+
+
+def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
+    """Campaigns with the same runs but other seeds, as one; the first one's repetitions come first."""
+    manifest, results, before = campaigns[0].manifest, list[RunResult](), 0
+    for campaign in campaigns:
+        if campaign.manifest.time != manifest.time:
+            raise ValueError(f"{manifest.id} and {campaign.manifest.id} have different clocks.")
+        results += [replace(each, repetition=each.repetition + before) for each in campaign.results]
+        before += max((case.repetitions for case in campaign.manifest.test_cases), default=0)
+    cases = tuple(replace(case, repetitions=case.repetitions * len(campaigns)) for case in manifest.test_cases)
+    planned = sum(campaign.manifest.planned_runs for campaign in campaigns)
+    manifest = replace(manifest, test_cases=cases, planned_runs=planned)
+    return replace(campaigns[0], manifest=manifest, results=tuple(results))
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def beside_the_paper(results: ResultSet) -> Table:
+    """Table II: our rows and those of the paper."""
+    columns = (
+        Column("test case"), Column("measured by"), Column("mean", Unit.RATE), Column("max", Unit.RATE, 1),
+        Column("T", Unit.COUNT), Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
+    )  # fmt: skip
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in results.manifest.test_cases:
+        row = scenario(results, case)
+        rows.append((case.name, "quicsat", row.mean, row.maximum, row.timeouts, row.failures, row.pairs))
+        if paper := TABLE_II.get(case.name):
+            mean, maximum = paper.mean, paper.maximum
+            rows.append((case.name, "paper", mean, maximum, paper.timeouts, paper.failures, PAPER_PAIRS))
+    note = (
+        "Means and maxima are over successful repetitions. T (timed out) and × (failed) count pairs by their first "
+        "repetition that did not succeed."
+    )
+    return Table("table-ii", "Table II", columns, tuple(rows), (note,))
+
+
+def congestion_controls(results: ResultSet) -> Table:
+    """The default congestion control of each server, then and now, and its mean efficiency over each link."""
+    known = {each.name: each for each in results.manifest.implementations}
+    cases = results.manifest.test_cases
+    columns = (
+        Column("server"), Column("congestion control, paper"), Column("congestion control, now"),
+        *(Column(case.name, Unit.RATE) for case in cases),
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            PAPER_CONGESTION_CONTROL.get(name, "not measured"),
+            family(known.get(name)),
+            *(mean_of(results, case, server=name) for case in cases),
+        )
+        for name in results.manifest.servers
+    ]
+    note = "Goodput is the mean of all successful runs of a server with all clients."
+    return Table("servers", "Servers and their congestion control", columns, tuple(rows), (note,))
+
+
+def clients(results: ResultSet) -> Table:
+    """The mean goodput of each client over each link."""
+    cases = results.manifest.test_cases
+    columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases))
+    rows = [(name, *(mean_of(results, case, client=name) for case in cases)) for name in results.manifest.clients]
+    note = "Goodput is the mean of all successful runs of a client with all servers."
+    return Table("clients", "Clients", columns, tuple(rows), (note,))
+
+
+def mean_of(results: ResultSet, case: TestCase, server: str = "", client: str = "") -> float | None:
+    """Mean goodput of the successful runs of a server or client in a test case, bit/s."""
+    found = [
+        each.measurement.values["goodput"]
+        for each in results.results
+        if each.test_case == case.name
+        and each.measurement is not None
+        and each.verdict.outcome is Outcome.SUCCEEDED
+        and (each.server == server or not server)
+        and (each.client == client or not client)
+    ]
+    return statistics.fmean(found) if found else None
+
+
+def not_successful(results: ResultSet) -> Table:
+    """Runs that did not succeed, one row for those with the same reason."""
+    columns = (Column("test case"), Column("outcome"), Column("reason"), Column("runs", Unit.COUNT), Column("pairs"))
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for each in results.results:
+        if each.verdict.outcome is not Outcome.SUCCEEDED:
+            reason = without_numbers(each.verdict.reason)
+            pair = f"{each.server} with {each.client}"
+            groups.setdefault((each.test_case, each.verdict.outcome.value, reason), []).append(pair)
+    rows = [(*group, len(pairs), named(pairs)) for group, pairs in groups.items()]
+    note = "Pairs are named as server with client. Reasons that differ only in numbers are the same here."
+    return Table("failures", "Runs without success", columns, tuple(rows), (note,))
+
+
+def without_numbers(reason: str) -> str:
+    """A reason with ``N`` in place of each number, so that equal reasons can be counted."""
+    return re.sub(r"\d+(\.\d+)?", "N", reason)
+
+
+def named(pairs: Sequence[str]) -> str:
+    """Pairs, the first three of many."""
+    distinct = list(dict.fromkeys(pairs))
+    return ", ".join(distinct[:3]) + (f" and {len(distinct) - 3} more" if len(distinct) > 3 else "")
+
+
+# ---- the page -------------------------------------------------------------------------------
+
+
+def page(parts: Mapping[str, ResultSet], figures: Sequence[tuple[str, str, str]], size: str) -> str:
+    """Markdown of the report; ``figures``: (file name, title, caption); ``size``: of the data set, in words."""
+    lines = ["## Figures", ""]
+    for file, title, caption in figures:
+        lines += [f"### {title}", "", f"![{title}]({FIGURES}/{file})", "", caption, ""]
+    return text(parts[MATRIX]) + "\n".join([*lines, *data_sheet(parts, size)]).rstrip() + "\n"
+
+
+def text(results: ResultSet) -> str:
+    """Markdown of the part before the figures."""
+    lines = [
+        "# arXiv 2202.08228, measured again", "",
+        *introduction(results), "",
+        "## Goodput per link", "",
+        *rendered(beside_the_paper(results)),
+        *differences(results), "",
+        "## Servers and clients", "",
+        *rendered(congestion_controls(results)),
+        *rendered(clients(results)),
+        *clusters(results), "",
+        "## Influence of server and client", "",
+        *rendered(campaign_tables.variance(results, results.manifest.test_cases)),
+        "## Reasons for failures", "",
+        *failures(results),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def rendered(table: Table) -> list[str]:
+    """A table and an empty line."""
+    return [render(table, "markdown"), ""]
+
+
+def introduction(results: ResultSet) -> Iterator[str]:
+    """What was measured, with what, and what it took."""
+    manifest = results.manifest
+    seeds = max((each.repetition for each in results.results), default=0)
+    began = min(each.evidence.started for each in results.results)
+    done, planned = len(results.results), manifest.planned_runs
+    yield (
+        f"This page repeats the measurements of [arXiv 2202.08228](https://arxiv.org/abs/2202.08228), *the paper*, "
+        f"with {len(manifest.servers)} servers and {len(manifest.clients)} clients over the links "
+        f"{', '.join(f'`{case.name}`' for case in manifest.test_cases)}. The paper measured 14 servers and 13 clients "
+        "over the same links, ten times in real time."
+    )
+    yield ""
+    yield (
+        f"`make paper` took the measurements from {began[:10]} on in {manifest.time}, with {seeds} "
+        f"{'seed' if seeds == 1 else 'seeds'}. Of {planned} planned runs, {done} have a result"
+        f"{'' if done == planned else '; the other runs have not been measured yet'}. "
+        f"`make paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
+    )
+    phases = [sum(each.evidence.phases.values()) for each in results.results]
+    yield ""
+    yield (
+        f"A run took {statistics.median(phases):.1f} s of wall-clock time at the median, and all runs together took "
+        f"{sum(phases) / 3600:.1f} h. Two runs at a time ran on two cores, next to other programs. The first run began "
+        f"at {moment(began)} UTC and the last one at {moment(max(each.evidence.started for each in results.results))}."
+    )
+
+
+def moment(stamp: str) -> str:
+    """Date and minute of an RFC 3339 stamp."""
+    return datetime.fromisoformat(stamp).strftime("%Y-%m-%d %H:%M")
+
+
+def differences(results: ResultSet) -> Iterator[str]:
+    """A sentence per link, from the numbers alone."""
+    for case in results.manifest.test_cases:
+        row, paper = scenario(results, case), TABLE_II.get(case.name)
+        if paper is None or row.mean is None or row.maximum is None:
+            continue
+        yield (
+            f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
+            f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
+            f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
+        )
+
+
+def _relative(value: float, other: float) -> str:
+    change = 100 * (value / other - 1)
+    return f"{abs(change):.0f} % {'above' if change > 0 else 'below'}"
+
+
+def _outcomes(row: Scenario, paper: PaperRow) -> str:
+    ours = 100 * (row.timeouts + row.failures) / row.pairs
+    theirs = 100 * (paper.timeouts + paper.failures) / PAPER_PAIRS
+    return f"{ours:.1f} % of the pairs timed out or failed; in the paper, these were {theirs:.1f} %."
+
+
+def clusters(results: ResultSet) -> Iterator[str]:
+    """Which servers exceed the paper's threshold over satloss, by congestion control (its section IV-C)."""
+    if not {"sat", "satloss"} <= {case.name for case in results.manifest.test_cases}:
+        return
+    points = relation(results, "sat", "satloss")
+    above = Counter(point.family for point in points if point.fast)
+    every = Counter(point.family for point in points)
+    yield "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, "
+    yield "the following numbers of pairs exceed it, by the congestion control of the server:"
+    yield ""
+    yield from (f"- {name}: {above[name]} of {number} pairs" for name, number in sorted(every.items()))
+
+
+def failures(results: ResultSet) -> Iterator[str]:
+    """How many runs succeeded, and the reasons of the others."""
+    outcomes = Counter(each.verdict.outcome for each in results.results)
+    excluded = sum(each.attempt - 1 for each in results.results)
+    yield (
+        f"Of {len(results.results)} runs, {outcomes[Outcome.SUCCEEDED]} succeeded "
+        f"({100 * outcomes[Outcome.SUCCEEDED] / len(results.results):.1f} %). quicsat repeated {excluded} attempts."
+    )
+    yield ""
+    yield from rendered(not_successful(results))
+
+
+def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
+    """What the data set holds, where it comes from, and what it must not be used for."""
+    columns = (Column("campaigns"), Column("clock"), Column("runs", Unit.COUNT), Column("planned", Unit.COUNT))
+    rows = tuple(
+        (part, each.manifest.time, len(each.results), each.manifest.planned_runs) for part, each in parts.items()
+    )
+    return [
+        "## Data set",
+        "",
+        (
+            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, and "
+            f"their SHA-256 checksums ({size}). The [result schema](../reference/result.md) describes all fields."
+        ),
+        "",
+        *rendered(Table("data", "Campaigns", columns, rows)),
+        (
+            "- **Origin:** `make paper` on a virtual machine with two cores. Each result names the kernel, the Docker "
+            "engine and the images; each campaign names the versions, sources and patches of the implementations."
+        ),
+        (
+            "- **Processing:** none. Traces, logs and qlogs are not included. With the same seed and the same images, "
+            "virtual time makes most of them again ([Virtual time](../guide/virtual-time.md))."
+        ),
+        (
+            "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a fixed "
+            "time."
+        ),
+        "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
+    ]
+
+
+def draw_figures(results: ResultSet, target: Path) -> list[tuple[str, str, str]]:
+    """(file name, title, caption) of each figure; the directory is written again."""
+    shutil.rmtree(target, ignore_errors=True)
+    gallery = draw(PlotRequest((CampaignResults(MATRIX, results),), target, PLOTS, ("png",)))
+    for skipped in gallery.skipped:
+        print(f"not drawn: {skipped}")
+    for file in gallery.files:
+        lighten(file)
+    return [
+        (file.name, f"{figure_of(file)}: {title}", caption)
+        for file, (_, title, caption) in zip(gallery.files, gallery.captions, strict=True)
+    ]
+
+
+def figure_of(file: Path) -> str:
+    """The paper's figure that shows the same as a file: ``Figure 4``."""
+    return next(figure for plot, figure in PAPER_FIGURES.items() if file.stem.startswith(plot))
+
+
+def size_of(data: Path) -> str:
+    """Number and size of the files of the data set."""
+    files = stored(data)
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Collect the data set where a directory of campaigns is given, then write figures and page; the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("results", type=Path, nargs="?", help="directory of campaigns (default: only the data set)")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "paper", help="default: docs/paper")
+    options = parser.parse_args(arguments)
+    data = options.output / DATA
+    if options.results is not None and not collect(options.results, data):
+        print(f"{options.results}: no campaign has a result yet; `make paper` measures them.", file=sys.stderr)
+        return 2
+    parts = read(data)
+    if MATRIX not in parts:
+        print(f"{data}: has no campaign of the part {MATRIX}; `make paper` measures it.", file=sys.stderr)
+        return 2
+    figures = draw_figures(parts[MATRIX], options.output / FIGURES)
+    (options.output / PAGE).write_text(page(parts, figures, size_of(data)), encoding="utf-8")
+    print(f"{options.output / PAGE}: {len(parts)} parts, {len(figures)} figures")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
