@@ -346,8 +346,8 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
         "## Data set",
         "",
         (
-            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, and "
-            f"their SHA-256 checksums ({size}). The [result schema](../reference/result.md) describes all fields."
+            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, "
+            f"and their SHA-256 checksums ({size}). The [result schema](../reference/result.md) describes all fields."
         ),
         "",
         *rendered(Table("data", "Campaigns", columns, rows)),
@@ -360,8 +360,8 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
             "virtual time makes most of them again ([Virtual time](../guide/virtual-time.md))."
         ),
         (
-            "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a fixed "
-            "time."
+            "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
+            "fixed time."
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]
