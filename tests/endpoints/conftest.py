@@ -23,6 +23,7 @@ from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import Outcome
 from interop.model.test_case import TestCase
 from interop.plan.selection import left_out
+from tests.collected import below
 from tests.engine.conftest import ROOT, URL
 
 LOCK_PATIENCE = 900
@@ -49,11 +50,10 @@ OURS = [
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need the engine and endpoints' images."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.engine)
-            item.add_marker(pytest.mark.endpoints)
-            item.add_marker(pytest.mark.timeout(3600))
+    for item in below(Path(__file__).parent, items):
+        item.add_marker(pytest.mark.engine)
+        item.add_marker(pytest.mark.endpoints)
+        item.add_marker(pytest.mark.timeout(3600))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from interop.images.build_recipes import OWN_FOLDERS
 from interop.links import container_session
 from interop.links.ns3_testbed import Ns3Backend, Ns3Testbed
 from interop.model.errors import MachineError
+from tests.collected import below
 from tests.engine.bench import Bench, small_endpoint
 from tests.engine_lock import held
 
@@ -38,10 +39,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     The analysis of parallel runs uses only CPU time that is idle, and there is more of it when tests that run beside
     these have ended.
     """
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.engine)
-    items.sort(key=lambda item: item.path == Path(__file__).with_name("test_functional.py"))
+    for item in below(Path(__file__).parent, items):
+        item.add_marker(pytest.mark.engine)
+    last = Path(__file__).with_name("test_functional.py")
+    items.sort(key=lambda item: item.path == last)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pytest
 
 from interop.model.errors import MachineError
 from interop.results.store import load
+from tests.collected import below
 from tests.dockerds import LaboratoryError
 from tests.laboratory import ROOT, Laboratory, images_of, lab_case, laboratory, prepare
 
@@ -23,10 +24,9 @@ URL = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need the laboratory."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.engine)
-            item.add_marker(pytest.mark.laboratory)
+    for item in below(Path(__file__).parent, items):
+        item.add_marker(pytest.mark.engine)
+        item.add_marker(pytest.mark.laboratory)
 
 
 @dataclass(frozen=True)

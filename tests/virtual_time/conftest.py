@@ -13,6 +13,7 @@ from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.images.build_recipes import BASE, VIRTUAL_TIME, find_recipe
 from interop.model.errors import MachineError
+from tests.collected import below
 from tests.engine_lock import held
 from tests.virtual_time.machine import Machines
 
@@ -23,9 +24,8 @@ LOCK_PATIENCE = 240
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of this folder need the engine."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.engine)
+    for item in below(Path(__file__).parent, items):
+        item.add_marker(pytest.mark.engine)
 
 
 @pytest.fixture(scope="session")
