@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -37,9 +38,15 @@ NO_UNIT = {
 }  # fmt: skip
 
 
+@cache
+def shaped(shape: str) -> ResultSet:
+    """A synthetic campaign; it cannot be changed, so that all tests share it."""
+    return campaign(SHAPES[shape])
+
+
 def drawings(plot: Plot, shape: str) -> list[Drawing]:
     """Of a synthetic campaign, or of two; none if it has nothing to show."""
-    first = campaign(SHAPES[shape])
+    first = shaped(shape)
     several = [first, first] if plot.of == "campaigns" else [first]
     try:
         return list(plot.table(plot_request(*several)))
@@ -64,8 +71,9 @@ def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
 
 
 def painted(made: Figure) -> None:
-    """So that every text has its place."""
-    FigureCanvasAgg(made).draw()  # type: ignore[no-untyped-call]
+    """So that every text has its place; the pixels are not looked at, so that none is made."""
+    FigureCanvasAgg(made)
+    made.draw_without_rendering()
 
 
 def overlaps(made: Figure) -> list[tuple[str, str]]:
@@ -120,7 +128,7 @@ def test_nothing_is_drawn_of_nothing(plot: Plot, results: ResultSet, tmp_path: P
 
 @pytest.mark.parametrize("form", ["svg", "png", "pdf", "pgf"])
 def test_the_same_numbers_are_the_same_bytes(form: str, tmp_path: Path) -> None:
-    campaigns = plot_request(campaign(SHAPES["3 by 3"])).campaigns
+    campaigns = plot_request(shaped("3 by 3")).campaigns
     contents = []
     for name in ("a", "b"):
         made = draw(PlotRequest(campaigns, tmp_path / name, ("cdf", "violin"), (form,), ("SAT",)))
@@ -143,7 +151,7 @@ def test_plots_are_found_by_their_modules() -> None:
 
 
 def test_old_names_draw_the_same_and_say_so(tmp_path: Path) -> None:
-    campaigns = plot_request(campaign(SHAPES["3 by 3"])).campaigns
+    campaigns = plot_request(shaped("3 by 3")).campaigns
     gallery = draw(PlotRequest(campaigns, tmp_path, ("swarm", "strip-plot"), ("svg",), ("SAT",)))
     assert [path.name for path in gallery.files] == ["strip-plot.svg"]
     assert gallery.warnings == ("--plot swarm is now called strip-plot; the old name goes in the next release.",)
@@ -178,7 +186,7 @@ def test_a_dollar_sign_is_no_formula(tmp_path: Path) -> None:
 
 def test_pgf_needs_no_latex_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    [file] = draw(PlotRequest(plot_request(campaign(SHAPES["3 by 3"])).campaigns, tmp_path, ("cdf",), ("pgf",))).files
+    [file] = draw(PlotRequest(plot_request(shaped("3 by 3")).campaigns, tmp_path, ("cdf",), ("pgf",))).files
     text = file.read_text()
     assert r"\begin{pgfpicture}" in text
     assert "efficiency [%]" in text
