@@ -13,21 +13,33 @@ from interop.model.errors import InputError
 
 
 class _Quiet(SimpleHTTPRequestHandler):
+    cache_control = "no-store"
+    """Nothing is kept by the browser, for the next build may be seconds away."""
+
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: every page view would be a line."""
 
     def end_headers(self) -> None:
-        """Nothing is kept by the browser, for the next build may be seconds away."""
-        self.send_header("Cache-Control", "no-store")
+        """Say whether the browser may keep the file, and that its type is the one that was sent."""
+        self.send_header("Cache-Control", self.cache_control)
         self.send_header("X-Content-Type-Options", "nosniff")
         super().end_headers()
 
 
+class _Kept(_Quiet):
+    cache_control = "max-age=600"
+    """As most hosts of static sites."""
+
+
 @contextmanager
-def server(site: Path, port: int = 0) -> Iterator[str]:
-    """Serve ``site`` at the address that this gives; port 0 is any free one. InputError if the port is taken."""
+def server(site: Path, port: int = 0, *, kept: bool = False) -> Iterator[str]:
+    """Serve ``site`` at the address that this gives; port 0 is any free one. InputError if the port is taken.
+
+    ``kept``: the browser may keep files, of a site that does not change.
+    """
+    handler = _Kept if kept else _Quiet
     try:
-        listening = ThreadingHTTPServer(("127.0.0.1", port), partial(_Quiet, directory=str(site)))
+        listening = ThreadingHTTPServer(("127.0.0.1", port), partial(handler, directory=str(site)))
     except (OSError, OverflowError) as error:
         raise InputError(
             f"port {port}: cannot be listened on: {error}. Name another port, for example 8001."

@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Site]:
     place = tmp_path_factory.mktemp("site")
     builder.two_campaigns(place / "results")
     builder.build(place / "results", place / "site", files=True)
-    with server(place / "site") as address:
+    with server(place / "site", kept=True) as address:
         yield chromium.Site(place / "site", address)
 
 

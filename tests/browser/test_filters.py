@@ -129,7 +129,7 @@ def test_tests_that_are_only_counted_are_filtered_by_name(
     ]
     builder.on_disk(tmp_path / "results", result_set(done, test_cases=tuple(cases)))
     builder.build(tmp_path / "results", tmp_path / "site")
-    with server(tmp_path / "site") as address:
+    with server(tmp_path / "site", kept=True) as address:
         page.open(address)
         cell = page.page.locator(".tests td a")
         expect(cell).to_have_text("✓ 2 × N2")

@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         run.mkdir()
         (run / (bad.replace("/", "|").replace("\0", "")[:200] + ".log")).write_text(bad, encoding="utf-8")
     builder.build(place / "results", place / "site", files=True)
-    with server(place / "site") as address:
+    with server(place / "site", kept=True) as address:
         yield Site(place / "site", address)
 
 
@@ -120,7 +120,7 @@ def test_words_of_two_cells_side_by_side_stay_words(page: Watched, site: Site) -
 def test_words_in_the_address_of_a_plot_stay_words(page: Watched, site: Site, tmp_path: Path) -> None:
     builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
     [cell] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
-    with server(tmp_path / "site") as address:
+    with server(tmp_path / "site", kept=True) as address:
         for bad in PAYLOADS:
             query = "&".join(f"{key}={quote(bad)}" for key in ("x", "rep", "bright"))
             _look(page, f"{address}{cell.relative_to(tmp_path / 'site')}?{query}")

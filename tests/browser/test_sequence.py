@@ -47,7 +47,7 @@ def large(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     builder.build(builder.on_disk(place / "results", builder.small()), place / "site")
     [cell] = (place / "site").glob(CELL)
     (cell.parent / "sequence-1.bin").write_bytes(sequence.encode(many(100_000)))
-    with server(place / "site") as address:
+    with server(place / "site", kept=True) as address:
         yield f"{address}{cell.relative_to(place / 'site')}"
 
 
