@@ -108,7 +108,8 @@ def load_test_cases(
     others = dict(known or {})
     if documents:
         own = path.resolve()
-        others = {name: other for name, other in others.items() if Path(other.source).resolve() != own}
+        same = {source for source in {other.source for other in others.values()} if Path(source).resolve() == own}
+        others = {name: other for name, other in others.items() if other.source not in same}
     found = _resolve(documents, others, scenarios, problems)
     raise_problems(problems)
     return tuple(found)

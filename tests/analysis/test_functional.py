@@ -11,7 +11,6 @@ from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 
 from interop.analysis.functional import CHECKS, NEED_KEYS, Observation, judge
-from interop.config.loader import load_known_test_cases
 from interop.model.functional_checks import Check, Rules
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form, Trace
@@ -20,6 +19,7 @@ from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
 from interop.traces.trace import read
 from tests.analysis.test_run_outcome import CASE, connection, initial, is_fault
 from tests.quic_builder import Row, columns
+from tests.ready import ready_test_cases
 from tests.simulated import Link, transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def judged(
 
 def test_every_name_has_a_check_and_every_functional_test_a_name() -> None:
     assert set(CHECKS) == set(Check)
-    known = load_known_test_cases(ROOT / "testcases").values()
+    known = ready_test_cases().values()
     assert {case.check for case in known} == {None, *Check}
 
 

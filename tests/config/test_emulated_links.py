@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.model.emulated_link import (
     Blackhole,
     Corruption,
@@ -27,9 +27,9 @@ from interop.model.emulated_link import (
     UniformLoss,
 )
 from interop.model.errors import InputError
+from tests.ready import ready_test_cases
 
-ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
+KNOWN = ready_test_cases()
 PAPERS = {name: case for name, case in KNOWN.items() if name in ("terrestrial", "sat", "satloss")}
 
 

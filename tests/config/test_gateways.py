@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.model.errors import InputError
 from interop.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.units import KIB, MIB
+from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-READY = load_known_test_cases(ROOT / "testcases")
+READY = ready_test_cases()
 SAT = READY["sat"]
 KNOWN = {"sat": SAT}
 HEAD = "name: {0}\nabbreviation: {0}\nextends: {1}\n"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.config.profile_files import LARGEST_FILE, MOST_STEPS
 from interop.model.emulated_link import REAL_TIME_RATE, Demand, EmulatedLink, Profile
 from interop.model.errors import InputError
+from tests.ready import ready_test_cases
 
-ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
+KNOWN = ready_test_cases()
 SAT = KNOWN["sat"].emulated
 TABLE = "time (s), rate (Mbit/s), delay (ms), loss (%)\n0, 10, 20, 0\n2, 0, 20, 0\n3, 5, 40, 1.5\n"
 STEPS = {"times": (0.0, 2.0, 3.0), "rates": (10e6, 0.0, 5e6), "delays": (0.02, 0.02, 0.04), "losses": (0, 0, 0.015)}

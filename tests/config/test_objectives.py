@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import known_workloads, load_known_test_cases, load_test_cases
+from interop.config.loader import known_workloads, load_test_cases
 from interop.model.emulated_link import loss_share
 from interop.model.errors import InputError
 from interop.model.objective import MB, Objective
 from interop.model.test_case import TestCase, with_workload
+from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
+KNOWN = ready_test_cases()
 BASE = "name: one\nabbreviation: ONE\nextends: sat\nfile size: 20 MB\n"
 OWN = BASE + "objectives: {10 MB: 5 s, 2 MB: 3000 ms}\n"
 NEXT = "---\nname: two\nabbreviation: TWO\nextends: one\n"

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.model.emulated_link import Queue, UniformLoss, loss_share
 from interop.model.errors import InputError
 from interop.model.family import Family, SweptValue
 from interop.model.names import is_test_case
 from interop.model.objective import MB
 from interop.model.test_case import TestCase
+from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
+KNOWN = ready_test_cases()
 MANY = list(range(1, 31))
 LOSSY = "name: lossy\nabbreviation: LOS\nextends: sat\n"
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.config.workloads import load_workloads
 from interop.model.errors import InputError
 from interop.model.test_case import TestCase
 from interop.model.workload import ObjectType, RequestOrder
 from tests.engine.conftest import ROOT
+from tests.ready import ready_test_cases
 
 OURS = load_workloads(ROOT / "testcases/workloads")
 HEAD = "name: one\nabbreviation: ONE\ndescription: something\n"
@@ -100,7 +101,7 @@ def test_names_and_abbreviations_are_unique(tmp_path: Path) -> None:
 def cases(folder: Path, text: str) -> tuple[TestCase, ...]:
     path = folder / "t.yaml"
     path.write_text(text)
-    return load_test_cases(path, load_known_test_cases(ROOT / "testcases"))
+    return load_test_cases(path, ready_test_cases())
 
 
 def test_a_test_case_names_a_workload(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from interop.config import emulated_links, gateways, link_profiles
-from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.config.loader import load_test_cases
 from interop.config.profile_generators import GENERATORS
 from interop.model.emulated_link import QueueDiscipline
 from interop.model.errors import InputError
+from tests.ready import ready_test_cases
 
-ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
+KNOWN = ready_test_cases()
 NO_VALUE, WORD, LIST = "", "nonsense", "[[1]]"
 """Wrong for every key."""
 

@@ -1,0 +1,19 @@
+"""The test cases of this checkout, read once by each process that runs tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from interop.config.loader import load_known_test_cases
+from interop.model.test_case import TestCase
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@cache
+def ready_test_cases() -> Mapping[str, TestCase]:
+    """By name; nobody can change them."""
+    return MappingProxyType(load_known_test_cases(ROOT / "testcases"))
