@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -35,26 +36,46 @@ def test_another_campaign(checkout: Checkout) -> None:
     assert checkout.engine.all_lives == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--help",),
-        ("list",),
-        ("--version",),
-        ("help", "--markdown"),
-        *((name, "--help") for name in commands.SUMMARIES),
-    ],
-)
-def test_what_needs_no_engine_imports_no_docker(words: tuple[str, ...]) -> None:
-    script = """
+WITHOUT_ENGINE = [
+    ("--help",),
+    ("list",),
+    ("--version",),
+    ("help", "--markdown"),
+    *((name, "--help") for name in commands.SUMMARIES),
+]
+"""Command lines that need no engine."""
+EACH_IN_A_FORK = """
+import json, os
 from pathlib import Path
 from interop.cli import main
-try:
-    main.main(Path("."), sys.argv[1:])
-except SystemExit as end:
-    assert not end.code
+for words in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            main.main(Path("."), words)
+        except SystemExit as end:
+            assert not end.code
+        print("\\n" + json.dumps([words, [*sys.modules]]), flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, words
 """
-    assert large_libraries(script, *words) == set()
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[tuple[str, ...], set[str]]:
+    """What processes import that run the command lines without engine; each begins as a copy of the same process."""
+    command = [sys.executable, "-c", f"import sys\n{EACH_IN_A_FORK}", json.dumps(WITHOUT_ENGINE)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('[["')]
+    return {tuple(words): set(modules) for words, modules in told}
+
+
+@pytest.mark.parametrize("words", WITHOUT_ENGINE)
+def test_what_needs_no_engine_imports_no_docker(
+    imported: dict[tuple[str, ...], set[str]], words: tuple[str, ...]
+) -> None:
+    assert LARGE & imported[words] == set()
 
 
 FIGURES = {"matplotlib", "seaborn", "pandas", "scipy"}
