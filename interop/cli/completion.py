@@ -83,7 +83,8 @@ def names(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     from interop.plan.selection import ALL_FUNCTIONAL_TESTS, ALL_MEASUREMENTS
 
     known = loader.load_implementations(options.root / "implementations.json").values()
-    cases = loader.load_known_test_cases(options.root / "testcases").values()
+    usual = loader.load_known_test_cases(options.root / "testcases")
+    cases = [*usual.values(), *loader.load_cases_on_request(options.root / "testcases", usual).values()]
     tests = [
         ALL_MEASUREMENTS,
         ALL_FUNCTIONAL_TESTS,

@@ -30,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the lists."""
     if options.what in (None, TESTS):
         cases = loader.load_known_test_cases(options.root / "testcases")
-        console.show(terminal_tables.test_cases(cases.values()))
+        on_request = loader.load_cases_on_request(options.root / "testcases", cases)
+        console.show(terminal_tables.test_cases([*cases.values(), *on_request.values()]))
         workloads = loader.known_workloads(options.root / "testcases" / "workloads")
         console.show(terminal_tables.workloads(workloads.values()))
     if options.what in (None, IMPLEMENTATIONS):

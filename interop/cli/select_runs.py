@@ -27,8 +27,10 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
     """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
     implementations = loader.load_implementations(options.root / "implementations.json")
     known, tests = loader.load_known_test_cases(options.root / "testcases"), options.test
+    on_request = loader.load_cases_on_request(options.root / "testcases", known)
     if options.protocol == Protocol.WEBTRANSPORT:
         implementations, known, tests = plan.with_webtransport(implementations, known, tests)
+        on_request = {}
     selection = plan.choose(
         implementations,
         known,
@@ -36,6 +38,7 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
         loader.known_workloads(options.root / "testcases" / "workloads"),
         servers=options.server,
         clients=options.client,
+        on_request=on_request,
         tests=tests,
         images=options.replace,
         flows=tuple(map(tuple, options.beside)),

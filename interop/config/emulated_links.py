@@ -163,7 +163,7 @@ def read_link(fields: Fields, base: EmulatedLink | None, scenarios: Collection[s
     merged = replace(merged, demand=demand)
     if whole and len(fields.problems) == faults:
         _check_scenario(link, merged)
-        check_gateways(link, merged.pep, merged.vpn, merged.scenario)
+        check_gateways(link, merged.pep, merged.vpn, merged.scenario, merged.round_trip_delay)
     return merged
 
 

@@ -29,6 +29,8 @@ WITHOUT_VPN = ("rebind", "tcp-cross-traffic")
 BUFFERS_EXAMPLE = "{send buffer: 4 MiB, receive buffer: 6 MiB}"
 VPN_TCP_KEYS = (*BUFFERS, "initial window", "congestion control", "nagle")
 VPN_KEYS = ("program", "transport", "mtu", *VPN_TCP_KEYS)
+SLOWEST_SET_UP = 1.5
+"""Longest round trip, seconds, over which OpenVPN over TCP with Nagle's algorithm is ready in time: it takes 18 or so."""
 _VPN = one_of((*VPNS, NONE))
 _PROGRAM = one_of(program.value for program in VpnProgram)
 _TRANSPORT = one_of(transport.value for transport in VpnTransport)
@@ -91,8 +93,8 @@ def read_vpn(link: Fields, inherited: Vpn | None) -> Vpn | None:
     return found
 
 
-def check_gateways(link: Fields, pep: Pep | None, vpn: Vpn | None, scenario: str) -> None:
-    """Report what cannot stand together at one link."""
+def check_gateways(link: Fields, pep: Pep | None, vpn: Vpn | None, scenario: str, round_trip: float) -> None:
+    """Report what cannot stand together at one link; ``round_trip``: of the link, seconds."""
     if vpn is None:
         return
     line = link.line_of("vpn")
@@ -100,6 +102,9 @@ def check_gateways(link: Fields, pep: Pep | None, vpn: Vpn | None, scenario: str
         link.note("a link has either pep or vpn; write pep: none or vpn: none.", line)
     if scenario in WITHOUT_VPN:
         link.note(f"vpn does not work with scenario {scenario}, whose packets it would hide.", line)
+    if vpn.transport is VpnTransport.TCP and vpn.nagle and round_trip > SLOWEST_SET_UP:
+        allowed = f"needs a round trip of at most {SLOWEST_SET_UP:g} s"
+        link.note(f"vpn: transport tcp {allowed}; this link has {round_trip:g} s.", line)
 
 
 def read_endpoint_tcp(link: Fields, inherited: TcpBuffers | None) -> TcpBuffers | None:

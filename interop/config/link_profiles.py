@@ -45,8 +45,11 @@ def read_profile(link: Fields, key: str) -> Profile | str | None:
             return name
         return _profile(link, key, name, _from_file(link, key, name, None), None)
     fields = link.part(key)
+    faults = len(fields.problems)
     fields.allow_only((*FILE_KEYS, *COMMON_KEYS, *GENERATORS))
     sources = [each for each in ("file", *GENERATORS) if each in fields]
+    if not sources and len(fields.problems) > faults:
+        return None  # the unknown key is probably meant to be one
     if len(sources) != 1:
         example = f"write for example {key}: {{leo: {{}}}}"
         link.note(f"{key} {quoted(link.in_words(key))} needs one of {', '.join(('file', *GENERATORS))}; {example}")

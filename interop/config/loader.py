@@ -81,7 +81,7 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
     documents: list[Fields] = []
     if not folder.is_dir():
         problems.append(Problem(display_path(folder), 0, "no such folder."))
-    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+    for path in _files(folder):
         documents += read_yaml(path, problems)
     found = _resolve(documents, {}, scenarios, problems)
     raise_problems(problems)
@@ -90,6 +90,27 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
         (case for case in found if not case.functional), key=lambda case: (case.timeout, case.random_name)
     )
     return {test_case.name: test_case for test_case in [*tests, *measurements]}
+
+
+def load_cases_on_request(
+    folder: Path, known: Mapping[str, TestCase], scenarios: Collection[str] | None = None
+) -> dict[str, TestCase]:
+    """The test cases in the subfolders of a folder by name, in the order of their files; they run only if named.
+
+    They may extend those in ``known``, and each other. Raises :class:`InputError` with every fault of all files.
+    """
+    problems: list[Problem] = []
+    documents: list[Fields] = []
+    for subfolder in sorted(path for path in folder.glob("*/") if path.name != WORKLOADS.name):
+        for path in _files(subfolder):
+            documents += read_yaml(path, problems)
+    found = _resolve(documents, known, scenarios, problems)
+    raise_problems(problems)
+    return {case.name: case for case in found}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
 
 
 def load_test_cases(

@@ -94,7 +94,7 @@ def _range(
         return default
     if len(read) > 2 or read[0] > read[-1]:
         shown = quoted(fields.in_words(key))
-        fields.note(f"{key} {shown} must be one value, or the lowest and the highest.", fields.line_of(key))
+        fields.note(f"{key} {shown} must be one value, or the lowest and then the highest.", fields.line_of(key))
         return default
     return read[0], read[-1]
 

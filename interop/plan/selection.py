@@ -32,6 +32,7 @@ ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
 WEBTRANSPORT_PREFIX = "webtransport-"
 """What a test of WebTransport begins with if the QUIC Interop Runner has a QUIC test of the same name."""
 NO_WORKLOADS: Mapping[str, WorkloadFiles] = MappingProxyType({})
+NO_TEST_CASES: Mapping[str, TestCase] = MappingProxyType({})
 MOST_REPETITIONS = 10_000
 MOST_RUNS = 1_000_000
 """Runs in a plan; at five seconds each these take two months."""
@@ -57,6 +58,7 @@ def choose(
     load: LoadTestCases,
     workloads: Mapping[str, WorkloadFiles] = NO_WORKLOADS,
     *,
+    on_request: Mapping[str, TestCase] = NO_TEST_CASES,
     servers: Sequence[str] = (),
     clients: Sequence[str] = (),
     tests: Sequence[str] = (),
@@ -65,13 +67,13 @@ def choose(
 ) -> Selection:
     """The selection that the options ``-s``, ``-c``, ``-t`` and ``-r`` name; an omitted option selects everything.
 
-    Each of ``flows`` is a set of further flows, with which all test cases are measured. Raises :class:`InputError` with
-    the faults of all options.
+    Test cases ``on_request`` are selected only if they are named. Each of ``flows`` is a set of further flows, with
+    which all test cases are measured. Raises :class:`InputError` with the faults of all options.
     """
     replaced, problems = replace_images(implementations, images)
     chosen_servers, server_problems = select_implementations(servers, replaced, Role.SERVER)
     chosen_clients, client_problems = select_implementations(clients, replaced, Role.CLIENT)
-    chosen_tests, test_problems = select_test_cases(tests, test_cases, load, workloads)
+    chosen_tests, test_problems = select_test_cases(tests, test_cases, load, workloads, on_request)
     problems += server_problems + client_problems + test_problems
     chosen_tests, others, flow_problems = _with_flows(chosen_tests, flows, replaced)
     problems += flow_problems
@@ -110,15 +112,22 @@ def select(
     spellings = {short.casefold(): name for short, name in (abbreviations or {}).items()}
     spellings |= {name.casefold(): name for name in known}
     wanted = split(names)
-    problems = [] if wanted else [f"No {what} was named. Known: {_listed(known)}."]
+    listed = _listed(_names(known))
+    problems = [] if wanted else [f"No {what} was named. Known: {listed}."]
     found: dict[str, T] = {}
     for word in wanted:
         if (name := spellings.get(word.casefold())) is not None:
             found[name] = known[name]
         else:
             hint = did_you_mean(word, [*known, *(abbreviations or {})])
-            problems.append(f"No {what} {quoted(word)}.{hint} Known: {_listed(known)}.")
+            problems.append(f"No {what} {quoted(word)}.{hint} Known: {listed}.")
     return tuple(found.values()), problems
+
+
+def _names(known: Mapping[str, object]) -> dict[str, None]:
+    """The names, with that of a family in place of its members."""
+    families = {name: case.family.name for name, case in known.items() if isinstance(case, TestCase) and case.family}
+    return dict.fromkeys(families.get(name, name) for name in known)
 
 
 def split(names: Sequence[str]) -> list[str]:
@@ -200,12 +209,14 @@ def select_test_cases(
     known: Mapping[str, TestCase],
     load: LoadTestCases,
     workloads: Mapping[str, WorkloadFiles] = NO_WORKLOADS,
+    on_request: Mapping[str, TestCase] = NO_TEST_CASES,
 ) -> tuple[tuple[TestCase, ...], list[str]]:
     """The selected test cases (by default all on emulated links that are in no family), and the faults.
 
     A name is that of a test case or of a family, or its abbreviation, a file (it ends in .yaml or .yml, or contains a
     slash) with your own test cases, ``onlyTests`` or ``onlyMeasurements``. A test case or family and a workload,
-    ``sat+page-p50``, are the objects of the workload over the link of the test case.
+    ``sat+page-p50``, are the objects of the workload over the link of the test case. Those ``on_request`` can be named,
+    too; labels of your own files take precedence.
     """
     if not names:
         emulated = tuple(case for case in known.values() if _by_default(case))
@@ -234,6 +245,7 @@ def select_test_cases(
                 problems.append(f"{word} selects nothing. Known: {_listed(known)}.")
         else:
             words.append(word)
+    everything |= _without_labels(on_request, everything)
     words = _members(words, everything)
     combined, faults = _combined([word for word in words if COMBINED in word], everything, workloads)
     known_labels = everything | {test_case.name: test_case for test_case in combined.values()}
@@ -243,6 +255,17 @@ def select_test_cases(
     nothing = not plain and bool(problems + faults)
     found, unknown = ((), []) if nothing else select(plain, known_labels, "test case", abbreviations)
     return found, problems + faults + unknown
+
+
+def _labels(case: TestCase) -> set[str]:
+    family = (case.family.name, case.family.abbreviation) if case.family else ()
+    return {label.casefold() for label in (case.name, case.abbreviation, *family)}
+
+
+def _without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:
+    """The cases that share no name or abbreviation with others."""
+    taken = {label for other in others.values() for label in _labels(other)}
+    return {name: case for name, case in cases.items() if not taken & _labels(case)}
 
 
 def _members(words: Sequence[str], known: Mapping[str, TestCase]) -> list[str]:

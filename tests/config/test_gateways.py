@@ -149,6 +149,10 @@ def test_ready_tunnels() -> None:
             "vpn: openvpn, scenario: rebind, delay: 1 ms, rate: 1 Mbit/s, queue: 9, rebind: {first: 1 s}",
             "vpn does not work with scenario rebind, whose packets it would hide.",
         ),
+        (
+            "vpn: {program: openvpn, transport: tcp}, delay: 2 s",
+            "vpn: transport tcp needs a round trip of at most 1.5 s; this link has 4 s.",
+        ),
         ("endpoint tcp: {initial window: 10}", 'unknown key "initial window". Allowed: send buffer, receive buffer.'),
     ],
 )

@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import known_scenarios, load_implementations, load_known_test_cases, load_test_cases
+from interop.config.loader import (
+    known_scenarios,
+    load_cases_on_request,
+    load_implementations,
+    load_known_test_cases,
+    load_test_cases,
+)
 from interop.model.emulated_link import EmulatedLink, GilbertElliottLoss, QueueMode, UniformLoss
 from interop.model.errors import InputError
 from interop.model.functional_checks import Check
@@ -310,6 +316,22 @@ def test_known_test_cases_may_extend_each_other_across_files() -> None:
     Path("b.yaml").write_text(LEO)
     Path("a.yml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
     assert list(load_known_test_cases(Path(), SCENARIOS)) == ["leo", "first"]
+
+
+def test_test_cases_in_subfolders_are_on_request() -> None:
+    known = load_known_test_cases(ROOT / "testcases", SCENARIOS)
+    found = load_cases_on_request(ROOT / "testcases", known, SCENARIOS)
+    assert {"satcom-50", "satcom-250-loss", "direct", "tunnel", "vpn-openvpn", "geo-loss-pep-d"} <= set(found)
+    assert {case.family.name for case in found.values() if case.family} >= {"satcom-loss", "satcom-loss-1gb"}
+    assert not set(found) & set(known)
+
+
+def test_a_test_case_on_request_may_extend_a_known_one() -> None:
+    Path("mine").mkdir()
+    Path("a.yaml").write_text(LEO)
+    Path("mine", "b.yaml").write_text("name: first\nabbreviation: A\nextends: leo\ntimeout: 99 s\n")
+    known = load_known_test_cases(Path(), SCENARIOS)
+    assert (list(known), list(load_cases_on_request(Path(), known, SCENARIOS))) == (["leo"], ["first"])
 
 
 def test_a_known_file_may_be_named_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,6 +219,31 @@ def test_families_are_chosen_by_name_or_member_and_only_then(words: list[str], e
     assert ([each.name for each in found], faults) == (expected, [])
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], [*TEST_CASES]),
+        (["onlyMeasurements"], [*TEST_CASES]),
+        (["geo"], ["geo"]),
+        (["SAT", "G"], ["sat", "geo"]),
+        (["LOS"], [*LOSSY]),
+        (["geo+sizes"], ["geo+sizes"]),
+    ],
+)
+def test_test_cases_on_request_run_only_if_they_are_named(words: list[str], expected: list[str]) -> None:
+    on_request = {"geo": case("geo", "G"), **LOSSY}
+    found, faults = select_test_cases(words, TEST_CASES, load, WORKLOADS, on_request)
+    assert ([each.name for each in found], faults) == (expected, [])
+
+
+def test_names_of_own_files_take_precedence_over_test_cases_on_request() -> None:
+    mine = case("geo", "G")
+    on_request = {"geo": case("geo", "G2"), "other": case("other", "g")}
+    found, faults = select_test_cases(["./mine.yaml", "geo"], TEST_CASES, lambda *_: (mine,), WORKLOADS, on_request)
+    assert (found, faults) == ((mine,), [])
+    assert select_test_cases(["./mine.yaml", "other"], TEST_CASES, lambda *_: (mine,), WORKLOADS, on_request)[1]
+
+
 def test_members_of_a_family_have_the_same_seeds() -> None:
     pairs = [IMPLEMENTATIONS["quic-go"]], [IMPLEMENTATIONS["picoquic"]]
     runs = make_plan(*pairs, [*LOSSY.values(), TEST_CASES["sat"]], seed=1)
