@@ -182,7 +182,10 @@ def test_the_step_of_a_trace() -> None:
     [
         ("profile: {}", 'profile "{}" needs one of file, leo, meo, fade; write for example profile: {leo: {}}'),
         ("profile: {file: leo.csv, leo: {}}", 'profile "{file: leo.csv, leo: {}}" needs one of file, leo, meo, fade'),
-        ("profile: {geo: {}}", 'profile: unknown key "geo". Did you mean meo? Allowed: file, step, loop, start, leo, meo'),
+        (
+            "profile: {geo: {}}",
+            'profile: unknown key "geo". Did you mean meo? Allowed: file, step, loop, start, leo, meo',
+        ),
         ("profile: {leo: 5}", 'profile: leo "5" must be a mapping; write for example leo: {}'),
         (
             "profile: {leo: {speed: 5}}",
