@@ -30,7 +30,7 @@ BUFFERS_EXAMPLE = "{send buffer: 4 MiB, receive buffer: 6 MiB}"
 VPN_TCP_KEYS = (*BUFFERS, "initial window", "congestion control", "nagle")
 VPN_KEYS = ("program", "transport", "mtu", *VPN_TCP_KEYS)
 SLOWEST_SET_UP = 1.5
-"""Longest round trip, seconds, over which OpenVPN over TCP with Nagle's algorithm is ready in time; it takes about 18."""
+"""Longest round trip, seconds, over which OpenVPN over TCP with Nagle's algorithm is ready in time."""
 _VPN = one_of((*VPNS, NONE))
 _PROGRAM = one_of(program.value for program in VpnProgram)
 _TRANSPORT = one_of(transport.value for transport in VpnTransport)
