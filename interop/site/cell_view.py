@@ -262,7 +262,7 @@ def command(manifest: Manifest, key: Key) -> str:
     """What runs the cell again: the same images, repetitions, rules, and random numbers."""
     server, client, name = key
     case = next(each for each in manifest.test_cases if each.name == name)
-    own = case.source and Path(case.source).parent != Path("testcases")
+    own = case.source and Path("testcases") not in Path(case.source).parents
     replaced = dict.fromkeys(
         f"{each.name.partition(':')[0]}={each.image}"
         for each in manifest.implementations

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from interop.config import loader
+
 ROOT = Path(__file__).resolve().parents[2]
 RUN = """
 import json, pathlib, sys, time
@@ -200,13 +202,15 @@ def test_a_night_is_compared_with_the_last_one_of_its_clock(checkout: Path) -> N
 def test_units_name_the_script_and_options_that_there_are() -> None:
     commands = (["run.py", "run", "--help"], ["run.py", "prune", "--help"], ["scripts/nightly", "--help"])
     known = "".join(subprocess.check_output([sys.executable, *words], cwd=ROOT, text=True) for words in commands)
-    for kind in ("service", "cron"):
-        lines = (ROOT / "scripts" / f"quicsat-nightly.{kind}").read_text().splitlines()
+    for name in ("nightly.service", "nightly.cron", "hourly.cron"):
+        lines = (ROOT / "scripts" / f"quicsat-{name}").read_text().splitlines()
         words = [word.strip("\"'") for line in lines if not line.startswith("#") for word in line.split()]
         assert any(word.endswith("scripts/nightly") for word in words)
         options = [word for word in words if word.startswith("--") and len(word) > 2]
         assert len(options) > 4
         assert [word for word in options if word not in known] == []
+    cases = loader.load_cases_on_request(ROOT / "testcases", loader.load_known_test_cases(ROOT / "testcases"))
+    assert {"direct", "tunnel"} & set(words) <= set(cases)
     assert "OnCalendar" in (ROOT / "scripts" / "quicsat-nightly.timer").read_text()
 
 
