@@ -34,6 +34,12 @@ def test_the_command_names_images_rules_and_the_file_of_a_link() -> None:
     assert "-t 'my links/leo.yaml' sat -r picoquic=me/it:dev --strict-upstream" in words
 
 
+def test_the_command_names_no_file_of_a_ready_test_case() -> None:
+    for source in ("testcases/sat.yaml:1", "testcases/satcom/objectives.yaml"):
+        results = result_set(runs(8e6), test_cases=(replace(SAT, source=source),))
+        assert "-t sat --repetitions" in told(results)
+
+
 def test_over_a_real_link_it_needs_hosts_and_shows_what_the_bare_link_did() -> None:
     link = RealLink("modem", "far", 20e6, 2e6, 0.6)
     look = Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1)
