@@ -20,7 +20,7 @@ from plots.time_series_base import Curve, draw, panel
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
-    "come from its qlog or, over TCP, from its kernel"
+    "come from its qlog or, over TCP, from its kernel, and apply until the next value or the server's last packet"
 )
 LONGEST_STEM = 120
 """Letters of a file name; a longer one ends with a digest instead."""
@@ -33,7 +33,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     numbers = [_numbers(pair) for pair in found]
     trips = [_samples(pair, pair.middle.series.rtt, MS) for pair in found]
-    windows = [_samples(pair, pair.middle.series.cwnd, KIB) for pair in found]
+    windows = [_window(pair) for pair in found]
     missing = [curve.label for curve in windows if not len(curve.x)]
     rows = (
         panel(numbers, ylabel="packet number"),
@@ -78,6 +78,15 @@ def _numbers(pair: PairSeries) -> Curve:
 
 def _samples(pair: PairSeries, samples: Samples, unit: float) -> Curve:
     return Curve(samples.time, samples.value / unit, "", pair.name)
+
+
+def _window(pair: PairSeries) -> Curve:
+    """The congestion window in steps: qlogs and kernels tell only its changes."""
+    window, packets = pair.middle.series.cwnd, pair.middle.series.forward
+    if not len(window):
+        return _samples(pair, window, KIB)
+    times = np.append(window.time, max(float(window.time[-1]), packets.sent.max(initial=0.0)))
+    return Curve(np.repeat(times, 2)[1:-1], np.repeat(window.value, 2) / KIB, "", pair.name)
 
 
 PLOT = Plot("transports", "Packet number, round-trip time and window", "runs", table, draw)

@@ -13,11 +13,13 @@ from matplotlib.figure import Figure
 
 from interop.model.emulated_link import Profile
 from interop.model.errors import InputError
+from interop.model.implementation import Protocol
 from interop.model.objective import Objective
 from interop.model.results import Measurement, ResultSet
+from interop.model.run import RunKey
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
-from interop.traces.series import FILE_NAME
+from interop.traces.series import FILE_NAME, save
 from plots import (
     data_rate,
     data_size,
@@ -222,6 +224,20 @@ def test_transports_have_the_same_colours_in_all_panels(tmp_path: Path) -> None:
     assert int(panels[0].columns["y"][0][0]) == 0
     assert "Each pair has n = 1 repetition" in drawing.caption
     assert "There is no window" not in drawing.caption
+
+
+def test_windows_of_tcp_and_quic_are_steps_until_the_last_packet(tmp_path: Path) -> None:
+    made = campaign(tmp_path, (("nginx-tcp", "curl"), ("quic-go", "curl")), 1)
+    save(series(Transfer(protocol=Protocol.TCP)), tmp_path / RunKey("nginx-tcp", "curl", "sat", 1).path)
+    [drawing] = transports.PLOT.table(PlotRequest((made,), tmp_path))
+    [numbers], [window] = drawing.panels[0], drawing.panels[2]
+    assert numbers is not None
+    assert window is not None
+    assert [label.split(",")[0] for label in window.columns["label"]] == ["nginx-tcp", "quic-go"]
+    for sent, times, values in zip(numbers.columns["x"], window.columns["x"], window.columns["y"], strict=True):
+        assert np.unique(values).tolist() == pytest.approx([12_000 / 1024, 24_000 / 1024, 48_000 / 1024])
+        assert np.all((np.diff(times) == 0) | (np.diff(values) == 0))
+        assert times[-1] == sent[-1]
 
 
 def test_pictures_of_other_transports_have_other_names(tmp_path: Path) -> None:
