@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SAVE, CHECK = "save", "check"
 DESCRIPTION = (
     "`save` writes the results of a campaign, together with the clock, seed, images and versions, to a small file that "
-    "you can keep with the sources of an implementation. `check` compares a campaign with this file. The exit status of "
-    "`check` is 1 if something is worse, and 2 if the campaign used another clock, seed or image of a partner."
+    "you can keep with the sources of an implementation. `check` compares a campaign with this file. The exit status "
+    "of `check` is 1 if something is worse, and 2 if the campaign used another clock, seed or image of a partner."
 )
 EXAMPLES = (
     "baseline save results/latest baseline.json",
