@@ -25,7 +25,7 @@ PARALLEL = -n logical --dist worksteal
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs
+.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -74,6 +74,9 @@ test-fast: setup-dev  ## the tests that need neither engine nor browser
 
 test-endpoints: setup-dev  ## the contract of every endpoint that has been built, with quic-go, both roles; variants (an hour)
 	$(PYTEST) -m endpoints
+
+test-arm64: setup-dev images  ## build picoquic and aioquic for arm64, and check them with QEMU (qemu-user-static, arch-test; an hour)
+	$(PYTHON) -m tests.arm64
 
 test-runner-pages: setup-dev  ## show exports in the web pages of QIR and QIR-SE: QIR_PAGE=DIR QIR_SE_PAGE=DIR LIBRARIES=DIR
 	QIR_PAGE=$(QIR_PAGE) QIR_SE_PAGE=$(QIR_SE_PAGE) LIBRARIES=$(LIBRARIES) $(PYTEST) tests/browser/test_runner_pages.py
