@@ -155,6 +155,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def decimal(text: str) -> float:
+    """``"0.5"`` -> ``0.5``."""
+    if re.fullmatch(_NUMBER, text) is None:
+        raise NoQuantityError("is no number")
+    return float(text)
+
+
 def within(parse: Callable[[str], N], least: str, most: str) -> Callable[[str], N]:
     """``parse``, for values from ``least`` to ``most`` only; the bounds have the syntax of the value."""
     low, high = parse(least), parse(most)

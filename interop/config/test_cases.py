@@ -13,6 +13,8 @@ from interop.config.objectives import KEY as OBJECTIVES
 from interop.config.objectives import read_objectives
 from interop.config.quantities import count, duration, matching, one_line, one_of, within
 from interop.config.real_links import means_real_link, read_real_link
+from interop.config.run_limits import KEY as LIMITS
+from interop.config.run_limits import read_run_limits
 from interop.config.workloads import read_own_workload
 from interop.config.yaml_fields import Fields
 from interop.model.functional_checks import Check
@@ -49,6 +51,7 @@ TEST_CASE_KEYS = (
     "flows",
     "endpoint test",
     "server name",
+    LIMITS,
     *FUNCTIONAL_KEYS,
 )
 
@@ -119,6 +122,7 @@ def read_test_case(
         name_length=_or(fields.read("name length", _NAME_LENGTH), inherited.name_length),
         objectives=_or(read_objectives(fields), () if "workload" in fields else inherited.objectives),
         flows=_or(fields.read_list("flows", parse_flow), inherited.flows),
+        limits=read_run_limits(fields, inherited.limits),
         webtransport=inherited.webtransport if session is None else WebTransport(session),
     )
     if (files := _read_workload(fields, inherited, workloads)) is not None:

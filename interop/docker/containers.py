@@ -71,6 +71,8 @@ class ContainerSpec:
     host_pids: bool = False
     memory: int = 1024 * MIB
     pids: int = 512
+    cpus: float | None = None
+    """CPUs whose time it may use; None for all."""
     log_bytes: int = 2 * MIB
     memlock: int | None = None
     """RLIMIT_MEMLOCK in bytes; fails where the daemon lacks CAP_SYS_RESOURCE."""
@@ -297,6 +299,7 @@ def _create(daemon: Daemon, spec: ContainerSpec) -> str:
         mem_limit=spec.memory,
         memswap_limit=spec.memory,
         pids_limit=spec.pids,
+        **({"nano_cpus": round(spec.cpus * 10**9)} if spec.cpus is not None else {}),
         log_config=docker.types.LogConfig(
             type="json-file", config={"max-size": str(spec.log_bytes // 2), "max-file": "2"}
         ),

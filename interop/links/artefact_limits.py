@@ -1,4 +1,4 @@
-"""Limits of the files that a run leaves, derived from its files, its link and its deadline.
+"""Limits of the files that a run leaves: its test case sets them, else they follow from files, link and deadline.
 
 Traces beyond their limit are a harness error. Downloads beyond their limit, twice the bytes that the server offers,
 are a failure of the pair. Logs beyond their limit are cut, which does not change the outcome.
@@ -34,6 +34,8 @@ def trace_limits(test_case: TestCase) -> ArchiveLimits:
 
     A competing flow needs what the link can carry. Reaching the limit is a harness error (trace-limit).
     """
+    if test_case.limits is not None and test_case.limits.traces is not None:
+        return ArchiveLimits(total=test_case.limits.traces, fault=ErrorCode.TRACE_LIMIT)
     link = test_case.link
     traces = 4 if test_case.tunnelled else 2
     size = test_case.flow_count * test_case.total_size
@@ -47,13 +49,18 @@ def trace_limits(test_case: TestCase) -> ArchiveLimits:
 
 def log_limits(test_case: TestCase) -> ArchiveLimits:
     """Of the logs of one endpoint."""
+    if test_case.limits is not None and test_case.limits.logs is not None:
+        return ArchiveLimits(total=test_case.limits.logs)
     return ArchiveLimits(total=max(LEAST_LOGS, LOGGED * test_case.total_size))
 
 
 def download_limits(test_case: TestCase) -> ArchiveLimits:
     """Of what a client has downloaded; reaching them is a failure of the pair (artefact-limit)."""
     files = max(MOST_FILES, 2 * len(test_case.file_sizes))
-    return ArchiveLimits(total=2 * test_case.total_size + SPARE_DOWNLOADS, files=files)
+    total = 2 * test_case.total_size + SPARE_DOWNLOADS
+    if test_case.limits is not None and test_case.limits.downloads is not None:
+        total = test_case.limits.downloads
+    return ArchiveLimits(total=total, files=files)
 
 
 def run_limits(test_case: TestCase) -> ArchiveLimits:

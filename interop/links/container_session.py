@@ -43,10 +43,13 @@ from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import RealLinkReport
 from interop.model.run import Run
+from interop.model.run_limits import RunLimits
 from interop.model.units import MIB
 
 START_PATIENCE = 5.0
 """Seconds within which the daemon must start server and link, so that the server has its full time to be ready."""
+MEMORY, PROCESSES = 4096 * MIB, 1024
+"""Of an endpoint, unless its test case has limits of its own."""
 HEARTBEAT = 2.0
 """Seconds between two checks of containers without events: events are lost if the daemon's connection breaks."""
 
@@ -159,6 +162,7 @@ def _endpoint_container(
 ) -> AbstractContextManager[Container]:
     daemon, capabilities = testbed.daemon(role), testbed.capabilities(role)
     name = f"quicsat-{daemon.campaign}-{'-'.join(request.run.path.parts)}-{part_name(role, flow)}"
+    limits = request.run.test_case.limits or RunLimits()
     spec = ContainerSpec(
         name=re.sub("[^a-zA-Z0-9_.-]", ".", name),  # Docker's grammar has no signs of variants, families and flows
         image=endpoint.image,
@@ -167,8 +171,9 @@ def _endpoint_container(
         capabilities=capabilities.added,
         dropped_capabilities=capabilities.dropped,
         tty=True,
-        memory=4096 * MIB,
-        pids=1024,
+        memory=limits.memory or MEMORY,
+        pids=limits.processes or PROCESSES,
+        cpus=limits.cpus,
         weight=WEIGHT,
         memlock=testbed.memlock(role),
     )

@@ -64,6 +64,8 @@ CPUS = 2
 FILE_FAULT = 20
 """System calls that cost as much as a page fault in a mapped file. Such faults stand for the time that code takes when
 it runs for the first time, as in a handshake; see docs/measurements/virtual-time.md."""
+LEAST_MEMORY = 128 * MIB
+"""Bytes that a machine has, however small the limit of its test case is: its kernel and the simulator need them."""
 OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
 """What the machine's kernel prints when it ends a program that asks for more memory than there is: the machine's own,
 or pages that the host lets one process map (vm.max_map_count)."""
@@ -224,7 +226,10 @@ class VirtualTestbed:
             for part, (_, _, endpoint) in endpoints.items()
             for name in (*DIRECTORIES, *endpoint.directories)
         ]
-        memory = MEMORY + MEMORY_PER_BYTE * len(request.flows) * request.run.test_case.total_size
+        case = request.run.test_case
+        memory = MEMORY + MEMORY_PER_BYTE * len(request.flows) * case.total_size
+        if case.limits is not None and case.limits.memory is not None:
+            memory = max(case.limits.memory, LEAST_MEMORY)
         with ExitStack() as stack:
             disk = stack.enter_context(
                 pack_input(describe(request, programs, wait_for_ends=wait_for_ends), files, directories)

@@ -13,6 +13,7 @@ from interop.model.implementation import Protocol, Role
 from interop.model.names import FLOW_SIGN, is_test_case
 from interop.model.objective import Objective
 from interop.model.real_link import RealLink
+from interop.model.run_limits import RunLimits
 from interop.model.webtransport import WebTransport
 from interop.model.workload import RequestOrder, Workload, WorkloadFiles
 
@@ -66,6 +67,8 @@ class TestCase:
     """Further flows beside that of the pair."""
     webtransport: WebTransport | None = None
     """What happens in a WebTransport session; None: the files are fetched over streams of the connection itself."""
+    limits: RunLimits | None = None
+    """Its own limits of what a run may use and leave; None if it has none."""
 
     @property
     def emulated(self) -> EmulatedLink:

@@ -64,7 +64,7 @@ def _test_cases(baseline: Manifest, now: Manifest) -> Iterator[str]:
         yield f"The baseline has none of the test cases of this campaign; it has {', '.join(known)}."
     for case in now.test_cases:
         if case.name in known and _conditions(case) != _conditions(known[case.name]):
-            yield f"The test case {case.name} has another link, other files or another time limit than in the baseline."
+            yield f"The test case {case.name} has another link, other files or other limits than in the baseline."
 
 
 def _conditions(case: TestCase) -> TestCase:

@@ -12,7 +12,16 @@ import pytest
 from interop.analysis.metrics import METRICS
 from interop.cli.exit_status import ExitStatus
 from interop.cli.tables import TABLES
-from interop.config import emulated_links, expectations, hosts, implementations, quantities, real_links, test_cases
+from interop.config import (
+    emulated_links,
+    expectations,
+    hosts,
+    implementations,
+    quantities,
+    real_links,
+    run_limits,
+    test_cases,
+)
 from interop.model.errors import InputError, LockedError, MachineError
 from interop.model.functional_checks import Check
 from interop.model.outcomes import NOT_RUN, OURS, Cause, ErrorCode, Outcome
@@ -38,6 +47,7 @@ def names(dataclass: type) -> list[str]:
     ("page", "section", "expected"),
     [
         ("test-cases", "Keys of a test case", test_cases.TEST_CASE_KEYS),
+        ("test-cases", "Limits", run_limits.KEYS),
         ("test-cases", "Keys of an emulated link", emulated_links.LINK_KEYS),
         ("test-cases", "Keys of a queue", ("discipline", *emulated_links.QUEUE_KEYS)),
         ("test-cases", "Scenarios", SCENARIOS),

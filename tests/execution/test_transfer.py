@@ -28,6 +28,8 @@ from interop.model.flow import Flow
 from interop.model.implementation import Contract, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import File, Run
+from interop.model.run_limits import RunLimits
+from interop.model.units import MIB
 from interop.model.webtransport import WebTransport
 from tests.fakes import (
     CASE,
@@ -457,6 +459,30 @@ def test_files_are_kept_if_wanted(tmp_path: Path) -> None:
 
 def test_carry_packets_is_what_the_simulator_does_by_default() -> None:
     assert carry_packets(Life(FakeEngine(), "", "", (), {"WAITFORSERVER": "server:443"}, {}, None, {})) == 3
+
+
+# ---- limits of endpoints --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (None, (4096 * MIB, 1024, None)),
+        (RunLimits(), (4096 * MIB, 1024, None)),
+        (RunLimits(memory=64 * MIB, processes=20, cpus=0.5), (64 * MIB, 20, 500_000_000)),
+    ],
+)
+def test_a_test_case_can_limit_endpoints(
+    tmp_path: Path, limits: RunLimits | None, expected: tuple[int, int, int | None]
+) -> None:
+    engine = FakeEngine(good=endpoint)
+    carry_out(engine, tmp_path, replace(run_of(), test_case=replace(CASE, limits=limits)))
+    hosts = {life.name.rpartition("-")[2]: life.host_config for life in engine.all_lives}
+    for side in ("client", "server"):
+        host = hosts[side]
+        assert (host["mem_limit"], host["pids_limit"], host.get("nano_cpus")) == expected
+        assert host["memswap_limit"] == host["mem_limit"]
+    assert {host.get("nano_cpus") for name, host in hosts.items() if name not in ("client", "server")} == {None}
 
 
 # ---- several flows --------------------------------------------------------------------------

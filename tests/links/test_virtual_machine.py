@@ -23,6 +23,7 @@ from interop.model.evidence import Deadline, Exit
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
+from interop.model.run_limits import RunLimits
 from interop.model.units import MIB
 from tests.fakes import (
     CASE,
@@ -179,6 +180,16 @@ def test_the_container_has_more_memory_than_the_machine() -> None:
     assert guest == 1024 + 12 * 100
     host = machine(engine).host_config
     assert host["mem_limit"] == host["memswap_limit"] == (guest + 512) * MIB
+
+
+@pytest.mark.parametrize(("limit", "memory"), [(8192, 8192), (300, 300), (64, 128)])
+def test_a_test_case_can_set_the_memory_of_the_machine(limit: int, memory: int) -> None:
+    engine, limits = engine_of(), RunLimits(memory=limit * MIB, cpus=0.5)
+    with session_of(engine, request_of(run_of(case=replace(CASE, limits=limits)))):
+        pass
+    assert [word for word in machine(engine).command if word.startswith("--memory=")] == [f"--memory={memory}"]
+    assert machine(engine).host_config["mem_limit"] == (memory + 512) * MIB
+    assert "nano_cpus" not in machine(engine).host_config
 
 
 def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:

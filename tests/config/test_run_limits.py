@@ -1,0 +1,86 @@
+"""Limits of runs in YAML, inherited or not, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interop.config.loader import load_known_test_cases, load_test_cases
+from interop.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
+from interop.model.errors import InputError
+from interop.model.outcomes import ErrorCode
+from interop.model.run_limits import RunLimits
+from interop.model.test_case import TestCase
+from interop.model.units import MIB
+from tests.fakes import CASE
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOWN = load_known_test_cases(ROOT / "testcases")
+BASE = "name: one\nabbreviation: ONE\nextends: sat\n"
+OWN = BASE + "limits: {memory: 8 GiB, cpus: 0.5, processes: 64, logs: 3 GiB, downloads: 20 MiB, traces: 4 GiB}\n"
+NEXT = "---\nname: two\nabbreviation: TWO\nextends: one\n"
+GIB = 1024 * MIB
+READ = RunLimits(8 * GIB, 0.5, 64, 3 * GIB, 20 * MIB, 4 * GIB)
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages name files relative to the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def read(text: str) -> tuple[TestCase, ...]:
+    Path("my.yaml").write_text(text, encoding="utf-8")
+    return load_test_cases(Path("my.yaml"), KNOWN)
+
+
+def test_there_are_none_by_default() -> None:
+    assert KNOWN["sat"].limits is None
+    assert read(OWN)[0].limits == READ
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("", READ),
+        ("limits: {memory: 64 MiB}\n", replace(READ, memory=64 * MIB)),
+        ("limits: {}\n", READ),
+        ("limits: none\n", None),
+    ],
+)
+def test_they_are_inherited_one_by_one(more: str, found: RunLimits | None) -> None:
+    assert read(OWN + NEXT + more)[1].limits == found
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("{memory: 8}", '"8" has no unit'),
+        ("{memory: 1 MiB}", "is out of range: 64 MiB to 1024 GiB."),
+        ("{cpus: 0}", "is out of range: 0.01 to 1024."),
+        ("{cpus: half}", "is no number; allowed: 0.01 to 1024."),
+        ("{processes: 1.5}", "is no whole number"),
+        ("{ram: 1 GiB}", "ram"),
+        ("8 GiB", "must be a mapping such as {memory: 8 GiB}, or none."),
+    ],
+)
+def test_faults(value: str, fault: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(f"{BASE}limits: {value}\n")
+    assert fault in caught.value.problems[0]
+
+
+def limited(**limits: Any) -> TestCase:
+    return replace(CASE, limits=RunLimits(**limits))
+
+
+def test_a_run_may_leave_as_much_as_they_say() -> None:
+    assert (log_limits(limited(logs=5)).total, log_limits(limited(logs=5)).fault) == (5, ErrorCode.ARTEFACT_LIMIT)
+    assert (trace_limits(limited(traces=6)).total, trace_limits(limited(traces=6)).fault) == (6, ErrorCode.TRACE_LIMIT)
+    assert download_limits(limited(downloads=7)) == replace(download_limits(CASE), total=7)
+    assert run_limits(limited(logs=5, traces=6, downloads=7)).total == 2 * 5 + 6 + 7 + CASE.total_size
+    for of in (log_limits, trace_limits, download_limits, run_limits):
+        assert of(limited(memory=1)) == of(CASE)
