@@ -5,7 +5,7 @@
   .venv/bin/python scripts/paper_report.py       # from the data set in docs/paper/data alone
 
 The data set holds the result.json of each campaign, compressed, and the checksums of these files. All numbers of the
-report come from the data set; ``tests/scripts/test_paper_report.py`` computes them again.
+report come from the data set, except those of the paper, which are constants of this script.
 """
 
 # ruff: noqa: E402, T201 - a script

@@ -15,5 +15,5 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @cache
 def ready_test_cases() -> Mapping[str, TestCase]:
-    """By name; nobody can change them."""
+    """The test cases by name; the mapping is read-only."""
     return MappingProxyType(load_known_test_cases(ROOT / "testcases"))

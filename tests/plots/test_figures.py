@@ -40,7 +40,7 @@ NO_UNIT = {
 
 @cache
 def shaped(shape: str) -> ResultSet:
-    """A synthetic campaign; it cannot be changed, so that all tests share it."""
+    """A synthetic campaign. It is immutable, so all tests share it."""
     return campaign(SHAPES[shape])
 
 
@@ -71,7 +71,7 @@ def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
 
 
 def painted(made: Figure) -> None:
-    """So that every text has its place; the pixels are not looked at, so that none is made."""
+    """Give every text its place. The tests do not look at pixels, so this draws none."""
     FigureCanvasAgg(made)
     made.draw_without_rendering()
 
