@@ -9,10 +9,10 @@ VIRTUAL = tests/engine/test_changing_links.py tests/engine/test_virtual_time.py 
 # Tests with both clocks.
 BOTH_CLOCKS = tests/engine/test_gateways.py tests/engine/test_tcp.py tests/engine/test_vpn.py
 # Tests in real time, at another engine of their own, beside those at the machine's engine. The contract is tested with
-# two implementations; `make test-endpoints` tests all.
+# aioquic in both roles, and quic-go as its peer; `make test-endpoints` tests all.
 BESIDE = tests/engine/test_cluster.py tests/engine/test_functional.py $(BOTH_CLOCKS)
 CONTRACT = tests/endpoints/test_contract.py
-IN_CI = (not test_contract or quic-go or aioquic) and not [virtual]
+IN_CI = (not test_contract or aioquic) and not [virtual]
 # Images that these tests need, and those without which they skip some.
 VIRTUAL_IMAGES = simulator virtual-time quic-go aioquic picoquic base endpoint-base --also nginx curl link-gateways
 BESIDE_IMAGES = simulator quic-go aioquic base endpoint-base --also nginx curl link-gateways

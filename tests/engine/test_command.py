@@ -193,7 +193,7 @@ def test_ctrl_c(image_ids: Mapping[str, str], daemon: Daemon, tmp_path: Path, mi
 
 def test_kill_9_at_any_moment(image_ids: Mapping[str, str], daemon: Daemon, tmp_path: Path, mine: Path) -> None:
     chance = random.Random(20220208)
-    for number in range(3):
+    for number in range(2):
         directory = tmp_path / str(number)
         with start_when_free(directory, *PAIR, "-t", f"{mine}", "--repetitions", "20") as process:
             time.sleep(chance.uniform(0, 3))

@@ -1,4 +1,7 @@
-"""Functional tests at the real engine: quic-go and aioquic pass the quick ones, and each is judged by what it did."""
+"""Functional tests at the real engine: quic-go passes the quick ones with aioquic and itself as servers.
+
+The other way round, they run in virtual time (``test_virtual_time``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from interop.model.outcomes import ErrorCode, Outcome
 from interop.results.store import load
 from tests.engine.test_command import call
 
-BOTH = "quic-go,aioquic"
+SERVERS = "quic-go,aioquic"
 NO_EARLY_KEYS = ("quic-go", "quic-go", "zerortt")
 """Neither end logs CLIENT_EARLY_TRAFFIC_SECRET, so that nobody can look into the 0-RTT packets."""
 QUICK = ("H", "R", "S", "Z", "L2")
@@ -19,13 +22,13 @@ QUICK = ("H", "R", "S", "Z", "L2")
 
 @pytest.mark.timeout(600)
 def test_the_quick_ones_pass_by_the_rfcs(image_ids: Mapping[str, str], tmp_path: Path) -> None:
-    """Handshake, resumption, Retry, 0-RTT and a transfer with 2 % loss, each way round."""
+    """Handshake, resumption, Retry, 0-RTT and a transfer with 2 % loss."""
     directory = tmp_path / "r"
     options = ("--images", "local", "--parallel", "auto")
-    status, out, err = call("run", "-s", BOTH, "-c", BOTH, "-t", *QUICK, "-l", directory, *options)
+    status, out, err = call("run", "-s", SERVERS, "-c", "quic-go", "-t", *QUICK, "-l", directory, *options)
     results = load(directory).result_set.results
     found = {(each.server, each.client, each.test_case): each for each in results}
-    assert len(results) == 4 * len(QUICK)
+    assert len(results) == 2 * len(QUICK)
     assert found.pop(NO_EARLY_KEYS).verdict.code in (ErrorCode.KEY_LOG_MISSING, ErrorCode.SIMULATOR_LAG)
     lagged = {key for key, result in found.items() if result.verdict.code is ErrorCode.SIMULATOR_LAG}
     wrong = {key: result.verdict.reason for key, result in found.items() if result.verdict.reason and key not in lagged}
@@ -33,7 +36,7 @@ def test_the_quick_ones_pass_by_the_rfcs(image_ids: Mapping[str, str], tmp_path:
     if lagged:
         pytest.skip(f"this machine was too busy to emulate the link of {len(lagged)} runs; all others passed")
     assert status == 0, err
-    assert "19/19" in out
+    assert "9/9" in out
 
 
 def test_what_is_not_there_is_told(image_ids: Mapping[str, str], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from interop.model.evidence import Deadline
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import RunResult
-from interop.model.units import MIB
+from interop.model.units import KIB, MIB
 from interop.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import need
@@ -27,9 +27,9 @@ from tests.engine.test_gateways import window
 MINE = """\
 name: lossy
 abbreviation: LO
-description: 1 MiB over a link that loses 1 %
+description: 500 KiB over a link that loses 1 %
 link: {scenario: simple-p2p, delay: 10 ms, rate: 20 Mbit/s, queue: 100, loss: 1 %}
-file size: 1 MiB
+file size: 500 KiB
 repetitions: 1
 timeout: 30 s
 ---
@@ -125,14 +125,14 @@ def test_one_seed_gives_the_same_packets(mine: tuple[str, str], tmp_path: Path) 
 
 
 def test_functional_tests_pass(virtual_images: Mapping[str, str], tmp_path: Path) -> None:
-    """Handshake, Retry, 0-RTT of files with long names, and 127 for what an image does not support.
+    """Handshake, resumption, Retry, 0-RTT, and 127 for what an image does not support.
 
     Images are checked first.
     """
-    results = measure(tmp_path / "r", "-s", "quic-go", "-c", "aioquic", "-t", "H", "S", "Z", "E", *VIRTUAL)
+    results = measure(tmp_path / "r", "-s", "quic-go", "-c", "aioquic", "-t", "H", "R", "S", "Z", "E", *VIRTUAL)
     assert {each.test_case: each.verdict.outcome for each in results} == {
-        "handshake": Outcome.SUCCEEDED, "retry": Outcome.SUCCEEDED, "zerortt": Outcome.SUCCEEDED,
-        "ecn": Outcome.UNSUPPORTED,
+        "handshake": Outcome.SUCCEEDED, "resumption": Outcome.SUCCEEDED, "retry": Outcome.SUCCEEDED,
+        "zerortt": Outcome.SUCCEEDED, "ecn": Outcome.UNSUPPORTED,
     }  # fmt: skip
     compliance = load(tmp_path / "r").result_set.compliance
     assert {(each.implementation, each.role, each.compliant) for each in compliance} == {
@@ -174,8 +174,8 @@ def test_flows_over_quic_and_tcp_share_a_link(daemon: Daemon, mine: tuple[str, s
     assert [(flow.server, flow.protocol) for flow in flows] == [
         ("quic-go", Protocol.HQ), ("nginx-tcp", Protocol.TCP), ("quic-go", Protocol.HQ),
     ]  # fmt: skip
-    assert [flow.size for flow in flows][::2] == [MIB, MIB]
-    assert flows[1].size > MIB
+    assert [flow.size for flow in flows][::2] == [500 * KIB, 500 * KIB]
+    assert flows[1].size > 500 * KIB
     assert flows[2].start == pytest.approx(0.1, abs=0.05)
     assert sum(flow.share or 0 for flow in flows) == pytest.approx(1)
     assert 1 / 3 < result.measurement.values["jain_index"] <= 1
