@@ -150,7 +150,7 @@ def _lost(context: FailureContext) -> str:
 
 def _request(context: FailureContext) -> Explanation | None:
     requests = context.series.requests
-    if not context.trace_pair.client.decrypted[context.trace_pair.client.form == Form.ONE_RTT].any():
+    if not _decrypted(context):
         return None
     if not len(requests):
         return Cause.NO_REQUEST, "The handshake was complete, but the client never asked for a file."
@@ -262,15 +262,28 @@ def _stall(context: FailureContext) -> Explanation | None:
             f"Neither side sent anything for {seconds(gap[1])} from {seconds(gap[0])} on; "
             f"the idle time-out is {seconds(idle)}."
         )
+    if not _decrypted(context):
+        return Cause.NONE, (
+            "No key log decrypts the packets after the handshake, so that the traces do not show what arrived. The "
+            f"last packet came after {seconds(context.end)}."
+        )
     if not _stalled(context, last_new):
         return None
-    number = int(sent.number[np.flatnonzero(sent.new > 0)[-1]]) if (sent.new > 0).any() else -1
     lost = forward.number[forward.lost & (forward.number >= 0)]
+    if not (sent.new > 0).any():
+        return Cause.SERVER_STOPPED, f"The server sent no byte of the files, {_last_words(context)}{_names(lost)}."
+    number = int(sent.number[np.flatnonzero(sent.new > 0)[-1]])
     cause = Cause.CONGESTION_CONTROL if len(lost) and _keeps_sending(context, last_new) else Cause.SERVER_STOPPED
     return cause, (
         f"The server sent its last new byte after {seconds(last_new)} in packet {number}, with "
         f"{byte_size(context.arrived)} of {byte_size(context.size)} arrived{_names(lost)}."
     )
+
+
+def _decrypted(context: FailureContext) -> bool:
+    """Whether there are keys for packets after the handshake."""
+    client = context.trace_pair.client
+    return bool(client.decrypted[client.form == Form.ONE_RTT].any())
 
 
 def _last_words(context: FailureContext) -> str:

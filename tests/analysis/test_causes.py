@@ -174,6 +174,15 @@ def test_a_server_that_stopped_and_one_that_only_repeats() -> None:
     assert sentence.endswith("lost were packets 6.")
 
 
+def test_without_keys_nothing_is_said_of_what_arrived() -> None:
+    """A client that is killed before it writes its key log, at a server that has none."""
+    closed = [server(0.4 + n / 10, decrypted=False) for n in range(5)]
+    made = scene(HELLO, GREETING, FINISHED, client(0.25, decrypted=False), *closed, duration=5.0)
+    sentence = told(made, Cause.NONE)
+    assert sentence.startswith("No key log decrypts the packets after the handshake")
+    assert "last packet came after" in sentence
+
+
 def test_slow() -> None:
     assert "5.859 KiB of 9.766 KiB" in told(scene(*START, *response(6)), Cause.TOO_SLOW)
     slow = scene(*START, *response(6, every=0.5, lost=[1, 3]))
