@@ -45,7 +45,7 @@ MANY = 5
 
 
 def explain(context: FailureContext) -> Explanation:
-    """The first cause that the traces prove; ``Cause.NONE`` and no sentence if they prove none.
+    """The first cause that the traces prove; ``Cause.NONE`` if they prove none, without a sentence or with the reason.
 
     Of a run with several connections, the one on which it failed is examined and named.
     """
