@@ -196,26 +196,32 @@ def mean_of(results: ResultSet, case: TestCase, server: str = "", client: str = 
 def not_successful(results: ResultSet) -> Table:
     """Runs that did not succeed, one row for those with the same reason."""
     columns = (Column("test case"), Column("outcome"), Column("reason"), Column("runs", Unit.COUNT), Column("pairs"))
-    groups: dict[tuple[str, str, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for each in results.results:
         if each.verdict.outcome is not Outcome.SUCCEEDED:
             reason = without_numbers(each.verdict.reason)
-            pair = f"{each.server} with {each.client}"
-            groups.setdefault((each.test_case, each.verdict.outcome.value, reason), []).append(pair)
-    rows = [(*group, len(pairs), named(pairs)) for group, pairs in groups.items()]
+            groups.setdefault((each.test_case, each.verdict.outcome.value, reason), []).append(
+                (each.server, each.client)
+            )
+    rows = [(*group, len(pairs), named(pairs, results.manifest.clients)) for group, pairs in groups.items()]
     note = "Pairs are named as server with client. Reasons that differ only in numbers are the same here."
     return Table("failures", "Runs without success", columns, tuple(rows), (note,))
 
 
 def without_numbers(reason: str) -> str:
-    """A reason with ``N`` in place of each number, so that equal reasons can be counted."""
-    return re.sub(r"\d+(\.\d+)?", "N", reason)
+    """A reason with ``N`` in place of each number or list of numbers, so that equal reasons can be counted."""
+    return re.sub(r"N(, N)+( and N more)?", "N", re.sub(r"\d+(\.\d+)?", "N", reason))
 
 
-def named(pairs: Sequence[str]) -> str:
-    """Pairs, the first three of many."""
-    distinct = list(dict.fromkeys(pairs))
-    return ", ".join(distinct[:3]) + (f" and {len(distinct) - 3} more" if len(distinct) > 3 else "")
+def named(pairs: Sequence[tuple[str, str]], clients: Sequence[str]) -> str:
+    """Servers and clients in words, by server."""
+    by_server: dict[str, list[str]] = {}
+    for server, client in dict.fromkeys(pairs):
+        by_server.setdefault(server, []).append(client)
+    return "; ".join(
+        f"{server} with {'all clients' if set(them) == set(clients) else ', '.join(them)}"
+        for server, them in by_server.items()
+    )
 
 
 # ---- the page -------------------------------------------------------------------------------
@@ -318,8 +324,10 @@ def clusters(results: ResultSet) -> Iterator[str]:
     points = relation(results, "sat", "satloss")
     above = Counter(point.family for point in points if point.fast)
     every = Counter(point.family for point in points)
-    yield "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, "
-    yield "the following numbers of pairs exceed it, by the congestion control of the server:"
+    yield (
+        "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, the "
+        "following numbers of pairs exceed it, by the congestion control of the server:"
+    )
     yield ""
     yield from (f"- {name}: {above[name]} of {number} pairs" for name, number in sorted(every.items()))
 

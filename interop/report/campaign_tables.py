@@ -142,7 +142,7 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("pairs", Unit.COUNT),
         Column("n", Unit.COUNT),
     )
-    rows, notes = [], []
+    rows, notes, single, incomplete = [], [], [], []
     for case in cases:
         many = samples(results, case.name, EFFICIENCY)
         found = decompose(many)
@@ -155,12 +155,16 @@ def variance(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             if part.source not in ("repetition", "seed") or found.repetitions > found.pairs
         ]
         if found.repetitions == found.pairs:
-            notes.append(
-                f"{case.abbreviation} has one repetition per pair, so the interaction includes the variance between "
-                "repetitions."
-            )
+            single.append(case.abbreviation)
         if empty := sum(not sample.values for sample in many):
-            notes.append(f"In {case.abbreviation}, {empty} pairs have no successful repetition and are not included.")
+            incomplete.append(f"{empty} in {case.abbreviation}")
+    if single:
+        notes.append(
+            f"With one repetition per pair ({', '.join(single)}), the interaction includes the variance "
+            "between repetitions."
+        )
+    if incomplete:
+        notes.append(f"Pairs without a successful repetition are not included: {', '.join(incomplete)}.")
     notes.append(
         "The table shows variance components of logarithms, with all sources as random effects. Low and high are the "
         "limits of the 95 % confidence interval. Seed is the variance that all pairs of a repetition have in common, "

@@ -49,5 +49,5 @@ def test_pairs_without_a_number_are_counted_even_if_their_server_has_none(
     write_result_json(tmp_path, result_set(results, servers=names, clients=names))
     assert main(ROOT, ["tables", str(tmp_path), "--table", "variance", "implementations"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "In SAT, 3 pairs have no successful repetition" in told
+    assert "Pairs without a successful repetition are not included: 3 in SAT." in told
     assert "With only one repetition, the interval is over further partners for the seed of this repetition." in told

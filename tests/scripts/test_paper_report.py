@@ -95,7 +95,7 @@ def test_reasons_that_differ_in_numbers_are_one_row() -> None:
         for name, size in (("a", 7), ("b", 8.5))
     ]
     table = paper_report.not_successful(result_set(failed))
-    assert table.rows == (("sat", "failed", "File a has N bytes.", 2, "picoquic with a, picoquic with b"),)
+    assert table.rows == (("sat", "failed", "File a has N bytes.", 2, "picoquic with a, b"),)
 
 
 def test_the_page_says_what_has_not_been_measured_yet() -> None:

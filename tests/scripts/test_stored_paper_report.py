@@ -1,0 +1,100 @@
+"""The stored report docs/paper: its numbers, computed from its data set without the code that wrote it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from scripts import paper_report
+
+PAPER = Path(__file__).resolve().parents[2] / "docs" / "paper"
+PAGE = PAPER / "index.md"
+IN_THE_PAPER = {"terrestrial": 15.11, "sat": 5.05, "satloss": 3.06}
+"""Mean goodput in Table II of arXiv 2202.08228, Mbit/s."""
+
+
+@cache
+def matrix() -> tuple[dict[str, Any], ...]:
+    """The runs of the matrix, as plain JSON."""
+    documents = (json.loads(gzip.decompress(path.read_bytes())) for path in (PAPER / "data").glob("matrix-*.json.gz"))
+    return tuple(run for each in documents for run in each["results"])
+
+
+def goodputs(**wanted: str) -> list[float]:
+    """Of the successful runs with these values, Mbit/s."""
+    return [
+        run["measurement"]["values"]["goodput"] / 1e6
+        for run in matrix()
+        if run["verdict"]["outcome"] == "succeeded" and all(run[key] == value for key, value in wanted.items())
+    ]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Cells of the table below a heading of the stored page."""
+    section = PAGE.read_text(encoding="utf-8").split(f"### {heading}\n", 1)[1].split("\n#", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_stored_files_have_the_stored_checksums() -> None:
+    lines = (PAPER / "data" / "SHA256SUMS").read_text(encoding="ascii").splitlines()
+    assert {line.split()[1] for line in lines} == {path.name for path in (PAPER / "data").glob("*.json.gz")}
+    for checksum, name in map(str.split, lines):
+        assert hashlib.sha256((PAPER / "data" / name).read_bytes()).hexdigest() == checksum
+
+
+def test_the_stored_page_is_what_the_stored_data_set_gives() -> None:
+    parts = paper_report.read(PAPER / "data")
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.startswith(paper_report.text(parts["matrix"]))
+    assert page.endswith("\n".join(paper_report.data_sheet(parts, paper_report.size_of(PAPER / "data"))) + "\n")
+
+
+def test_numbers_of_table_ii() -> None:
+    found = {(row[0], row[1]): row for row in rows("Table II")}
+    for test_case, mean in IN_THE_PAPER.items():
+        assert float(found[test_case, "paper"][2]) == mean
+        ours, values = found[test_case, "quicsat"], goodputs(test_case=test_case)
+        assert float(ours[2]) == pytest.approx(fmean(values), abs=0.0051)
+        assert float(ours[3]) == pytest.approx(max(values), abs=0.051)
+        outcomes: dict[tuple[str, str], set[str]] = {}
+        for run in matrix():
+            if run["test_case"] == test_case and run["verdict"]["outcome"] in ("succeeded", "failed", "timeout"):
+                outcomes.setdefault((run["server"], run["client"]), set()).add(run["verdict"]["outcome"])
+        assert int(ours[6]) == len(outcomes)
+        assert int(ours[4]) + int(ours[5]) == sum(pair != {"succeeded"} for pair in outcomes.values())
+
+
+@pytest.mark.parametrize(
+    ("heading", "role", "first"), [("Servers and their congestion control", "server", 3), ("Clients", "client", 1)]
+)
+def test_numbers_of_servers_and_clients(heading: str, role: str, first: int) -> None:
+    found = rows(heading)
+    assert len(found) >= 14
+    for row in found:
+        for cell, test_case in zip(row[first:], IN_THE_PAPER, strict=True):
+            values = goodputs(**{role: row[0], "test_case": test_case})
+            assert (cell != "") == bool(values)
+            if values:
+                assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
+
+
+def test_number_of_runs_and_failures() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    succeeded = sum(run["verdict"]["outcome"] == "succeeded" for run in matrix())
+    assert f"Of {len(matrix())} runs, {succeeded} succeeded" in page
+    assert sum(int(row[3]) for row in rows("Runs without success")) == len(matrix()) - succeeded
+
+
+def test_figures_of_the_page_are_stored() -> None:
+    named = set(re.findall(r"\]\(figures/([^)]+)\)", PAGE.read_text(encoding="utf-8")))
+    assert named == {path.name for path in (PAPER / "figures").iterdir()}
+    assert {name.split(".")[0].split("-")[0] for name in named} == {"cdf", "heatmap", "violin", "two"}
