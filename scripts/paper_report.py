@@ -28,9 +28,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from interop.model.clock import Clock
+from interop.model.emulated_link import EmulatedLink
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.model.units import byte_size
 from interop.report import campaign_tables
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.report.table import Column, Table, Unit, render
@@ -154,12 +157,13 @@ def congestion_controls(results: ResultSet) -> Table:
     known = {each.name: each for each in results.manifest.implementations}
     cases = results.manifest.test_cases
     columns = (
-        Column("server"), Column("congestion control, paper"), Column("congestion control, now"),
+        Column("server"), Column("version"), Column("congestion control, paper"), Column("congestion control, now"),
         *(Column(case.name, Unit.RATE) for case in cases),
     )  # fmt: skip
     rows = [
         (
             name,
+            results.manifest.images[name].version if name in results.manifest.images else "",
             PAPER_CONGESTION_CONTROL.get(name, "not measured"),
             family(known.get(name)),
             *(mean_of(results, case, server=name) for case in cases),
@@ -240,6 +244,9 @@ def text(results: ResultSet) -> str:
     lines = [
         "# arXiv 2202.08228, measured again", "",
         *introduction(results), "",
+        "## Method", "",
+        *method(results),
+        *rendered(links(results)),
         "## Goodput per link", "",
         *rendered(beside_the_paper(results)),
         *differences(results), "",
@@ -251,6 +258,8 @@ def text(results: ResultSet) -> str:
         *rendered(campaign_tables.variance(results, results.manifest.test_cases)),
         "## Reasons for failures", "",
         *failures(results),
+        "## What these measurements do not show", "",
+        *limitations(results), "",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -288,6 +297,75 @@ def introduction(results: ResultSet) -> Iterator[str]:
     )
 
 
+def method(results: ResultSet) -> Iterator[str]:
+    """How the runs were made, as a list."""
+    sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
+    yield (
+        f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
+        "connection. Goodput is the size divided by the time from the client's first packet to the last new byte."
+    )
+    yield (
+        "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
+        "exactly the number in the table below."
+    )
+    yield (
+        "- All images are builds of released packages with their default settings, not the images of the QUIC Interop "
+        "Runner, which the paper measured. For their versions, see [Servers and their congestion "
+        "control](#servers-and-their-congestion-control)."
+    )
+    if results.manifest.clock is Clock.VIRTUAL:
+        yield (
+            "- In [virtual time](../guide/virtual-time.md), other programs on the machine have no effect, and the same "
+            "seed gives the same packets. Each system call of an endpoint takes the virtual time that we measured for "
+            "its implementation."
+        )
+    yield (
+        "- All pairs have the same seed in a repetition. The link therefore loses the packets with the same numbers in "
+        "all of them, and the results of different pairs are not independent."
+    )
+    yield ""
+
+
+def links(results: ResultSet) -> Table:
+    """Delay, rates, queues and loss of each link, and the time limit of a run."""
+    columns = (
+        Column("link"), Column("round-trip time [ms]", Unit.COUNT), Column("forward rate", Unit.RATE, 0),
+        Column("return rate", Unit.RATE, 0), Column("queues [packets]"), Column("loss, each way", Unit.SHARE, 0),
+        Column("time limit [s]", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in results.manifest.test_cases:
+        link = case.link
+        assert isinstance(link, EmulatedLink)
+        loss = getattr(link.forward_loss, "rate", 0.0)
+        trip = round(1000 * (link.forward_delay + link.return_delay))
+        queues = f"{link.forward_queue} and {link.return_queue}"
+        rows.append((case.name, trip, link.forward_rate, link.return_rate, queues, loss, round(case.timeout)))
+    return Table("links", "Links", columns, tuple(rows), ())
+
+
+def limitations(results: ResultSet) -> Iterator[str]:
+    """What a reader must not conclude, as a list."""
+    if max((each.repetition for each in results.results), default=0) == 1:
+        yield (
+            "- With one seed, there is one sequence of lost packets. The spread over seeds is unknown, and so is the "
+            "part of the interaction of server and client that is chance. Differences of a few percent between two "
+            "servers over a link with loss may be due to this sequence."
+        )
+    yield (
+        "- Means do not include runs that did not succeed, like those of the paper. A server that fails to finish with "
+        "some clients therefore looks better than it is. The bounds in [Table II](#table-ii) include all runs."
+    )
+    yield (
+        "- Differences from the paper have several causes that these measurements do not separate: newer versions, "
+        "other builds, other implementations, smaller queues, and the clock."
+    )
+    yield (
+        "- Each implementation has its default congestion control, so the congestion control and the rest of an "
+        "implementation are not separated."
+    )
+
+
 def moment(stamp: str) -> str:
     """Date and minute of an RFC 3339 stamp."""
     return datetime.fromisoformat(stamp).strftime("%Y-%m-%d %H:%M")
@@ -303,6 +381,7 @@ def differences(results: ResultSet) -> Iterator[str]:
             f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
             f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
             f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
+            f"{_with_timeouts(results, case, row)}"
         )
 
 
@@ -315,6 +394,24 @@ def _outcomes(row: Scenario, paper: PaperRow) -> str:
     ours = 100 * (row.timeouts + row.failures) / row.pairs
     theirs = 100 * (paper.timeouts + paper.failures) / PAPER_PAIRS
     return f"{ours:.1f} % of the pairs timed out or failed; in the paper, these were {theirs:.1f} %."
+
+
+def _with_timeouts(results: ResultSet, case: TestCase, row: Scenario) -> str:
+    """The mean of all runs, as a bound."""
+    if not row.timeouts + row.failures:
+        return ""
+    bound = statistics.fmean(most(each, case) for each in results.results if each.test_case == case.name) / 1e6
+    return (
+        f" If a run that timed out counts as the whole file at the time limit, and any other run without success as 0, "
+        f"the mean over all runs is at most {bound:.2f} Mbit/s."
+    )
+
+
+def most(run: RunResult, case: TestCase) -> float:
+    """Goodput of a run, bit/s, or an upper bound if it did not succeed."""
+    if run.verdict.outcome is Outcome.SUCCEEDED and run.measurement is not None:
+        return run.measurement.values["goodput"]
+    return sum(case.file_sizes) * 8 / case.timeout if run.verdict.outcome is Outcome.TIMEOUT else 0.0
 
 
 def clusters(results: ResultSet) -> Iterator[str]:

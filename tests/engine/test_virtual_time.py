@@ -21,7 +21,7 @@ from interop.model.units import KIB, MIB
 from interop.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import need
-from tests.engine.test_command import call, finished, leftovers, measure, start_when_free
+from tests.engine.test_command import UNCHECKED, call, finished, leftovers, measure, start_when_free
 from tests.engine.test_gateways import window
 
 MINE = """\
@@ -240,7 +240,7 @@ def test_ready_cases_that_change(virtual_images: Mapping[str, str], tmp_path: Pa
 def test_tcp(daemon: Daemon, mine: tuple[str, str], tmp_path: Path) -> None:
     for name in ("nginx", "curl"):
         need(daemon, name)
-    [result] = measure(tmp_path / "r", "-s", "nginx-tcp", "-c", "curl", "-t", mine[0], *VIRTUAL)
+    [result] = measure(tmp_path / "r", "-s", "nginx-tcp", "-c", "curl", "-t", mine[0], UNCHECKED, *VIRTUAL)
     assert result.protocol is Protocol.TCP
     assert goodput(result) > 1e6
     report = result.evidence.simulator

@@ -74,7 +74,7 @@ def test_numbers_of_table_ii() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heading", "role", "first"), [("Servers and their congestion control", "server", 3), ("Clients", "client", 1)]
+    ("heading", "role", "first"), [("Servers and their congestion control", "server", 4), ("Clients", "client", 1)]
 )
 def test_numbers_of_servers_and_clients(heading: str, role: str, first: int) -> None:
     found = rows(heading)
@@ -85,6 +85,15 @@ def test_numbers_of_servers_and_clients(heading: str, role: str, first: int) -> 
             assert (cell != "") == bool(values)
             if values:
                 assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
+
+
+@pytest.mark.parametrize(("test_case", "limit"), [("terrestrial", 60), ("sat", 120), ("satloss", 360)])
+def test_bounds_of_the_means(test_case: str, limit: float) -> None:
+    every = [run for run in matrix() if run["test_case"] == test_case]
+    late = sum(run["verdict"]["outcome"] == "timeout" for run in every)
+    bound = (sum(goodputs(test_case=test_case)) + late * 10 * 2**20 * 8 / limit / 1e6) / len(every)
+    [line] = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"- **{test_case}**")]
+    assert line.endswith(f"is at most {bound:.2f} Mbit/s.")
 
 
 def test_number_of_runs_and_failures() -> None:
