@@ -302,7 +302,8 @@ def method(results: ResultSet) -> Iterator[str]:
     sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
         f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
-        "connection. Goodput is the size divided by the time from the client's first packet to the last new byte."
+        "connection. As in the paper, goodput is the size divided by the time from the first to the last 1-RTT packet "
+        "of the server in the client's trace, so that it does not include the handshake."
     )
     yield (
         "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
