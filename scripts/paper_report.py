@@ -45,7 +45,7 @@ from scripts.gallery import lighten
 
 DATA, FIGURES, PAGE, CHECKSUMS = "data", "figures", "index.md", "SHA256SUMS"
 SUFFIX = ".json.gz"
-MATRIX = "matrix"
+MATRIX, VARIANTS = "matrix", "variants"
 PLOTS = ("cdf", "heatmap", "violin", "two-case-scatter")
 PAPER_FIGURES = {"cdf": "Figure 3", "heatmap": "Figure 4", "violin": "Figure 5", "two-case-scatter": "Figure 6"}
 
@@ -73,6 +73,10 @@ PAPER_CONGESTION_CONTROL: Mapping[str, str] = {
     "ngtcp2": "CUBIC", "picoquic": "BBR", "quic-go": "CUBIC or Reno", "quiche": "CUBIC",
 }  # fmt: skip
 """Table III of the paper: implementations that we measure, too."""
+
+
+CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
+"""Variants of servers that several implementations have, and their congestion control."""
 
 
 # ---- the data set ---------------------------------------------------------------------------
@@ -236,6 +240,8 @@ def page(parts: Mapping[str, ResultSet], figures: Sequence[tuple[str, str, str]]
     lines = ["## Figures", ""]
     for file, title, caption in figures:
         lines += [f"### {title}", "", f"![{title}]({FIGURES}/{file})", "", caption, ""]
+    if VARIANTS in parts:
+        lines = [*algorithm_or_implementation(parts[VARIANTS]), "", *lines]
     return text(parts[MATRIX]) + "\n".join([*lines, *data_sheet(parts, size)]).rstrip() + "\n"
 
 
@@ -440,6 +446,72 @@ def failures(results: ResultSet) -> Iterator[str]:
     )
     yield ""
     yield from rendered(not_successful(results))
+
+
+def algorithm_or_implementation(results: ResultSet) -> Iterator[str]:
+    """What changes with the congestion control of a server, and what with its implementation."""
+    yield "## Algorithm or implementation"
+    yield ""
+    yield (
+        f"Servers with different congestion controls, each with the clients {', '.join(results.manifest.clients)}. "
+        "Variants select the congestion control and nothing else. A mean with ≤ is a bound: it includes runs that "
+        "timed out, as the whole file at the time limit, or failed, as 0."
+    )
+    yield ""
+    for case in results.manifest.test_cases:
+        means = means_of_controls(results, case)
+        names = list(dict.fromkeys(name for name, _ in means))
+        columns = (Column("server"), *(Column(f"{control} [Mbit/s]") for control in dict.fromkeys(CONTROLS.values())))
+        rows = [
+            (name, *(_mean_in_words(means.get((name, control))) for control in dict.fromkeys(CONTROLS.values())))
+            for name in names
+        ]
+        title = f"Congestion controls over {case.name}"
+        yield from rendered(Table("controls", title, columns, tuple(rows), ()))
+        yield from _ratios(means, case)
+        yield ""
+
+
+def means_of_controls(results: ResultSet, case: TestCase) -> dict[tuple[str, str], tuple[float, bool]]:
+    """Mean goodput over all runs of a server and congestion control, bit/s, and whether it is only a bound."""
+    runs: dict[tuple[str, str], list[RunResult]] = {}
+    for each in results.results:
+        name, _, variant = each.server.partition(":")
+        if each.test_case == case.name and variant in CONTROLS:
+            runs.setdefault((name, CONTROLS[variant]), []).append(each)
+    return {
+        key: (
+            statistics.fmean(most(each, case) for each in found),
+            any(each.verdict.outcome is not Outcome.SUCCEEDED for each in found),
+        )
+        for key, found in runs.items()
+    }
+
+
+def _mean_in_words(mean: tuple[float, bool] | None) -> str:
+    return "" if mean is None else f"{'≤ ' if mean[1] else ''}{mean[0] / 1e6:.2f}"
+
+
+def _ratios(means: Mapping[tuple[str, str], tuple[float, bool]], case: TestCase) -> Iterator[str]:
+    """By which factor goodput changes with one of the two while the other is the same."""
+    by_name: dict[str, list[float]] = {}
+    by_control: dict[str, list[float]] = {}
+    for (name, control), (mean, _) in means.items():
+        by_name.setdefault(name, []).append(mean)
+        by_control.setdefault(control, []).append(mean)
+    factors = [max(found) / min(found) for found in by_name.values() if len(found) > 1 and min(found) > 0]
+    if factors:
+        yield (
+            f"- Over `{case.name}`, the fastest congestion control of an implementation has {min(factors):.1f} to "
+            f"{max(factors):.1f} times the goodput of its slowest (median {statistics.median(factors):.1f}, "
+            f"{len(factors)} implementations)."
+        )
+    for control, found in by_control.items():
+        if len(found) > 1 and min(found) > 0:
+            yield (
+                f"- With {control}, the fastest implementation has {max(found) / min(found):.1f} times the goodput of "
+                f"the slowest ({len(found)} implementations)."
+            )
 
 
 def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:

@@ -29,6 +29,19 @@ def campaign() -> ResultSet:
     return result_set([*fast, *slow], servers=("picoquic", "quic-go"), test_cases=(SAT, SATLOSS), repetitions=2)
 
 
+def variants() -> ResultSet:
+    """Two implementations with two congestion controls each; one run times out."""
+    found = [
+        run
+        for server, rate in (("quinn:cubic", 2), ("quinn:bbr", 8), ("picoquic:newreno", 1), ("picoquic:bbr", 6))
+        for run in runs(rate * MBPS, rate * MBPS, server=server, test_case="satloss")
+    ]
+    found[-1] = run_result(
+        None, server="picoquic:bbr", test_case="satloss", repetition=2, outcome=Outcome.TIMEOUT, reason="Late."
+    )
+    return result_set(found, servers=("quinn:cubic", "picoquic:bbr"), test_cases=(SATLOSS,), repetitions=2)
+
+
 # ---- from campaigns to the data set ---------------------------------------------------------
 
 
@@ -103,3 +116,18 @@ def test_the_page_says_what_has_not_been_measured_yet() -> None:
     assert "Of 8 planned runs, 8 have a result. " in whole
     part = paper_report.text(replace(campaign(), results=campaign().results[:6]))
     assert "Of 8 planned runs, 6 have a result; the other runs have not been measured yet." in part
+
+
+def test_algorithm_or_implementation() -> None:
+    bound = (6 + sum(SATLOSS.file_sizes) * 8 / SATLOSS.timeout / 1e6) / 2
+    page = "\n".join(paper_report.algorithm_or_implementation(variants()))
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if "quic" in line or "quinn" in line
+    ]
+    assert ["quinn", "", "2.00", "8.00"] in rows
+    assert ["picoquic", "1.00", "", f"≤ {bound:.2f}"] in rows
+    assert f"has {min(bound, 4):.1f} to {max(bound, 4):.1f} times the goodput of its slowest" in page
+    assert f"With BBR, the fastest implementation has {8 / bound:.1f} times" in page
+    assert "With CUBIC" not in page
