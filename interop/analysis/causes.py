@@ -344,4 +344,4 @@ def _names(lost: Integers) -> str:
         return ""
     shown = ", ".join(map(str, lost[:MANY].tolist()))
     more = f" and {len(lost) - MANY} more" if len(lost) > MANY else ""
-    return f"; lost were packets {shown}{more}"
+    return f"; the link lost packets {shown}{more}"

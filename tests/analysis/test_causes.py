@@ -171,7 +171,7 @@ def test_a_server_that_stopped_and_one_that_only_repeats() -> None:
     )
     again = [server(1.0 + n, frames=[(0, 2000, 1000)]) for n in range(4)]
     sentence = told(scene(*START, *response(6, lost=[2]), *again), Cause.CONGESTION_CONTROL)
-    assert sentence.endswith("lost were packets 6.")
+    assert sentence.endswith("the link lost packets 6.")
 
 
 def test_without_keys_nothing_is_said_of_what_arrived() -> None:
@@ -186,7 +186,7 @@ def test_without_keys_nothing_is_said_of_what_arrived() -> None:
 def test_slow() -> None:
     assert "5.859 KiB of 9.766 KiB" in told(scene(*START, *response(6)), Cause.TOO_SLOW)
     slow = scene(*START, *response(6, every=0.5, lost=[1, 3]))
-    assert "lost were packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
+    assert "the link lost packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
 
 
 # ---- several connections --------------------------------------------------------------------
