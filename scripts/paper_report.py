@@ -20,7 +20,7 @@ import shutil
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,9 @@ from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.report.table import Column, Table, Unit, render
 from interop.results.document import document, parse_document
 from interop.results.store import JOURNAL, load
-from interop.statistics.overview import Scenario, family, relation, scenario
+from interop.statistics.overview import THRESHOLD, Scenario, family, scenario
+from interop.statistics.samples import EFFICIENCY, samples
+from interop.statistics.variance import decompose
 from plots.discovery import draw
 from scripts.gallery import lighten
 
@@ -139,19 +141,37 @@ def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
 def beside_the_paper(results: ResultSet) -> Table:
     """Table II: our rows and those of the paper."""
     columns = (
-        Column("test case"), Column("measured by"), Column("mean", Unit.RATE), Column("max", Unit.RATE, 1),
-        Column("T", Unit.COUNT), Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
+        Column("test case"), Column("measured by"), Column("mean", Unit.RATE), Column("median", Unit.RATE),
+        Column("max", Unit.RATE, 1), Column("T", Unit.COUNT), Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
     for case in results.manifest.test_cases:
         row = scenario(results, case)
-        rows.append((case.name, "quicsat", row.mean, row.maximum, row.timeouts, row.failures, row.pairs))
+        middle = statistics.median(most(each, case) for each in results.results if each.test_case == case.name)
+        counts = (row.timeouts, row.failures, row.pairs)
+        rows.append((case.name, "quicsat, all servers", row.mean, middle, row.maximum, *counts))
+        if shared := [name for name in results.manifest.servers if name in PAPER_CONGESTION_CONTROL]:
+            same = replace(results, results=tuple(each for each in results.results if each.server in shared))
+            same = replace(same, manifest=replace(results.manifest, servers=tuple(shared)))
+            row = scenario(same, case)
+            middle = statistics.median(most(each, case) for each in same.results if each.test_case == case.name)
+            counts = (row.timeouts, row.failures, row.pairs)
+            rows.append(
+                (
+                    case.name,
+                    f"quicsat, {len(shared)} {'server' if len(shared) == 1 else 'servers'} of the paper",
+                    row.mean,
+                    middle,
+                    row.maximum,
+                    *counts,
+                )
+            )
         if paper := TABLE_II.get(case.name):
             mean, maximum = paper.mean, paper.maximum
-            rows.append((case.name, "paper", mean, maximum, paper.timeouts, paper.failures, PAPER_PAIRS))
+            rows.append((case.name, "paper", mean, None, maximum, paper.timeouts, paper.failures, PAPER_PAIRS))
     note = (
-        "Means and maxima are over successful repetitions. T (timed out) and × (failed) count pairs by their first "
-        "repetition that did not succeed."
+        "Means and maxima are over successful repetitions, and the median is over all. T (timed out) and × (failed) "
+        "count pairs by their first repetition that did not succeed: with more repetitions, there are more of them."
     )
     return Table("table-ii", "Table II", columns, tuple(rows), (note,))
 
@@ -162,7 +182,7 @@ def congestion_controls(results: ResultSet) -> Table:
     cases = results.manifest.test_cases
     columns = (
         Column("server"), Column("version"), Column("congestion control, paper"), Column("congestion control, now"),
-        *(Column(case.name, Unit.RATE) for case in cases),
+        *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"),
     )  # fmt: skip
     rows = [
         (
@@ -170,32 +190,54 @@ def congestion_controls(results: ResultSet) -> Table:
             results.manifest.images[name].version if name in results.manifest.images else "",
             PAPER_CONGESTION_CONTROL.get(name, "not measured"),
             family(known.get(name)),
-            *(mean_of(results, case, server=name) for case in cases),
+            *(mean_of(results, case, [name]) for case in cases),
+            _succeeded([each for each in results.results if each.server == name]),
         )
         for name in results.manifest.servers
     ]
-    note = "Goodput is the mean of all successful runs of a server with all clients."
+    note = (
+        "Goodput is the mean of the successful runs of a server with all clients. No value: none succeeded. Reno and "
+        "NewReno are what the implementations call the same algorithm."
+    )
     return Table("servers", "Servers and their congestion control", columns, tuple(rows), (note,))
 
 
 def clients(results: ResultSet) -> Table:
-    """The mean goodput of each client over each link."""
+    """The mean goodput of each client over each link, with the servers that always succeeded there."""
     cases = results.manifest.test_cases
-    columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases))
-    rows = [(name, *(mean_of(results, case, client=name) for case in cases)) for name in results.manifest.clients]
-    note = "Goodput is the mean of all successful runs of a client with all servers."
+    columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"))
+    servers = {case.name: [name for name in results.manifest.servers if _always(results, case, name)] for case in cases}
+    rows = [
+        (
+            name,
+            *(mean_of(results, case, servers[case.name], client=name) for case in cases),
+            _succeeded([each for each in results.results if each.client == name]),
+        )
+        for name in results.manifest.clients
+    ]
+    counts = ", ".join(f"{len(servers[case.name])} over `{case.name}`" for case in cases)
+    note = f"Goodput is the mean over the servers that succeeded with all clients ({counts})."
     return Table("clients", "Clients", columns, tuple(rows), (note,))
 
 
-def mean_of(results: ResultSet, case: TestCase, server: str = "", client: str = "") -> float | None:
-    """Mean goodput of the successful runs of a server or client in a test case, bit/s."""
+def _always(results: ResultSet, case: TestCase, server: str) -> bool:
+    found = [each for each in results.results if each.server == server and each.test_case == case.name]
+    return bool(found) and all(each.verdict.outcome is Outcome.SUCCEEDED for each in found)
+
+
+def _succeeded(runs: Sequence[RunResult]) -> str:
+    return f"{sum(each.verdict.outcome is Outcome.SUCCEEDED for each in runs)} of {len(runs)}"
+
+
+def mean_of(results: ResultSet, case: TestCase, servers: Collection[str], client: str = "") -> float | None:
+    """Mean goodput of the successful runs of servers, with one client or all, in a test case, bit/s."""
     found = [
         each.measurement.values["goodput"]
         for each in results.results
         if each.test_case == case.name
         and each.measurement is not None
         and each.verdict.outcome is Outcome.SUCCEEDED
-        and (each.server == server or not server)
+        and each.server in servers
         and (each.client == client or not client)
     ]
     return statistics.fmean(found) if found else None
@@ -250,6 +292,8 @@ def text(results: ResultSet) -> str:
     lines = [
         "# arXiv 2202.08228, measured again", "",
         *introduction(results), "",
+        "## Findings", "",
+        *findings(results), "",
         "## Method", "",
         *method(results),
         *rendered(links(results)),
@@ -289,18 +333,50 @@ def introduction(results: ResultSet) -> Iterator[str]:
     )
     yield ""
     yield (
-        f"`make paper` took the measurements from {began[:10]} on in {manifest.time}, with {seeds} "
+        f"`make paper` made the measurements from {began[:10]} on in {manifest.time}, with {seeds} "
         f"{'seed' if seeds == 1 else 'seeds'}. Of {planned} planned runs, {done} have a result"
         f"{'' if done == planned else '; the other runs have not been measured yet'}. "
         f"`make paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
     )
+    last = max(each.evidence.started for each in results.results)
     phases = [sum(each.evidence.phases.values()) for each in results.results]
     yield ""
     yield (
-        f"A run took {statistics.median(phases):.1f} s of wall-clock time at the median, and all runs together took "
-        f"{sum(phases) / 3600:.1f} h. Two runs at a time ran on two cores, next to other programs. The first run began "
-        f"at {moment(began)} UTC and the last one at {moment(max(each.evidence.started for each in results.results))}."
+        f"A run took {statistics.median(phases):.1f} s of wall-clock time at the median. The sum over all runs is "
+        f"{sum(phases) / 3600:.1f} h, with two runs at a time on two cores, next to other programs. The first run "
+        f"began at {moment(began)} UTC, and the last one at {moment(last)}."
     )
+
+
+def findings(results: ResultSet) -> Iterator[str]:
+    """The paper's conclusions, and whether they hold here, as a list."""
+    means = {case.name: scenario(results, case).mean for case in results.manifest.test_cases}
+    rates = {case.name: case.emulated.forward_rate for case in results.manifest.test_cases}
+    shares = [f"{100 * mean / rates[name]:.0f} % over `{name}`" for name, mean in means.items() if mean is not None]
+    if shares:
+        yield (
+            "- Goodput is far below the rate of a satellite link. The mean efficiency of the successful runs is "
+            f"{', '.join(shares)}. See [Table II](#table-ii)."
+        )
+    parts = []
+    for case in results.manifest.test_cases:
+        found = decompose(samples(results, case.name, EFFICIENCY))
+        server = next((part for part in found.shares if part.source == "server"), None) if found else None
+        if server is not None:
+            parts.append(
+                f"{100 * server.share:.0f} % over `{case.name}` ({100 * server.low:.0f} to {100 * server.high:.0f} %)"
+            )
+    if parts:
+        yield (
+            "- The server decides the goodput of a pair. Its share of the variance of the logarithm of goodput is "
+            f"{', '.join(parts)}. See [Influence of server and client](#influence-of-server-and-client)."
+        )
+    fast = {name: len(set(servers)) for name, (servers, _) in exceeding(results).items() if servers}
+    if fast:
+        yield (
+            f"- Over `satloss`, {sum(fast.values())} servers exceed an efficiency of 10 % with at least one client; "
+            f"{fast.get('BBR', 0)} of them use BBR. See [Servers and clients](#servers-and-clients)."
+        )
 
 
 def method(results: ResultSet) -> Iterator[str]:
@@ -309,26 +385,33 @@ def method(results: ResultSet) -> Iterator[str]:
     yield (
         f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
         "connection. As in the paper, goodput is the size divided by the time from the first to the last 1-RTT packet "
-        "of the server in the client's trace, so that it does not include the handshake."
+        "of the server in the client's trace, so that it does not include the handshake. Efficiency is goodput divided "
+        "by the rate of the forward link."
     )
     yield (
         "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
         "exactly the number in the table below."
     )
     yield (
-        "- All images are builds of released packages with their default settings, not the images of the QUIC Interop "
-        "Runner, which the paper measured. For their versions, see [Servers and their congestion "
-        "control](#servers-and-their-congestion-control)."
+        "- All images are builds from packages, not the images of the QUIC Interop Runner, which the paper measured. "
+        "[Servers and their congestion control](#servers-and-their-congestion-control) lists the versions. "
+        "[Implementations](../guide/implementations.md) explains how the images are built, and the data set names the "
+        "sources and patches of each. Client and server are the programs that come with an implementation, or ours "
+        "around its library."
     )
+    if versions := results.manifest.versions:
+        yield (f"- Versions: quicsat {versions.quicsat}, ns-3 from {versions.ns3}, Docker engine {versions.engine}.")
     if results.manifest.clock is Clock.VIRTUAL:
         yield (
-            "- In [virtual time](../guide/virtual-time.md), other programs on the machine have no effect, and the same "
-            "seed gives the same packets. Each system call of an endpoint takes the virtual time that we measured for "
-            "its implementation."
+            "- In [virtual time](../guide/virtual-time.md), other programs on the machine have no effect. Each system "
+            "call of an endpoint takes a [time that we measured for its implementation]"
+            "(../reference/implementations.md#cpu-cost). [Virtual and real time compared]"
+            "(../measurements/virtual-time.md) shows how far the results agree, and which implementations do not "
+            "repeat their packets with the same seed."
         )
     yield (
-        "- All pairs have the same seed in a repetition. The link therefore loses the packets with the same numbers in "
-        "all of them, and the results of different pairs are not independent."
+        "- All pairs have the same seed in a repetition. In every pair, the link drops the same ones, counted from the "
+        "first packet, so that the results of different pairs are not independent."
     )
     yield ""
 
@@ -336,8 +419,9 @@ def method(results: ResultSet) -> Iterator[str]:
 def links(results: ResultSet) -> Table:
     """Delay, rates, queues and loss of each link, and the time limit of a run."""
     columns = (
-        Column("link"), Column("round-trip time [ms]", Unit.COUNT), Column("forward rate", Unit.RATE, 0),
-        Column("return rate", Unit.RATE, 0), Column("queues [packets]"), Column("loss, each way", Unit.SHARE, 0),
+        Column("link"), Column("in figures"), Column("round-trip time [ms]", Unit.COUNT),
+        Column("forward rate", Unit.RATE, 0), Column("return rate", Unit.RATE, 0), Column("queues [packets]"),
+        Column("loss, each way", Unit.SHARE, 0),
         Column("time limit [s]", Unit.COUNT),
     )  # fmt: skip
     rows = []
@@ -347,7 +431,9 @@ def links(results: ResultSet) -> Table:
         loss = getattr(link.forward_loss, "rate", 0.0)
         trip = round(1000 * (link.forward_delay + link.return_delay))
         queues = f"{link.forward_queue} and {link.return_queue}"
-        rows.append((case.name, trip, link.forward_rate, link.return_rate, queues, loss, round(case.timeout)))
+        rows.append(
+            (case.name, case.abbreviation, trip, link.forward_rate, link.return_rate, queues, loss, round(case.timeout))
+        )
     return Table("links", "Links", columns, tuple(rows), ())
 
 
@@ -356,12 +442,13 @@ def limitations(results: ResultSet) -> Iterator[str]:
     if max((each.repetition for each in results.results), default=0) == 1:
         yield (
             "- With one seed, there is one sequence of lost packets. The spread over seeds is unknown, and so is the "
-            "part of the interaction of server and client that is chance. Differences of a few percent between two "
-            "servers over a link with loss may be due to this sequence."
+            "part of the interaction of server and client that is chance. Differences between two servers over a link "
+            "with loss may be due to this sequence."
         )
     yield (
         "- Means do not include runs that did not succeed, like those of the paper. A server that fails to finish with "
-        "some clients therefore looks better than it is. The bounds in [Table II](#table-ii) include all runs."
+        "some clients therefore looks better than it is. The medians and bounds in [Table II](#table-ii) include all "
+        "runs. The shares of the variance describe only the servers that succeeded."
     )
     yield (
         "- Differences from the paper have several causes that these measurements do not separate: newer versions, "
@@ -400,7 +487,10 @@ def _relative(value: float, other: float) -> str:
 def _outcomes(row: Scenario, paper: PaperRow) -> str:
     ours = 100 * (row.timeouts + row.failures) / row.pairs
     theirs = 100 * (paper.timeouts + paper.failures) / PAPER_PAIRS
-    return f"{ours:.1f} % of the pairs timed out or failed; in the paper, these were {theirs:.1f} %."
+    return (
+        f"{ours:.1f} % of the pairs timed out or failed; in the paper, at least one of ten repetitions did so in "
+        f"{theirs:.1f} % of the pairs."
+    )
 
 
 def _with_timeouts(results: ResultSet, case: TestCase, row: Scenario) -> str:
@@ -421,19 +511,34 @@ def most(run: RunResult, case: TestCase) -> float:
     return sum(case.file_sizes) * 8 / case.timeout if run.verdict.outcome is Outcome.TIMEOUT else 0.0
 
 
+def exceeding(results: ResultSet) -> dict[str, tuple[list[str], int]]:
+    """Servers of runs above the paper's threshold over satloss, and number of all runs, by congestion control."""
+    case = next((each for each in results.manifest.test_cases if each.name == "satloss"), None)
+    known = {each.name: each for each in results.manifest.implementations}
+    found: dict[str, tuple[list[str], int]] = {}
+    for each in results.results:
+        if case is not None and each.test_case == case.name:
+            control = family(known.get(each.server)).replace("NewReno", "Reno")
+            servers, number = found.get(control, ([], 0))
+            above = most(each, case) > THRESHOLD * case.emulated.forward_rate
+            found[control] = [*servers, each.server] if above else servers, number + 1
+    return dict(sorted(found.items()))
+
+
 def clusters(results: ResultSet) -> Iterator[str]:
     """Which servers exceed the paper's threshold over satloss, by congestion control (its section IV-C)."""
-    if not {"sat", "satloss"} <= {case.name for case in results.manifest.test_cases}:
+    found = exceeding(results)
+    if not found:
         return
-    points = relation(results, "sat", "satloss")
-    above = Counter(point.family for point in points if point.fast)
-    every = Counter(point.family for point in points)
     yield (
         "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, the "
-        "following numbers of pairs exceed it, by the congestion control of the server:"
+        "following numbers of runs exceed it, by the congestion control of the server. Runs that timed out count as "
+        "slower:"
     )
     yield ""
-    yield from (f"- {name}: {above[name]} of {number} pairs" for name, number in sorted(every.items()))
+    for name, (servers, number) in found.items():
+        which = f" (servers: {', '.join(dict.fromkeys(servers))})" if servers else ""
+        yield f"- {name}: {len(servers)} of {number}{which}"
 
 
 def failures(results: ResultSet) -> Iterator[str]:

@@ -8,7 +8,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import pytest
@@ -19,13 +19,19 @@ PAPER = Path(__file__).resolve().parents[2] / "docs" / "paper"
 PAGE = PAPER / "index.md"
 IN_THE_PAPER = {"terrestrial": 15.11, "sat": 5.05, "satloss": 3.06}
 """Mean goodput in Table II of arXiv 2202.08228, Mbit/s."""
+LIMITS = {"terrestrial": 60, "sat": 120, "satloss": 360}
+"""Time limits, seconds."""
 
 
 @cache
-def matrix() -> tuple[dict[str, Any], ...]:
-    """The runs of the matrix, as plain JSON."""
-    documents = (json.loads(gzip.decompress(path.read_bytes())) for path in (PAPER / "data").glob("matrix-*.json.gz"))
+def runs_of(part: str) -> tuple[dict[str, Any], ...]:
+    """The runs of a part of `make paper`, as plain JSON."""
+    documents = (json.loads(gzip.decompress(path.read_bytes())) for path in (PAPER / "data").glob(f"{part}-*.json.gz"))
     return tuple(run for each in documents for run in each["results"])
+
+
+def matrix() -> tuple[dict[str, Any], ...]:
+    return runs_of("matrix")
 
 
 def goodputs(**wanted: str) -> list[float]:
@@ -55,6 +61,8 @@ def test_the_stored_page_is_what_the_stored_data_set_gives() -> None:
     parts = paper_report.read(PAPER / "data")
     page = PAGE.read_text(encoding="utf-8")
     assert page.startswith(paper_report.text(parts["matrix"]))
+    if "variants" in parts:
+        assert "\n".join(paper_report.algorithm_or_implementation(parts["variants"])) in page
     assert page.endswith("\n".join(paper_report.data_sheet(parts, paper_report.size_of(PAPER / "data"))) + "\n")
 
 
@@ -62,32 +70,68 @@ def test_numbers_of_table_ii() -> None:
     found = {(row[0], row[1]): row for row in rows("Table II")}
     for test_case, mean in IN_THE_PAPER.items():
         assert float(found[test_case, "paper"][2]) == mean
-        ours, values = found[test_case, "quicsat"], goodputs(test_case=test_case)
+        ours, values = found[test_case, "quicsat, all servers"], goodputs(test_case=test_case)
         assert float(ours[2]) == pytest.approx(fmean(values), abs=0.0051)
-        assert float(ours[3]) == pytest.approx(max(values), abs=0.051)
+        assert float(ours[4]) == pytest.approx(max(values), abs=0.051)
+        late = [run for run in matrix() if run["test_case"] == test_case and run["verdict"]["outcome"] == "timeout"]
+        failed = [run for run in matrix() if run["test_case"] == test_case and run["verdict"]["outcome"] == "failed"]
+        every = [*values, *[10 * 2**20 * 8 / LIMITS[test_case] / 1e6] * len(late), *[0.0] * len(failed)]
+        assert float(ours[3]) == pytest.approx(median(every), abs=0.0051)
         outcomes: dict[tuple[str, str], set[str]] = {}
         for run in matrix():
             if run["test_case"] == test_case and run["verdict"]["outcome"] in ("succeeded", "failed", "timeout"):
                 outcomes.setdefault((run["server"], run["client"]), set()).add(run["verdict"]["outcome"])
-        assert int(ours[6]) == len(outcomes)
-        assert int(ours[4]) + int(ours[5]) == sum(pair != {"succeeded"} for pair in outcomes.values())
+        assert int(ours[7]) == len(outcomes)
+        assert int(ours[5]) + int(ours[6]) == sum(pair != {"succeeded"} for pair in outcomes.values())
 
 
-@pytest.mark.parametrize(
-    ("heading", "role", "first"), [("Servers and their congestion control", "server", 4), ("Clients", "client", 1)]
-)
-def test_numbers_of_servers_and_clients(heading: str, role: str, first: int) -> None:
-    found = rows(heading)
+def test_numbers_of_servers() -> None:
+    found = rows("Servers and their congestion control")
     assert len(found) >= 14
-    for row in found:
-        for cell, test_case in zip(row[first:], IN_THE_PAPER, strict=True):
-            values = goodputs(**{role: row[0], "test_case": test_case})
+    for name, _, _, _, *cells, succeeded in found:
+        for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):
+            values = goodputs(server=name, test_case=test_case)
             assert (cell != "") == bool(values)
             if values:
                 assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
+        runs = [run for run in matrix() if run["server"] == name]
+        assert succeeded == f"{len(goodputs(server=name))} of {len(runs)}"
 
 
-@pytest.mark.parametrize(("test_case", "limit"), [("terrestrial", 60), ("sat", 120), ("satloss", 360)])
+def test_numbers_of_clients() -> None:
+    """Each is the mean over the servers that succeeded with all clients."""
+    found = rows("Clients")
+    assert len(found) >= 14
+    for client, *cells, succeeded in found:
+        for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):
+            lost = {
+                run["server"]
+                for run in matrix()
+                if run["test_case"] == test_case and run["verdict"]["outcome"] != "succeeded"
+            }
+            servers = {run["server"] for run in matrix()} - lost
+            values = [value for name in servers for value in goodputs(server=name, client=client, test_case=test_case)]
+            assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
+        runs = [run for run in matrix() if run["client"] == client]
+        assert succeeded == f"{len(goodputs(client=client))} of {len(runs)}"
+
+
+def test_servers_above_the_threshold() -> None:
+    text = PAGE.read_text("utf-8")
+    above = [
+        run["server"]
+        for run in matrix()
+        if run["test_case"] == "satloss"
+        and run["verdict"]["outcome"] == "succeeded"
+        and run["measurement"]["values"]["goodput"] > 2e6
+    ]
+    counted = re.findall(r"^- (?:BBR|CUBIC|Reno): (\d+) of (\d+)", text, re.MULTILINE)
+    assert sum(int(number) for number, _ in counted) == len(above)
+    assert sum(int(number) for _, number in counted) == sum(run["test_case"] == "satloss" for run in matrix())
+    assert f"{len(set(above))} servers exceed an efficiency of 10 %" in text
+
+
+@pytest.mark.parametrize(("test_case", "limit"), LIMITS.items())
 def test_bounds_of_the_means(test_case: str, limit: float) -> None:
     every = [run for run in matrix() if run["test_case"] == test_case]
     late = sum(run["verdict"]["outcome"] == "timeout" for run in every)
