@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
+
+if TYPE_CHECKING:  # all commands import this module, and most of them need no results
+    from interop.model.results import ResultSet
 
 
 class ExitStatus(IntEnum):
