@@ -410,8 +410,8 @@ def method(results: ResultSet) -> Iterator[str]:
             "repeat their packets with the same seed."
         )
     yield (
-        "- All pairs have the same seed in a repetition. In every pair, the link drops the same ones, counted from the "
-        "first packet, so that the results of different pairs are not independent."
+        "- All pairs have the same seed in a repetition. If the link drops, for example, the 22nd packet of one pair, "
+        "it drops the 22nd packet of all pairs. Therefore, the results of different pairs are not independent."
     )
     yield ""
 
@@ -455,8 +455,8 @@ def limitations(results: ResultSet) -> Iterator[str]:
         "other builds, other implementations, smaller queues, and the clock."
     )
     yield (
-        "- Each implementation has its default congestion control, so the congestion control and the rest of an "
-        "implementation are not separated."
+        "- In these runs, each server has its default congestion control, so they do not separate the congestion "
+        "control from the rest of an implementation."
     )
 
 
@@ -645,6 +645,10 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
         (
             "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
             "fixed time."
+        ),
+        (
+            "- **Website and PDF:** `make docs` builds the results website of the matrix in `build/docs/sample`, and "
+            "this page as `build/docs/paper/report.pdf`."
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]

@@ -1,0 +1,56 @@
+"""Build the website of the matrix in docs/paper/data, as a sample of what `run.py site` makes (`make docs`).
+
+scripts/sample_site.py build/docs/sample      # copy this directory to a web server to publish it
+"""
+# ruff: noqa: E402 - a script
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from interop.cli import main as cli
+from interop.results.store import DOCUMENT
+
+DATA = ROOT / "docs" / "paper" / "data"
+PART = "matrix"
+
+
+def unpack(data: Path, target: Path) -> list[Path]:
+    """Directories of campaigns below ``target``, one for each file of the matrix in ``data``."""
+    found = []
+    for path in sorted(data.glob(f"{PART}-*.json.gz")):
+        directory = target / path.name.removesuffix(".json.gz")
+        directory.mkdir(parents=True)
+        with gzip.open(path) as packed, (directory / DOCUMENT).open("wb") as file:
+            shutil.copyfileobj(packed, file)
+        found.append(directory)
+    return found
+
+
+def main(words: Sequence[str]) -> int:
+    """Unpack the campaigns and build their website; the exit status of `run.py site`."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("site", type=Path, help="directory of the website, which is replaced")
+    parser.add_argument("--data", type=Path, default=DATA, help="default: docs/paper/data")
+    options = parser.parse_args(words)
+    with tempfile.TemporaryDirectory(prefix="quicsat-sample-") as folder:
+        directories = unpack(options.data, Path(folder))
+        if not directories:
+            print(f"{options.data}: no campaign of the part {PART}", file=sys.stderr)  # noqa: T201
+            return 2
+        return cli.main(ROOT, ["site", *map(str, directories), "-o", str(options.site)])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
