@@ -140,6 +140,31 @@ def test_bounds_of_the_means(test_case: str, limit: float) -> None:
     assert line.endswith(f"is at most {bound:.2f} Mbit/s.")
 
 
+@pytest.mark.parametrize(("test_case", "limit"), [("sat", 120), ("satloss", 360)])
+def test_numbers_of_congestion_controls(test_case: str, limit: float) -> None:
+    variants = {"Reno": ("reno", "newreno"), "CUBIC": ("cubic",), "BBR": ("bbr",)}
+    late = 10 * 2**20 * 8 / limit / 1e6
+    found = rows(f"Congestion controls over {test_case}")
+    assert len(found) >= 8
+    for name, *cells in found:
+        for cell, names in zip(cells, variants.values(), strict=True):
+            runs = [
+                run
+                for run in runs_of("variants")
+                if run["test_case"] == test_case and run["server"] in {f"{name}:{variant}" for variant in names}
+            ]
+            assert (cell != "") == bool(runs)
+            values = [
+                run["measurement"]["values"]["goodput"] / 1e6
+                if run["verdict"]["outcome"] == "succeeded"
+                else late * (run["verdict"]["outcome"] == "timeout")
+                for run in runs
+            ]
+            if runs:
+                assert float(cell.removeprefix("≤ ")) == pytest.approx(fmean(values), abs=0.0051)
+                assert cell.startswith("≤") == any(run["verdict"]["outcome"] != "succeeded" for run in runs)
+
+
 def test_number_of_runs_and_failures() -> None:
     page = PAGE.read_text(encoding="utf-8")
     succeeded = sum(run["verdict"]["outcome"] == "succeeded" for run in matrix())
