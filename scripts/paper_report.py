@@ -574,7 +574,31 @@ def algorithm_or_implementation(results: ResultSet) -> Iterator[str]:
         title = f"Congestion controls over {case.name}"
         yield from rendered(Table("controls", title, columns, tuple(rows), ()))
         yield from _ratios(means, case)
+        yield from _drops(results, case)
         yield ""
+    yield (
+        "picoquic's CUBIC hardly slows down if the link loses single packets: it reduces its window only if a smoothed "
+        "loss rate exceeds a threshold (`picoquic_hystart_loss_test` in its `cubic.c`). CUBIC as in [RFC "
+        "9438](https://www.rfc-editor.org/rfc/rfc9438#section-4.6) reduces it after every loss."
+    )
+
+
+def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
+    """The server of which the queue dropped the largest share of the packets."""
+    shares: dict[str, list[float]] = {}
+    for each in results.results:
+        if each.test_case == case.name and each.measurement is not None:
+            share = each.measurement.values.get("queue_loss")
+            if share is not None:
+                shares.setdefault(each.server, []).append(share)
+    if not shares:
+        return
+    means = {name: statistics.fmean(found) for name, found in shares.items()}
+    first = max(means, key=means.__getitem__)
+    yield (
+        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers. "
+        f"The median over the servers is {100 * statistics.median(means.values()):.1f} %."
+    )
 
 
 def means_of_controls(results: ResultSet, case: TestCase) -> dict[tuple[str, str], tuple[float, bool]]:

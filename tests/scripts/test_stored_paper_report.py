@@ -176,3 +176,16 @@ def test_figures_of_the_page_are_stored() -> None:
     named = set(re.findall(r"\]\(figures/([^)]+)\)", PAGE.read_text(encoding="utf-8")))
     assert named == {path.name for path in (PAPER / "figures").iterdir()}
     assert {name.split(".")[0].split("-")[0] for name in named} == {"cdf", "heatmap", "violin", "two"}
+
+
+@pytest.mark.parametrize("test_case", ["sat", "satloss"])
+def test_the_largest_share_that_the_queue_dropped(test_case: str) -> None:
+    shares: dict[str, list[float]] = {}
+    for run in runs_of("variants"):
+        if run["test_case"] == test_case and run["measurement"] and "queue_loss" in run["measurement"]["values"]:
+            shares.setdefault(run["server"], []).append(run["measurement"]["values"]["queue_loss"])
+    means = {name: fmean(found) for name, found in shares.items()}
+    first = max(means, key=lambda name: means[name])
+    section = PAGE.read_text("utf-8").split(f"### Congestion controls over {test_case}\n", 1)[1].split("\n#", 1)[0]
+    assert f"dropped {100 * means[first]:.0f} % of the packets of {first}," in section
+    assert f"The median over the servers is {100 * median(means.values()):.1f} %." in section
