@@ -81,6 +81,25 @@ CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBI
 """Variants of servers that several implementations have, and their congestion control."""
 
 
+LOST = (Outcome.FAILED, Outcome.TIMEOUT)
+EXAMINED: Mapping[tuple[str, str], str] = {
+    ("nginx", "quinn"): (
+        "nginx with quinn: quinn closes a connection if too many parts of a stream are missing. After slow start, the "
+        "queue drops many packets of nginx."
+    ),
+    ("haproxy", "quinn"): (
+        "haproxy with quinn: haproxy gives up the connection without a CONNECTION_CLOSE, and answers with stateless "
+        "resets from then on. It does so at its timeout for idle clients, although quinn sends acknowledgements. Other "
+        "clients of haproxy take longer and succeed. The cause is unknown."
+    ),
+    ("kwik", "kwik"): (
+        "kwik with kwik: the server sends at a constant low rate until the time limit, as with other clients. Without "
+        "a key log, the traces do not show more."
+    ),
+}
+"""What the traces of pairs show, beyond the reasons in the results, by server and client."""
+
+
 # ---- the data set ---------------------------------------------------------------------------
 
 
@@ -551,6 +570,8 @@ def failures(results: ResultSet) -> Iterator[str]:
     )
     yield ""
     yield from rendered(not_successful(results))
+    unsuccessful = {(each.server, each.client) for each in results.results if each.verdict.outcome in LOST}
+    yield from (f"- {text}" for pair, text in EXAMINED.items() if pair in unsuccessful)
 
 
 def algorithm_or_implementation(results: ResultSet) -> Iterator[str]:
