@@ -326,7 +326,7 @@ def text(results: ResultSet) -> str:
         "## Influence of server and client", "",
         *rendered(campaign_tables.variance(results, results.manifest.test_cases)),
         "## Reasons for failures", "",
-        *failures(results),
+        *failures(results), "",
         "## What these measurements do not show", "",
         *limitations(results), "",
     ]  # fmt: skip
