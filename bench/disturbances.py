@@ -367,9 +367,12 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     case, queue = "codel", Queue(QueueDiscipline.CODEL, 1000, target=5 * MS, interval=100 * MS, ecn=True)
     seen, stream = _standing(bench, queue, duration)
     marks, expected = _marks(stream), codel_marks(100 * MS, duration + STANDING * SERIALISATION)
+    # a sender that is not scheduled for long lets the queue run empty, and CoDel begins anew
+    shortest = min(_waits(stream)[STANDING:]) / MS
     plain, unmarked = _standing(bench, queue, duration, ecn=0, load=1.05)
     drops = plain.report.forward.queue_drops
     return [
+        figure(case, "lag of the sender: shortest wait", [shortest], "ms", "> 5", shortest > 5),
         _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         figure(case, "in the report", [seen.report.forward.ecn_marks], "packets", f"{marks}", _told(seen, marks)),
         figure(case, "queue drops with ECN", [_drops(seen)], "packets", "0", _drops(seen) == 0),
