@@ -461,13 +461,16 @@ def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
     queue = Queue(QueueDiscipline.RED, 1000, minimum=100, maximum=200, probability=0.2, weight=0.02, ecn=True)
     seen, stream = _standing(bench, queue, duration)
     steady = list(zip(_waits(stream), stream.arrived, strict=True))[len(stream.arrived) // 5 :]
-    length = fmean(floor(wait / SERIALISATION) for wait, _ in steady)
+    lengths = [floor(wait / SERIALISATION) for wait, _ in steady]
+    length, shortest = fmean(lengths), min(lengths)
     probability = 0.2 * (length - 100) / (200 - 100)
     share = sum(ecn == CE for _, (*_, ecn) in steady) / len(steady)
     expected = probability * 2 / 3
     marks = _marks(stream)
     return [
         figure(case, "mean queue", [length], "packets"),
+        # a sender that is not scheduled for long lets the queue become so short that RED marks nothing
+        figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
         _near(
             case, f"marked of {len(steady)}", share / PERCENT, expected / PERCENT, MARK_BAR * expected / PERCENT, "%"
         ),
