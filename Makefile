@@ -110,8 +110,8 @@ gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery a
 
 docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF, and a sample website into build/docs/sample
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-	scripts/paper_pdf
 	$(PYTHON) scripts/sample_site.py build/docs/sample
+	scripts/paper_pdf
 
 bench-startup: setup  ## measure how long commands take to start
 	$(PYTHON) bench/startup.py

@@ -367,7 +367,7 @@ def codel(bench: Traffic, duration: float = 4.0) -> list[Figure]:
     case, queue = "codel", Queue(QueueDiscipline.CODEL, 1000, target=5 * MS, interval=100 * MS, ecn=True)
     seen, stream = _standing(bench, queue, duration)
     marks, expected = _marks(stream), codel_marks(100 * MS, duration + STANDING * SERIALISATION)
-    # a sender that is not scheduled for long lets the queue run empty, and CoDel begins anew
+    # the queue runs empty if the sender gets no CPU for too long; CoDel then starts again
     shortest = min(_waits(stream)[STANDING:]) / MS
     plain, unmarked = _standing(bench, queue, duration, ecn=0, load=1.05)
     drops = plain.report.forward.queue_drops
@@ -469,7 +469,7 @@ def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
     marks = _marks(stream)
     return [
         figure(case, "mean queue", [length], "packets"),
-        # a sender that is not scheduled for long lets the queue become so short that RED marks nothing
+        # the queue becomes too short for RED if the sender gets no CPU for too long
         figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
         _near(
             case, f"marked of {len(steady)}", share / PERCENT, expected / PERCENT, MARK_BAR * expected / PERCENT, "%"

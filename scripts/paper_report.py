@@ -605,7 +605,7 @@ def algorithm_or_implementation(results: ResultSet) -> Iterator[str]:
 
 
 def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
-    """The server of which the queue dropped the largest share of the packets."""
+    """Names the server that lost the largest share of its packets in the queue."""
     shares: dict[str, list[float]] = {}
     for each in results.results:
         if each.test_case == case.name and each.measurement is not None:

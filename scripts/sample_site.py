@@ -2,7 +2,7 @@
 
 scripts/sample_site.py build/docs/sample      # copy this directory to a web server to publish it
 """
-# ruff: noqa: E402 - a script
+# ruff: noqa: E402, T201 - a script
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="quicsat-sample-") as folder:
         directories = unpack(options.data, Path(folder))
         if not directories:
-            print(f"{options.data}: no campaign of the part {PART}", file=sys.stderr)  # noqa: T201
+            print(f"{options.data}: no campaign of the part {PART}", file=sys.stderr)
             return 2
         return cli.main(ROOT, ["site", *map(str, directories), "-o", str(options.site)])
 

@@ -19,35 +19,25 @@ from tests.engine.conftest import need
 from tests.engine.test_command import measure
 from tests.engine.test_gateways import OWN
 
-LINKS = """\
-name: wireguard
-abbreviation: WG
+TUNNEL = """\
+name: {}
+abbreviation: {}
 description: 200 kB over a short link through a tunnel
-link: {scenario: simple-p2p, delay: 20 ms, rate: 20 Mbit/s, queue: 100, vpn: wireguard}
+link: {{scenario: simple-p2p, delay: 20 ms, rate: 20 Mbit/s, queue: 100, vpn: {}}}
 file size: 200 kB
 repetitions: 1
 timeout: 60 s
----
-name: openvpn-tcp
-abbreviation: OT
-extends: wireguard
-link: {vpn: {program: openvpn, transport: tcp}}
 """
-OTHER_LINKS = """\
-name: openvpn
-abbreviation: OU
-description: 200 kB over a short link through a tunnel
-link: {scenario: simple-p2p, delay: 20 ms, rate: 20 Mbit/s, queue: 100, vpn: openvpn}
-file size: 200 kB
-repetitions: 1
-timeout: 60 s
----
-name: wireguard6
-abbreviation: WG6
-extends: openvpn
-link: {vpn: wireguard}
-server name: server6
-"""
+LINKS = {
+    Clock.REAL: (
+        TUNNEL.format("wireguard", "WG", "wireguard"),
+        TUNNEL.format("openvpn-tcp", "OT", "{program: openvpn, transport: tcp}"),
+    ),
+    Clock.VIRTUAL: (
+        TUNNEL.format("wireguard6", "WG6", "wireguard") + "server name: server6\n",
+        TUNNEL.format("openvpn", "OU", "openvpn"),
+    ),
+}
 UDP, TCP = 17, 6
 OVERHEAD = {"wireguard": 60, "wireguard6": 60, "openvpn": 52}
 """Bytes of the tunnel around the largest packet; see docs/measurements/vpn.md."""
@@ -70,7 +60,7 @@ def sizes(trace: Path, protocol: int) -> Counter[int]:
 def test_packets_travel_in_packets_of_a_tunnel(clock: Clock, daemon: Daemon, tmp_path: Path) -> None:
     need(daemon, *OWN[clock], "simulator", "nginx", "curl", "quic-go")
     path = tmp_path / "links.yaml"
-    path.write_text(LINKS if clock is Clock.REAL else OTHER_LINKS)
+    path.write_text("---\n".join(LINKS[clock]))
     quic = ("quic-go",) if clock is Clock.VIRTUAL else ()
     words = ("-s", "nginx-tcp", *quic, "-c", "curl", *quic, "-t", path, "--skip-compliance-check")
     results = measure(tmp_path / "r", *words, "--seed", "7", "--clock", clock, "--parallel", "2")
