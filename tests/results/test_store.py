@@ -109,7 +109,7 @@ RESULT = st.builds(
 SOMEWHERE = Path("campaign/journal.jsonl")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(results=st.lists(RESULT, max_size=3, unique_by=lambda result: result.repetition))
 def test_any_results_survive_the_journal_and_the_document(results: list[RunResult]) -> None:
     text = document.seal(document.ManifestLine(at="", data=MANIFEST))
