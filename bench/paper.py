@@ -5,6 +5,7 @@
   bench/paper.py --part matrix --seeds 1                 # all clients with all servers over three links, once
   bench/paper.py --part matrix --seeds 1 2 3 4 5         # the rest of it: finished campaigns are left as they are
   bench/paper.py --part matrix --shard 1/2               # one of two machines; `./run.py merge` merges the shards
+  bench/paper.py --part repeat --seeds 1                 # on another day: 5 % of the matrix again, with the same seed
 
 Each part consists of ordinary campaigns, one for each seed, in ``results/paper/PART-SEED``. A campaign that was
 interrupted continues with the next call. Words after ``--`` go to `run` and `resume`, for example
@@ -19,6 +20,7 @@ virtual time.
 from __future__ import annotations
 
 import argparse
+import random
 import shlex
 import subprocess
 import sys
@@ -51,6 +53,8 @@ SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
 SEEDS = (1, 2, 3, 4, 5)
 REPETITIONS_IN_REAL_TIME = 3
 MOST_CAMPAIGNS = 1000
+REPEATED = 20
+"""One cell of the matrix in so many is measured again."""
 PARALLEL_IN_VIRTUAL_TIME = 2
 """Runs at a time that an estimate assumes for virtual time."""
 
@@ -120,12 +124,20 @@ def real(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     return [Campaign("real", (*words, "--seed", str(seed)), Clock.REAL)] if seed == SEEDS[0] else []
 
 
+def repeat(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Every ``REPEATED``-th cell of the matrix again, from a random one on, with the same seed and in random order."""
+    [first] = matrix(known, seed)
+    shard = f"{random.Random(seed).randint(1, REPEATED)}/{REPEATED}"
+    return [Campaign(f"repeat-{seed}", (*first.words, "--shuffle", *_shard(shard)))]
+
+
 PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]]] = {
     "matrix": matrix,
     "queues": queues,
     "variants": variants,
     "sweeps": sweeps,
     "real": real,
+    "repeat": repeat,
 }
 
 
@@ -232,6 +244,8 @@ def main() -> int:
     parser.add_argument("--estimate", action="store_true", help="measure nothing")
     parser.add_argument("words", nargs="*", metavar="-- WORD", help="for `run` and `resume`")
     options = parser.parse_args()
+    if options.shard and "repeat" in options.part:
+        parser.error("--shard: the part repeat has no shards; name the other parts with --part.")
     parts = {part: campaigns(part, options.seeds) for part in options.part}
     estimates = [estimate(part, many, options.results, options.shard) for part, many in parts.items()]
     print(render(table(estimates), "text"), flush=True)

@@ -73,6 +73,25 @@ def test_only_one_campaign_is_in_real_time() -> None:
     assert len({each.name for each in everything}) == len(everything)
 
 
+@pytest.mark.parametrize("seed", paper.SEEDS)
+def test_a_twentieth_of_the_matrix_is_repeated_with_the_same_seed(seed: int) -> None:
+    [again], [matrix] = paper.campaigns("repeat", [seed]), paper.campaigns("matrix", [seed])
+    runs, all_runs = (paper.planned(campaign, "") for campaign in (again, matrix))
+    assert {run.key for run in runs} < {run.key for run in all_runs}
+    assert len(runs) == pytest.approx(len(all_runs) / 20, abs=1)
+    assert {run.test_case.name for run in runs} == {"terrestrial", "sat", "satloss"}
+    assert [run.key for run in runs] != [run.key for run in all_runs if run in runs]
+    assert again.words[again.words.index("--seed") + 1] == matrix.words[matrix.words.index("--seed") + 1]
+    assert again.clock is Clock.VIRTUAL
+
+
+def test_what_is_repeated_has_no_shards(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["paper.py", "--part", "matrix", "repeat", "--shard", "1/2"])
+    with pytest.raises(SystemExit):
+        paper.main()
+    assert "name the other parts with --part" in capsys.readouterr().err
+
+
 def test_shards_have_all_runs_once() -> None:
     [campaign] = paper.campaigns("queues", [1])
     shards = [paper.planned(campaign, f"{number}/3") for number in (1, 2, 3)]
