@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from scripts import paper_report
+from scripts.paper.data_set import data_sheet, read, size_of
+from scripts.paper.page import text
+from scripts.paper.variants import algorithm_or_implementation
 
 PAPER = Path(__file__).resolve().parents[2] / "docs" / "paper"
 PAGE = PAPER / "index.md"
@@ -58,12 +60,12 @@ def test_the_stored_files_have_the_stored_checksums() -> None:
 
 
 def test_the_stored_page_is_what_the_stored_data_set_gives() -> None:
-    parts = paper_report.read(PAPER / "data")
+    parts = read(PAPER / "data")
     page = PAGE.read_text(encoding="utf-8")
-    assert page.startswith(paper_report.text(parts["matrix"]))
+    assert page.startswith(text(parts["matrix"]))
     if "variants" in parts:
-        assert "\n".join(paper_report.algorithm_or_implementation(parts["variants"])) in page
-    assert page.endswith("\n".join(paper_report.data_sheet(parts, paper_report.size_of(PAPER / "data"))) + "\n")
+        assert "\n".join(algorithm_or_implementation(parts["variants"])) in page
+    assert page.endswith("\n".join(data_sheet(parts, size_of(PAPER / "data"))) + "\n")
 
 
 def test_numbers_of_table_ii() -> None:
@@ -117,7 +119,7 @@ def test_numbers_of_clients() -> None:
 
 
 def test_servers_above_the_threshold() -> None:
-    text = PAGE.read_text("utf-8")
+    whole = PAGE.read_text("utf-8")
     above = [
         run["server"]
         for run in matrix()
@@ -125,10 +127,10 @@ def test_servers_above_the_threshold() -> None:
         and run["verdict"]["outcome"] == "succeeded"
         and run["measurement"]["values"]["goodput"] > 2e6
     ]
-    counted = re.findall(r"^- (?:BBR|CUBIC|Reno): (\d+) of (\d+)", text, re.MULTILINE)
+    counted = re.findall(r"^- (?:BBR|CUBIC|Reno): (\d+) of (\d+)", whole, re.MULTILINE)
     assert sum(int(number) for number, _ in counted) == len(above)
     assert sum(int(number) for _, number in counted) == sum(run["test_case"] == "satloss" for run in matrix())
-    assert f"{len(set(above))} servers exceed an efficiency of 10 %" in text
+    assert f"{len(set(above))} servers exceed an efficiency of 10 %" in whole
 
 
 @pytest.mark.parametrize(("test_case", "limit"), LIMITS.items())

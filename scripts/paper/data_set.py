@@ -1,0 +1,113 @@
+"""The data set of the report: the result.json of each campaign, compressed, and their checksums."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from interop.model.results import ResultSet, RunResult
+from interop.report.table import Column, Table, Unit
+from interop.results.document import document, parse_document
+from interop.results.store import JOURNAL, load
+from scripts.paper.markdown import rendered
+
+DATA, CHECKSUMS = "data", "SHA256SUMS"
+
+
+SUFFIX = ".json.gz"
+
+
+def collect(results: Path, target: Path) -> list[Path]:
+    """Write the result.json of each campaign below ``results`` that has measured something; the files."""
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for journal in sorted(results.glob(f"*/{JOURNAL}")):
+        found = load(journal.parent).result_set
+        if found.results:
+            path = target / f"{journal.parent.name}{SUFFIX}"
+            path.write_bytes(gzip.compress(document(found), mtime=0))
+            written.append(path)
+    lines = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in stored(target))
+    (target / CHECKSUMS).write_text("".join(lines), encoding="ascii")
+    return written
+
+
+def stored(data: Path) -> list[Path]:
+    """Files of the data set, by campaign and seed."""
+    return sorted(data.glob(f"*{SUFFIX}"), key=lambda path: (_part(path), _seed(path)))
+
+
+def _part(path: Path) -> str:
+    return re.sub(r"-\d+$", "", path.name.removesuffix(SUFFIX))
+
+
+def _seed(path: Path) -> int:
+    found = re.search(r"-(\d+)$", path.name.removesuffix(SUFFIX))
+    return int(found[1]) if found else 0
+
+
+def read(data: Path) -> dict[str, ResultSet]:
+    """Parts of `make paper`; the campaigns of all seeds are the repetitions of one."""
+    found: dict[str, list[ResultSet]] = {}
+    for path in stored(data):
+        found.setdefault(_part(path), []).append(parse_document(path, gzip.decompress(path.read_bytes())))
+    return {part: combined(campaigns) for part, campaigns in found.items()}
+
+
+def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
+    """Campaigns with the same runs but other seeds, as one; the first one's repetitions come first."""
+    manifest, results, before = campaigns[0].manifest, list[RunResult](), 0
+    for campaign in campaigns:
+        if campaign.manifest.time != manifest.time:
+            raise ValueError(f"{manifest.id} and {campaign.manifest.id} have different clocks.")
+        results += [replace(each, repetition=each.repetition + before) for each in campaign.results]
+        before += max((case.repetitions for case in campaign.manifest.test_cases), default=0)
+    cases = tuple(replace(case, repetitions=case.repetitions * len(campaigns)) for case in manifest.test_cases)
+    planned = sum(campaign.manifest.planned_runs for campaign in campaigns)
+    manifest = replace(manifest, test_cases=cases, planned_runs=planned)
+    return replace(campaigns[0], manifest=manifest, results=tuple(results))
+
+
+def size_of(data: Path) -> str:
+    """Number and size of the files of the data set."""
+    files = stored(data)
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+
+
+def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
+    """What the data set holds, where it comes from, and what it must not be used for."""
+    columns = (Column("campaigns"), Column("clock"), Column("runs", Unit.COUNT), Column("planned", Unit.COUNT))
+    rows = tuple(
+        (part, each.manifest.time, len(each.results), each.manifest.planned_runs) for part, each in parts.items()
+    )
+    return [
+        "## Data set",
+        "",
+        (
+            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, "
+            f"and their SHA-256 checksums ({size}). The [result schema](../reference/result.md) describes all fields."
+        ),
+        "",
+        *rendered(Table("data", "Campaigns", columns, rows)),
+        (
+            "- **Origin:** `make paper` on a virtual machine with two cores. Each result names the kernel, the Docker "
+            "engine and the images; each campaign names the versions, sources and patches of the implementations."
+        ),
+        (
+            "- **Processing:** none. Traces, logs and qlogs are not included. With the same seed and the same images, "
+            "virtual time makes most of them again ([Virtual time](../guide/virtual-time.md))."
+        ),
+        (
+            "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
+            "fixed time."
+        ),
+        (
+            "- **Website and PDF:** `make docs` builds the results website of the matrix in `build/docs/sample`, and "
+            "this page as `build/docs/paper/report.pdf`."
+        ),
+        "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
+    ]

@@ -1,0 +1,175 @@
+"""Table II, servers and clients: what all pairs reached over each link, beside the paper."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.report.table import Column, Table, Unit
+from interop.statistics.overview import THRESHOLD, Scenario, family, scenario
+from scripts.paper.goodput import mean_of, most
+from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, TABLE_II, PaperRow
+
+
+def beside_the_paper(results: ResultSet) -> Table:
+    """Table II: our rows and those of the paper."""
+    columns = (
+        Column("test case"), Column("measured by"), Column("mean", Unit.RATE), Column("median", Unit.RATE),
+        Column("max", Unit.RATE, 1), Column("T", Unit.COUNT), Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
+    )  # fmt: skip
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in results.manifest.test_cases:
+        row = scenario(results, case)
+        middle = statistics.median(most(each, case) for each in results.results if each.test_case == case.name)
+        counts = (row.timeouts, row.failures, row.pairs)
+        rows.append((case.name, "quicsat, all servers", row.mean, middle, row.maximum, *counts))
+        if shared := [name for name in results.manifest.servers if name in PAPER_CONGESTION_CONTROL]:
+            same = replace(results, results=tuple(each for each in results.results if each.server in shared))
+            same = replace(same, manifest=replace(results.manifest, servers=tuple(shared)))
+            row = scenario(same, case)
+            middle = statistics.median(most(each, case) for each in same.results if each.test_case == case.name)
+            counts = (row.timeouts, row.failures, row.pairs)
+            rows.append(
+                (
+                    case.name,
+                    f"quicsat, {len(shared)} {'server' if len(shared) == 1 else 'servers'} of the paper",
+                    row.mean,
+                    middle,
+                    row.maximum,
+                    *counts,
+                )
+            )
+        if paper := TABLE_II.get(case.name):
+            mean, maximum = paper.mean, paper.maximum
+            rows.append((case.name, "paper", mean, None, maximum, paper.timeouts, paper.failures, PAPER_PAIRS))
+    note = (
+        "Means and maxima are over successful repetitions, and the median is over all. T (timed out) and × (failed) "
+        "count pairs by their first repetition that did not succeed: with more repetitions, there are more of them."
+    )
+    return Table("table-ii", "Table II", columns, tuple(rows), (note,))
+
+
+def congestion_controls(results: ResultSet) -> Table:
+    """The default congestion control of each server, then and now, and its mean efficiency over each link."""
+    known = {each.name: each for each in results.manifest.implementations}
+    cases = results.manifest.test_cases
+    columns = (
+        Column("server"), Column("version"), Column("congestion control, paper"), Column("congestion control, now"),
+        *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"),
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            results.manifest.images[name].version if name in results.manifest.images else "",
+            PAPER_CONGESTION_CONTROL.get(name, "not measured"),
+            family(known.get(name)),
+            *(mean_of(results, case, [name]) for case in cases),
+            _succeeded([each for each in results.results if each.server == name]),
+        )
+        for name in results.manifest.servers
+    ]
+    note = (
+        "Goodput is the mean of the successful runs of a server with all clients. No value: none succeeded. Reno and "
+        "NewReno are what the implementations call the same algorithm."
+    )
+    return Table("servers", "Servers and their congestion control", columns, tuple(rows), (note,))
+
+
+def clients(results: ResultSet) -> Table:
+    """The mean goodput of each client over each link, with the servers that always succeeded there."""
+    cases = results.manifest.test_cases
+    columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"))
+    servers = {case.name: [name for name in results.manifest.servers if _always(results, case, name)] for case in cases}
+    rows = [
+        (
+            name,
+            *(mean_of(results, case, servers[case.name], client=name) for case in cases),
+            _succeeded([each for each in results.results if each.client == name]),
+        )
+        for name in results.manifest.clients
+    ]
+    counts = ", ".join(f"{len(servers[case.name])} over `{case.name}`" for case in cases)
+    note = f"Goodput is the mean over the servers that succeeded with all clients ({counts})."
+    return Table("clients", "Clients", columns, tuple(rows), (note,))
+
+
+def _always(results: ResultSet, case: TestCase, server: str) -> bool:
+    found = [each for each in results.results if each.server == server and each.test_case == case.name]
+    return bool(found) and all(each.verdict.outcome is Outcome.SUCCEEDED for each in found)
+
+
+def _succeeded(runs: Sequence[RunResult]) -> str:
+    return f"{sum(each.verdict.outcome is Outcome.SUCCEEDED for each in runs)} of {len(runs)}"
+
+
+def differences(results: ResultSet) -> Iterator[str]:
+    """A sentence per link, from the numbers alone."""
+    for case in results.manifest.test_cases:
+        row, paper = scenario(results, case), TABLE_II.get(case.name)
+        if paper is None or row.mean is None or row.maximum is None:
+            continue
+        yield (
+            f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
+            f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
+            f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
+            f"{_with_timeouts(results, case, row)}"
+        )
+
+
+def _relative(value: float, other: float) -> str:
+    change = 100 * (value / other - 1)
+    return f"{abs(change):.0f} % {'above' if change > 0 else 'below'}"
+
+
+def _outcomes(row: Scenario, paper: PaperRow) -> str:
+    ours = 100 * (row.timeouts + row.failures) / row.pairs
+    theirs = 100 * (paper.timeouts + paper.failures) / PAPER_PAIRS
+    return (
+        f"{ours:.1f} % of the pairs timed out or failed; in the paper, at least one of ten repetitions did so in "
+        f"{theirs:.1f} % of the pairs."
+    )
+
+
+def _with_timeouts(results: ResultSet, case: TestCase, row: Scenario) -> str:
+    """The mean of all runs, as a bound."""
+    if not row.timeouts + row.failures:
+        return ""
+    bound = statistics.fmean(most(each, case) for each in results.results if each.test_case == case.name) / 1e6
+    return (
+        f" If a run that timed out counts as the whole file at the time limit, and any other run without success as 0, "
+        f"the mean over all runs is at most {bound:.2f} Mbit/s."
+    )
+
+
+def exceeding(results: ResultSet) -> dict[str, tuple[list[str], int]]:
+    """Servers of runs above the paper's threshold over satloss, and number of all runs, by congestion control."""
+    case = next((each for each in results.manifest.test_cases if each.name == "satloss"), None)
+    known = {each.name: each for each in results.manifest.implementations}
+    found: dict[str, tuple[list[str], int]] = {}
+    for each in results.results:
+        if case is not None and each.test_case == case.name:
+            control = family(known.get(each.server)).replace("NewReno", "Reno")
+            servers, number = found.get(control, ([], 0))
+            above = most(each, case) > THRESHOLD * case.emulated.forward_rate
+            found[control] = [*servers, each.server] if above else servers, number + 1
+    return dict(sorted(found.items()))
+
+
+def clusters(results: ResultSet) -> Iterator[str]:
+    """Which servers exceed the paper's threshold over satloss, by congestion control (its section IV-C)."""
+    found = exceeding(results)
+    if not found:
+        return
+    yield (
+        "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, the "
+        "following numbers of runs exceed it, by the congestion control of the server. Runs that timed out count as "
+        "slower:"
+    )
+    yield ""
+    for name, (servers, number) in found.items():
+        which = f" (servers: {', '.join(dict.fromkeys(servers))})" if servers else ""
+        yield f"- {name}: {len(servers)} of {number}{which}"

@@ -1,0 +1,92 @@
+"""How the runs were made, over which links, and what they do not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interop.model.clock import Clock
+from interop.model.emulated_link import EmulatedLink
+from interop.model.results import ResultSet
+from interop.model.units import byte_size
+from interop.report.table import Column, Table, Unit
+
+
+def method(results: ResultSet) -> Iterator[str]:
+    """How the runs were made, as a list."""
+    sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
+    yield (
+        f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
+        "connection. As in the paper, goodput is the size divided by the time from the first to the last 1-RTT packet "
+        "of the server in the client's trace, so that it does not include the handshake. Efficiency is goodput divided "
+        "by the rate of the forward link."
+    )
+    yield (
+        "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
+        "exactly the number in the table below."
+    )
+    yield (
+        "- All images are builds from packages, not the images of the QUIC Interop Runner, which the paper measured. "
+        "[Servers and their congestion control](#servers-and-their-congestion-control) lists the versions. "
+        "[Implementations](../guide/implementations.md) explains how the images are built, and the data set names the "
+        "sources and patches of each. Client and server are the programs that come with an implementation, or ours "
+        "around its library."
+    )
+    if versions := results.manifest.versions:
+        yield (f"- Versions: quicsat {versions.quicsat}, ns-3 from {versions.ns3}, Docker engine {versions.engine}.")
+    if results.manifest.clock is Clock.VIRTUAL:
+        yield (
+            "- In [virtual time](../guide/virtual-time.md), other programs on the machine have no effect. Each system "
+            "call of an endpoint takes a [time that we measured for its implementation]"
+            "(../reference/implementations.md#cpu-cost). [Virtual and real time compared]"
+            "(../measurements/virtual-time.md) shows how far the results agree, and which implementations do not "
+            "repeat their packets with the same seed."
+        )
+    yield (
+        "- All pairs have the same seed in a repetition. If the link drops, for example, the 22nd packet of one pair, "
+        "it drops the 22nd packet of all pairs. Therefore, the results of different pairs are not independent."
+    )
+    yield ""
+
+
+def links(results: ResultSet) -> Table:
+    """Delay, rates, queues and loss of each link, and the time limit of a run."""
+    columns = (
+        Column("link"), Column("in figures"), Column("round-trip time [ms]", Unit.COUNT),
+        Column("forward rate", Unit.RATE, 0), Column("return rate", Unit.RATE, 0), Column("queues [packets]"),
+        Column("loss, each way", Unit.SHARE, 0),
+        Column("time limit [s]", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for case in results.manifest.test_cases:
+        link = case.link
+        assert isinstance(link, EmulatedLink)
+        loss = getattr(link.forward_loss, "rate", 0.0)
+        trip = round(1000 * (link.forward_delay + link.return_delay))
+        queues = f"{link.forward_queue} and {link.return_queue}"
+        rows.append(
+            (case.name, case.abbreviation, trip, link.forward_rate, link.return_rate, queues, loss, round(case.timeout))
+        )
+    return Table("links", "Links", columns, tuple(rows), ())
+
+
+def limitations(results: ResultSet) -> Iterator[str]:
+    """What a reader must not conclude, as a list."""
+    if max((each.repetition for each in results.results), default=0) == 1:
+        yield (
+            "- With one seed, there is one sequence of lost packets. The spread over seeds is unknown, and so is the "
+            "part of the interaction of server and client that is chance. Differences between two servers over a link "
+            "with loss may be due to this sequence."
+        )
+    yield (
+        "- Means do not include runs that did not succeed, like those of the paper. A server that fails to finish with "
+        "some clients therefore looks better than it is. The medians and bounds in [Table II](#table-ii) include all "
+        "runs. The shares of the variance describe only the servers that succeeded."
+    )
+    yield (
+        "- Differences from the paper have several causes that these measurements do not separate: newer versions, "
+        "other builds, other implementations, smaller queues, and the clock."
+    )
+    yield (
+        "- In these runs, each server has its default congestion control, so they do not separate the congestion "
+        "control from the rest of an implementation."
+    )

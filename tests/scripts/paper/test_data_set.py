@@ -1,0 +1,46 @@
+"""The data set of the report docs/paper: from campaigns to files, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from interop.model.units import MBPS
+from interop.results.store import Journal
+from scripts.paper.data_set import collect, combined, read
+from tests.results_builder import result_set, runs, virtual
+from tests.scripts.paper.campaigns import matrix
+
+
+def test_campaigns_of_several_seeds_are_repetitions_of_one() -> None:
+    first = result_set(runs(5 * MBPS), repetitions=1)
+    both = combined([first, first])
+    assert [each.repetition for each in both.results] == [1, 2]
+    assert both.manifest.test_cases[0].repetitions == 2
+    assert both.manifest.planned_runs == 2 * first.manifest.planned_runs
+
+
+def test_different_clocks_are_never_combined() -> None:
+    one = result_set(runs(5 * MBPS))
+    with pytest.raises(ValueError, match="different clocks"):
+        combined([one, virtual(one)])
+
+
+def test_the_data_set_has_campaigns_with_results_and_checksums(tmp_path: Path) -> None:
+    for name, results in (("matrix-1", matrix()), ("matrix-2", matrix()), ("queues-1", result_set())):
+        directory = tmp_path / "results" / name
+        directory.mkdir(parents=True)
+        with Journal.create(directory, results.manifest) as journal:
+            for each in results.results:
+                journal.append_result(each)
+    written = collect(tmp_path / "results", tmp_path / "data")
+    assert [path.name for path in written] == ["matrix-1.json.gz", "matrix-2.json.gz"]
+    before = [path.read_bytes() for path in written]
+    assert collect(tmp_path / "results", tmp_path / "data") == written
+    assert [path.read_bytes() for path in written] == before
+    for line in (tmp_path / "data" / "SHA256SUMS").read_text().splitlines():
+        checksum, name = line.split()
+        assert hashlib.sha256((tmp_path / "data" / name).read_bytes()).hexdigest() == checksum
+    assert len(read(tmp_path / "data")["matrix"].results) == 16

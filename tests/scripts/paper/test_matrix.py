@@ -1,0 +1,58 @@
+"""Table II, servers and clients of the report docs/paper."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop.model.outcomes import Outcome
+from interop.model.units import MBPS
+from scripts.paper.matrix import beside_the_paper, clients, differences, exceeding
+from tests.results_builder import result_set, run_result, runs
+from tests.scripts.paper.campaigns import matrix
+
+
+def test_table_ii_has_our_rows_and_those_of_the_paper() -> None:
+    table = beside_the_paper(matrix())
+    ours, theirs = "quicsat, all servers", "quicsat, 2 servers of the paper"
+    assert [row[:2] for row in table.rows] == [
+        (case, who) for case in ("sat", "satloss") for who in (ours, theirs, "paper")
+    ]
+    sat, _, paper_sat, satloss, shared, paper_satloss = (list(row[2:]) for row in table.rows)
+    assert sat == [5 * MBPS, 5 * MBPS, 8 * MBPS, 0, 0, 2]
+    assert paper_sat == [5.05 * MBPS, None, 12 * MBPS, 3, 6, 182]
+    assert satloss == shared == [pytest.approx(16 / 3 * MBPS), 4 * MBPS, 8 * MBPS, 0, 1, 2]
+    assert paper_satloss == [3.06 * MBPS, None, 11.5 * MBPS, 13, 17, 182]
+
+
+def test_a_server_that_the_paper_did_not_measure_is_left_out_of_the_comparison() -> None:
+    found = runs(4 * MBPS, server="picoquic") + runs(8 * MBPS, server="quinn")
+    every, shared, _ = beside_the_paper(result_set(found, servers=("picoquic", "quinn"))).rows
+    assert (every[2], shared[2]) == (6 * MBPS, 4 * MBPS)
+    assert shared[1] == "quicsat, 1 server of the paper"
+
+
+def test_runs_above_the_threshold_are_counted_by_congestion_control() -> None:
+    found = exceeding(matrix())
+    assert sum(number for _, number in found.values()) == 4
+    assert sorted(name for servers, _ in found.values() for name in servers) == ["picoquic", "picoquic"]
+
+
+def test_clients_are_compared_with_the_same_servers() -> None:
+    """A server that failed with one of them counts for none."""
+    found = [
+        *runs(4 * MBPS, client="a", server="picoquic"), *runs(6 * MBPS, client="b", server="picoquic"),
+        *runs(9 * MBPS, client="a", server="quinn"),
+        run_result(None, client="b", server="quinn", outcome=Outcome.FAILED, reason="No."),
+    ]  # fmt: skip
+    table = clients(result_set(found, servers=("picoquic", "quinn"), clients=("a", "b")))
+    assert table.rows == (("a", 4 * MBPS, "2 of 2"), ("b", 6 * MBPS, "1 of 2"))
+
+
+def test_each_link_is_compared_with_the_paper() -> None:
+    sat, satloss = differences(matrix())
+    assert "5.00 Mbit/s, 1 % below the paper's mean" in sat
+    assert (
+        "0.0 % of the pairs timed out or failed; in the paper, at least one of ten repetitions did so in 4.9 %" in sat
+    )
+    assert "74 % above the paper's mean" in satloss
+    assert "50.0 % of the pairs timed out or failed" in satloss
