@@ -23,7 +23,7 @@ LABEL = 36
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case; areas share one scale over all test cases unless the request sets ``own_scale``.
+    """A drawing per test case; areas and colours share one scale over test cases unless the request has ``own_scale``.
 
     A test case is left out if runs succeeded and none has a value.
     """
@@ -43,8 +43,11 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
     servers = list(dict.fromkeys(sample.server for sample in many if sample.server in {s.server for s in conclusive}))
     clients = list(dict.fromkeys(sample.client for sample in many if sample.client in {s.client for s in conclusive}))
     shown = [sample for sample in many if sample.server in servers and sample.client in clients]
-    own = max((sample.mean or 0.0 for sample in shown), default=0.0)
-    largest = own if request.own_scale else _largest(request, campaign.results)
+    largest = (
+        max((sample.mean or 0.0 for sample in shown), default=0.0)
+        if request.own_scale
+        else _largest(request, campaign.results)
+    )
     columns: dict[str, list[object]] = {
         "server": [servers.index(sample.server) for sample in shown],
         "client": [len(clients) - 1 - clients.index(sample.client) for sample in shown],
@@ -53,7 +56,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
         "mark": [MARKS.get(sample.pair_outcome, "" if sample.mean else "✓") for sample in shown],
         "count": [_count(sample) for sample in shown],
     }
-    facts = {"servers": servers, "clients": clients[::-1], "highest": own, "label": f"mean {number.label}",
+    facts = {"servers": servers, "clients": clients[::-1], "highest": largest, "label": f"mean {number.label}",
              "size": number.size}  # fmt: skip
     size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
     return Drawing(
@@ -97,7 +100,7 @@ def _caption(
     ]
     return sentences(
         f"Each circle shows the mean {number.words} of a pair (n = {values} successful repetitions of {len(shown)} "
-        f"pairs). Its area shows the value relative to {largest}, the highest {scale}",
+        f"pairs). Area and colour show the value relative to {largest}, the highest {scale}",
         "T means timed out, × failed, – unsupported, ! error, and · not run. 7/10 means that seven of ten repetitions "
         "succeeded",
         f"Not shown, because there is no result: {', '.join(lost)}" if lost else "",

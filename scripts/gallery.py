@@ -94,7 +94,7 @@ def lighten(file: Path) -> None:
     """Let a PNG have no more than 256 colours: a third of its size."""
     if file.suffix == ".png":
         with Image.open(file) as picture:
-            few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            few = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(file, optimize=True)
 
 

@@ -20,9 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.paper.data_set import DATA, collect, read, size_of
-from scripts.paper.figures import FIGURES, draw_figures
-from scripts.paper.page import MATRIX, page
+from scripts.paper.data_set import DATA, Part, collect, read, size_of
+from scripts.paper.figures import draw_figures
+from scripts.paper.lines import FIGURES
+from scripts.paper.page import page
 
 PAGE = "index.md"
 
@@ -38,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.results}: no campaign has a result yet; `make paper` measures them.", file=sys.stderr)
         return 2
     parts = read(data)
-    if MATRIX not in parts:
-        print(f"{data}: has no campaign of the part {MATRIX}; `make paper` measures it.", file=sys.stderr)
+    if Part.MATRIX not in parts:
+        print(f"{data}: has no campaign of the part {Part.MATRIX}; `make paper` measures it.", file=sys.stderr)
         return 2
-    figures = draw_figures(parts[MATRIX], options.output / FIGURES)
+    figures = draw_figures(parts, options.output / FIGURES)
     (options.output / PAGE).write_text(page(parts, figures, size_of(data)), encoding="utf-8")
-    print(f"{options.output / PAGE}: {len(parts)} parts, {len(figures)} figures")
+    print(f"{options.output / PAGE}: {len(parts)} parts, {sum(map(len, figures.values()))} figures")
     return 0
 
 

@@ -7,15 +7,27 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from interop.results.document import document, parse_document
 from interop.results.store import JOURNAL, load
-from scripts.paper.markdown import rendered
+from scripts.paper.lines import rendered
 
 DATA, CHECKSUMS = "data", "SHA256SUMS"
+
+
+class Part(StrEnum):
+    """Parts of `make paper` that the report uses (bench/paper.py)."""
+
+    MATRIX = "matrix"
+    VARIANTS = "variants"
+    CLIENTS = "clients"
+    QUEUES = "queues"
+    SWEEPS = "sweeps"
+    REAL = "real"
 
 
 SUFFIX = ".json.gz"
@@ -38,10 +50,10 @@ def collect(results: Path, target: Path) -> list[Path]:
 
 def stored(data: Path) -> list[Path]:
     """Files of the data set, by campaign and seed."""
-    return sorted(data.glob(f"*{SUFFIX}"), key=lambda path: (_part(path), _seed(path)))
+    return sorted(data.glob(f"*{SUFFIX}"), key=lambda path: (_campaign(path), _seed(path)))
 
 
-def _part(path: Path) -> str:
+def _campaign(path: Path) -> str:
     return re.sub(r"-\d+$", "", path.name.removesuffix(SUFFIX))
 
 
@@ -51,25 +63,50 @@ def _seed(path: Path) -> int:
 
 
 def read(data: Path) -> dict[str, ResultSet]:
-    """Parts of `make paper`; the campaigns of all seeds are the repetitions of one."""
+    """Parts of `make paper`: campaigns of other seeds are repetitions, and campaigns of other pairs are one part."""
     found: dict[str, list[ResultSet]] = {}
     for path in stored(data):
-        found.setdefault(_part(path), []).append(parse_document(path, gzip.decompress(path.read_bytes())))
-    return {part: combined(campaigns) for part, campaigns in found.items()}
+        found.setdefault(_campaign(path), []).append(parse_document(path, gzip.decompress(path.read_bytes())))
+    parts: dict[str, list[ResultSet]] = {}
+    for name, campaigns in found.items():
+        part = next((part for part in Part if name.startswith(part)), name)
+        parts.setdefault(part, []).append(combined(campaigns))
+    return {part: joined(campaigns) for part, campaigns in parts.items()}
 
 
 def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
     """Campaigns with the same runs but other seeds, as one; the first one's repetitions come first."""
-    manifest, results, before = campaigns[0].manifest, list[RunResult](), 0
+    manifest, before = campaigns[0].manifest, 0
+    results, earlier = list[RunResult](), list[RunResult]()
     for campaign in campaigns:
         if campaign.manifest.time != manifest.time:
             raise ValueError(f"{manifest.id} and {campaign.manifest.id} have different clocks.")
         results += [replace(each, repetition=each.repetition + before) for each in campaign.results]
+        earlier += [replace(each, repetition=each.repetition + before) for each in campaign.earlier]
         before += max((case.repetitions for case in campaign.manifest.test_cases), default=0)
     cases = tuple(replace(case, repetitions=case.repetitions * len(campaigns)) for case in manifest.test_cases)
     planned = sum(campaign.manifest.planned_runs for campaign in campaigns)
     manifest = replace(manifest, test_cases=cases, planned_runs=planned)
-    return replace(campaigns[0], manifest=manifest, results=tuple(results))
+    return replace(campaigns[0], manifest=manifest, results=tuple(results), earlier=tuple(earlier))
+
+
+def joined(campaigns: Sequence[ResultSet]) -> ResultSet:
+    """Campaigns of other pairs over the same links, as one."""
+    manifests = [each.manifest for each in campaigns]
+    manifest = replace(
+        manifests[0],
+        servers=tuple(dict.fromkeys(name for each in manifests for name in each.servers)),
+        clients=tuple(dict.fromkeys(name for each in manifests for name in each.clients)),
+        implementations=tuple({each.name: each for one in manifests for each in one.implementations}.values()),
+        images={name: image for each in manifests for name, image in each.images.items()},
+        planned_runs=sum(each.planned_runs for each in manifests),
+    )
+    return replace(
+        campaigns[0],
+        manifest=manifest,
+        results=tuple(run for each in campaigns for run in each.results),
+        earlier=tuple(run for each in campaigns for run in each.earlier),
+    )
 
 
 def size_of(data: Path) -> str:

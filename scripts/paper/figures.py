@@ -1,36 +1,47 @@
-"""The figures of the report."""
+"""The figures of the report, drawn by the plots of quicsat."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from interop.model.results import ResultSet
-from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.report.plot_request import CampaignResults, Gallery, PlotRequest
 from plots.discovery import draw
 from scripts.gallery import lighten
+from scripts.paper.data_set import Part
+from scripts.paper.goodput import with_timeouts
+from scripts.paper.lines import Figure
+from scripts.paper.variants import with_known_controls
 
-FIGURES = "figures"
+PLOTS: Mapping[str, tuple[str, ...]] = {
+    Part.MATRIX: ("cdf", "heatmap", "violin", "two-case-scatter"),
+    Part.VARIANTS: ("congestion-controls",),
+}
+"""Plots of each part of `make paper`."""
+OF_THE_PAPER = {"cdf": "Figure 3", "heatmap": "Figure 4", "violin": "Figure 5", "two-case-scatter": "Figure 6"}
 
 
-PLOTS = ("cdf", "heatmap", "violin", "two-case-scatter")
+Figures = Mapping[tuple[str, str], tuple[Figure, ...]]
+"""By part and plot."""
 
 
-PAPER_FIGURES = {"cdf": "Figure 3", "heatmap": "Figure 4", "violin": "Figure 5", "two-case-scatter": "Figure 6"}
-
-
-def draw_figures(results: ResultSet, target: Path) -> list[tuple[str, str, str]]:
-    """(file name, title, caption) of each figure; the directory is written again."""
+def draw_figures(parts: Mapping[str, ResultSet], target: Path) -> dict[tuple[str, str], tuple[Figure, ...]]:
+    """Draw all figures of the parts that are stored; ``target`` is written again."""
     shutil.rmtree(target, ignore_errors=True)
-    gallery = draw(PlotRequest((CampaignResults("matrix", results),), target, PLOTS, ("png",)))
-    for file in gallery.files:
+    found = dict[tuple[str, str], tuple[Figure, ...]]()
+    for part, plots in PLOTS.items():
+        if part in parts:
+            results = parts[part] if part != Part.VARIANTS else with_timeouts(with_known_controls(parts[part]))
+            campaign = CampaignResults(part, results)
+            for plot in plots:
+                gallery = draw(PlotRequest((campaign,), target / part, (plot,), ("png",)))
+                found[part, plot] = tuple(_figures(gallery, target, OF_THE_PAPER.get(plot, "")))
+    return found
+
+
+def _figures(gallery: Gallery, target: Path, of_the_paper: str) -> Iterator[Figure]:
+    for file, (_, title, caption) in zip(gallery.files, gallery.captions, strict=True):
         lighten(file)
-    return [
-        (file.name, f"{figure_of(file)}: {title}", caption)
-        for file, (_, title, caption) in zip(gallery.files, gallery.captions, strict=True)
-    ]
-
-
-def figure_of(file: Path) -> str:
-    """The paper's figure that shows the same as a file: ``Figure 4``."""
-    return next(figure for plot, figure in PAPER_FIGURES.items() if file.stem.startswith(plot))
+        yield Figure(str(file.relative_to(target)), title, caption, of_the_paper)

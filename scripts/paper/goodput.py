@@ -1,31 +1,66 @@
-"""Goodput of runs, of those that did not succeed, too."""
+"""Goodput of runs, also of those that did not succeed."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
 
 
-def most(run: RunResult, case: TestCase) -> float:
-    """Goodput of a run, bit/s, or an upper bound if it did not succeed."""
-    if run.verdict.outcome is Outcome.SUCCEEDED and run.measurement is not None:
-        return run.measurement.values["goodput"]
-    return sum(case.file_sizes) * 8 / case.timeout if run.verdict.outcome is Outcome.TIMEOUT else 0.0
+def goodput_so_far(run: RunResult) -> float | None:
+    """Goodput, bit/s; of a run without success, what had arrived over the time that the client ran.
+
+    None if the client of such a run left no file: some write files only when they are complete.
+    """
+    if run.verdict.outcome is Outcome.SUCCEEDED:
+        return value_of(run, GOODPUT)
+    if not run.evidence.downloaded or not run.evidence.transfer_time:
+        return None
+    return 8 * arrived(run) / run.evidence.transfer_time
+
+
+def arrived(run: RunResult) -> int:
+    """Bytes of the files that the client had written when it ended."""
+    return sum(file.size for file in run.evidence.downloaded)
+
+
+def known(runs: Iterable[RunResult]) -> list[float]:
+    """Goodput of runs, of those without success so far, where it is known."""
+    return [value for run in runs if (value := goodput_so_far(run)) is not None]
+
+
+def with_timeouts(results: ResultSet) -> ResultSet:
+    """The same results in which a run that timed out counts with its goodput so far, where that is known."""
+    rates = {case.name: case.emulated.forward_rate for case in results.manifest.test_cases}
+    return replace(results, results=tuple(_counted(run, rates[run.test_case]) for run in results.results))
+
+
+def _counted(run: RunResult, rate: float) -> RunResult:
+    value = goodput_so_far(run)
+    if run.verdict.outcome is not Outcome.TIMEOUT or value is None:
+        return run
+    verdict = replace(run.verdict, outcome=Outcome.SUCCEEDED)
+    return replace(run, verdict=verdict, measurement=Measurement({GOODPUT: value, EFFICIENCY: value / rate}))
 
 
 def mean_of(results: ResultSet, case: TestCase, servers: Collection[str], client: str = "") -> float | None:
     """Mean goodput of the successful runs of servers, with one client or all, in a test case, bit/s."""
     found = [
-        each.measurement.values["goodput"]
+        value
         for each in results.results
         if each.test_case == case.name
-        and each.measurement is not None
-        and each.verdict.outcome is Outcome.SUCCEEDED
         and each.server in servers
         and (each.client == client or not client)
+        and (value := value_of(each, GOODPUT)) is not None
     ]
     return statistics.fmean(found) if found else None
+
+
+def of_case(results: ResultSet, case: TestCase) -> list[RunResult]:
+    """The runs of a test case."""
+    return [each for each in results.results if each.test_case == case.name]

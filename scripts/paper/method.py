@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS
 from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink
 from interop.model.results import ResultSet
@@ -45,6 +46,11 @@ def method(results: ResultSet) -> Iterator[str]:
         "- All pairs have the same seed in a repetition. If the link drops, for example, the 22nd packet of one pair, "
         "it drops the 22nd packet of all pairs. Therefore, the results of different pairs are not independent."
     )
+    yield (
+        f"- The number of repetitions was fixed before the measurements: `make paper` plans {len(SEEDS)} seeds for "
+        f"each campaign in virtual time, each with one repetition, and {REPETITIONS_IN_REAL_TIME} repetitions in real "
+        "time. Campaigns of seeds that are not measured yet are missing on this page."
+    )
     yield ""
 
 
@@ -79,14 +85,14 @@ def limitations(results: ResultSet) -> Iterator[str]:
         )
     yield (
         "- Means do not include runs that did not succeed, like those of the paper. A server that fails to finish with "
-        "some clients therefore looks better than it is. The medians and bounds in [Table II](#table-ii) include all "
-        "runs. The shares of the variance describe only the servers that succeeded."
+        "some clients therefore looks better than it is. [Table II](#table-ii) also has a mean and a median of all "
+        "runs."
     )
     yield (
         "- Differences from the paper have several causes that these measurements do not separate: newer versions, "
         "other builds, other implementations, smaller queues, and the clock."
     )
     yield (
-        "- In these runs, each server has its default congestion control, so they do not separate the congestion "
+        "- In the matrix, each server has its default congestion control, so it does not separate the congestion "
         "control from the rest of an implementation."
     )

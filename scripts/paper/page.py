@@ -3,37 +3,52 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
 from interop.report import campaign_tables
 from interop.statistics.overview import scenario
 from interop.statistics.samples import EFFICIENCY, samples
-from interop.statistics.variance import decompose
-from scripts.paper.data_set import data_sheet
+from interop.statistics.variance import Share, decompose
+from scripts.paper.data_set import Part, data_sheet
+from scripts.paper.endpoints import conditions
 from scripts.paper.failures import failures
-from scripts.paper.figures import FIGURES
-from scripts.paper.markdown import moment, rendered
+from scripts.paper.figures import PLOTS, Figures
+from scripts.paper.goodput import of_case, with_timeouts
+from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import beside_the_paper, clients, clusters, congestion_controls, differences, exceeding
 from scripts.paper.method import limitations, links, method
+from scripts.paper.theory import theory
 from scripts.paper.variants import algorithm_or_implementation
 
-MATRIX, VARIANTS = "matrix", "variants"
+
+def page(parts: Mapping[str, ResultSet], figures: Figures, size: str) -> str:
+    """Markdown of the report; ``size``: of the data set, in words."""
+    return "\n".join(numbered(lines(parts, figures, size))).rstrip() + "\n"
 
 
-def page(parts: Mapping[str, ResultSet], figures: Sequence[tuple[str, str, str]], size: str) -> str:
-    """Markdown of the report; ``figures``: (file name, title, caption); ``size``: of the data set, in words."""
-    lines = ["## Figures", ""]
-    for file, title, caption in figures:
-        lines += [f"### {title}", "", f"![{title}]({FIGURES}/{file})", "", caption, ""]
-    if VARIANTS in parts:
-        lines = [*algorithm_or_implementation(parts[VARIANTS]), "", *lines]
-    return text(parts[MATRIX]) + "\n".join([*lines, *data_sheet(parts, size)]).rstrip() + "\n"
+def lines(parts: Mapping[str, ResultSet], figures: Figures, size: str) -> Iterator[Line]:
+    """The sections in their order; those of parts that are not stored are left out."""
+    yield from matrix(parts[Part.MATRIX], figures)
+    if Part.VARIANTS in parts:
+        yield from algorithm_or_implementation(
+            parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
+        )
+        yield ""
+    yield "## What these measurements do not show"
+    yield ""
+    yield from limitations(parts[Part.MATRIX])
+    yield ""
+    yield from data_sheet(parts, size)
 
 
-def text(results: ResultSet) -> str:
-    """Markdown of the part before the figures."""
-    lines = [
+def matrix(results: ResultSet, figures: Figures) -> list[Line]:
+    """The sections about all clients with all servers."""
+    cases = results.manifest.test_cases
+    shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
+    return [
         "# arXiv 2202.08228, measured again", "",
         *introduction(results), "",
         "## Findings", "",
@@ -41,21 +56,52 @@ def text(results: ResultSet) -> str:
         "## Method", "",
         *method(results),
         *rendered(links(results)),
+        "## Endpoints", "",
+        *conditions(results), "",
         "## Goodput per link", "",
         *rendered(beside_the_paper(results)),
         *differences(results), "",
+        *shown["cdf"],
         "## Servers and clients", "",
         *rendered(congestion_controls(results)),
         *rendered(clients(results)),
+        *shown["heatmap"], *shown["violin"],
         *clusters(results), "",
+        *shown["two-case-scatter"],
+        "## Formulas of Reno and CUBIC", "",
+        *theory(results), "",
         "## Influence of server and client", "",
-        *rendered(campaign_tables.variance(results, results.manifest.test_cases)),
+        *rendered(campaign_tables.variance(results, cases)),
+        *shares_with_timeouts(results), "",
         "## Reasons for failures", "",
         *failures(results), "",
-        "## What these measurements do not show", "",
-        *limitations(results), "",
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+
+
+def shares_with_timeouts(results: ResultSet) -> Iterator[str]:
+    """The server's share of the variance if runs that timed out count, too."""
+    every, parts = with_timeouts(results), []
+    for case in results.manifest.test_cases:
+        late = any(run.verdict.outcome is Outcome.TIMEOUT for run in of_case(results, case))
+        server = share_of_server(every, case)
+        if late and server is not None:
+            parts.append(f"{in_words(server)} over `{case.name}`")
+    if parts:
+        yield (
+            "If runs that timed out count with what had arrived over the time that the client ran, the share of the "
+            f"server is {', '.join(parts)}."
+        )
+
+
+def share_of_server(results: ResultSet, case: TestCase) -> Share | None:
+    """The server's share of the variance of the efficiency."""
+    found = decompose(samples(results, case.name, EFFICIENCY))
+    return next((part for part in found.shares if part.source == "server"), None) if found else None
+
+
+def in_words(part: Share) -> str:
+    """``72 % (57 to 86 %)``."""
+    return f"{100 * part.share:.0f} % ({100 * part.low:.0f} to {100 * part.high:.0f} %)"
 
 
 def introduction(results: ResultSet) -> Iterator[str]:
@@ -82,8 +128,21 @@ def introduction(results: ResultSet) -> Iterator[str]:
     yield ""
     yield (
         f"A run took {statistics.median(phases):.1f} s of wall-clock time at the median. The sum over all runs is "
-        f"{sum(phases) / 3600:.1f} h, with two runs at a time on two cores, next to other programs. The first run "
-        f"began at {moment(began)} UTC, and the last one at {moment(last)}."
+        f"{sum(phases) / 3600:.1f} h. {_machine(results)}The first run began at {moment(began)} UTC, and the last one "
+        f"at {moment(last)}."
+    )
+
+
+def _machine(results: ResultSet) -> str:
+    """CPUs, runs at a time, and the load of the machine, from what each run recorded."""
+    hosts = [each.evidence.host for each in results.results if each.evidence.host is not None]
+    if not hosts:
+        return ""
+    cpus = " or ".join(map(str, sorted({host.cpus for host in hosts})))
+    load = statistics.median(host.load_before for host in hosts)
+    return (
+        f"Up to {1 + max(host.neighbours for host in hosts)} runs were made at a time on {cpus} CPUs, with a load "
+        f"average of {load:.1f} at the median, so that other programs ran as well. "
     )
 
 
@@ -99,12 +158,9 @@ def findings(results: ResultSet) -> Iterator[str]:
         )
     parts = []
     for case in results.manifest.test_cases:
-        found = decompose(samples(results, case.name, EFFICIENCY))
-        server = next((part for part in found.shares if part.source == "server"), None) if found else None
+        server = share_of_server(results, case)
         if server is not None:
-            parts.append(
-                f"{100 * server.share:.0f} % over `{case.name}` ({100 * server.low:.0f} to {100 * server.high:.0f} %)"
-            )
+            parts.append(f"{in_words(server)} over `{case.name}`")
     if parts:
         yield (
             "- The server decides the goodput of a pair. Its share of the variance of the logarithm of goodput is "

@@ -43,14 +43,22 @@ def test_table() -> None:
     assert shown.facts == {
         "servers": ["a", "b"],
         "clients": ["y", "x"],
-        "highest": 4e6,
+        "highest": 16e6,
         "label": "mean goodput [Mbit/s]",
         "size": 1e6,
     }
 
 
 def test_own_scale() -> None:
-    assert panel(PLOT, plot_request(RESULTS, own_scale=True)).columns["diameter"][0] == pytest.approx(0.9)
+    shown = panel(PLOT, plot_request(RESULTS, own_scale=True))
+    assert shown.columns["diameter"][0] == pytest.approx(0.9)
+    assert shown.facts["highest"] == 4e6
+
+
+def test_all_test_cases_have_one_scale_of_colours() -> None:
+    assert {
+        drawing.panels[0][0].facts["highest"] for drawing in PLOT.table(plot_request(RESULTS)) if drawing.panels[0][0]
+    } == {16e6}
 
 
 def test_caption_tells_what_is_left_out() -> None:

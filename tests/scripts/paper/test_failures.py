@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from interop.model.outcomes import Outcome
-from scripts.paper.failures import not_successful
-from tests.results_builder import result_set, run_result
+from interop.model.units import MBPS
+from scripts.paper.failures import failures, not_successful, unfinished
+from tests.results_builder import SATLOSS, result_set, run_result, runs
+from tests.scripts.paper.campaigns import late, variants
 
 
 def test_reasons_that_differ_in_numbers_are_one_row() -> None:
@@ -14,3 +20,25 @@ def test_reasons_that_differ_in_numbers_are_one_row() -> None:
     ]
     table = not_successful(result_set(failed))
     assert table.rows == (("sat", "failed", "File a has N bytes.", 2, "picoquic with a, b"),)
+
+
+def test_what_had_arrived_in_runs_that_timed_out() -> None:
+    size, limit = sum(SATLOSS.file_sizes), SATLOSS.timeout
+    found = [
+        *runs(3 * MBPS, client="x", test_case="satloss"),
+        late(run_result(None, client="y", test_case="satloss"), size // 2),
+        run_result(None, client="z", test_case="satloss"),
+    ]
+    table = unfinished(result_set(found, clients=("x", "y", "z"), test_cases=(SATLOSS,)))
+    [row] = table.rows
+    assert list(row) == ["satloss", "picoquic", 2, 0.5, pytest.approx(4 * size / limit), 1, 3 * MBPS]
+    assert table.notes[0].endswith("Not included: 1 with the client z, which left no file.")
+
+
+def test_repeated_attempts_are_counted_by_outcome() -> None:
+    results = variants()
+    again = next(run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT)
+    other = replace(results.results[0], verdict=again.verdict)
+    told = "\n".join(failures(replace(results, earlier=(again, other))))
+    assert "2 attempts without success were repeated with the same seed, and 1 of them ended" in told
+    assert "repeated" not in "\n".join(failures(results))

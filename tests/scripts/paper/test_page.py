@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from scripts.paper.page import text
-from tests.scripts.paper.campaigns import matrix
+from interop.model.evidence import HostFacts
+from interop.model.results import ResultSet
+from scripts.paper.data_set import Part
+from scripts.paper.page import page
+from tests.scripts.paper.campaigns import matrix, variants
+
+
+def written(parts: Mapping[str, ResultSet]) -> str:
+    return page(parts, {}, "1 file")
 
 
 def test_the_page_says_what_has_not_been_measured_yet() -> None:
-    whole = text(matrix())
-    assert "Of 8 planned runs, 8 have a result. " in whole
-    part = text(replace(matrix(), results=matrix().results[:6]))
+    assert "Of 8 planned runs, 8 have a result. " in written({Part.MATRIX: matrix()})
+    part = written({Part.MATRIX: replace(matrix(), results=matrix().results[:6])})
     assert "Of 8 planned runs, 6 have a result; the other runs have not been measured yet." in part
+
+
+def test_only_stored_parts_have_a_section() -> None:
+    assert "## Algorithm or implementation" not in written({Part.MATRIX: matrix()})
+    assert "## Algorithm or implementation" in written({Part.MATRIX: matrix(), Part.VARIANTS: variants()})
+
+
+def test_runs_at_a_time_are_those_that_were_recorded() -> None:
+    host = HostFacts("6.1", "x86_64", 4, 2**30, "20.10", 1.5, neighbours=2)
+    runs = tuple(replace(each, evidence=replace(each.evidence, host=host)) for each in matrix().results)
+    told = written({Part.MATRIX: replace(matrix(), results=runs)})
+    assert "Up to 3 runs were made at a time on 4 CPUs, with a load average of 1.5" in told
+    assert "runs were made at a time" not in written({Part.MATRIX: matrix()})

@@ -1,0 +1,92 @@
+"""Congestion controls of the same implementations, side by side: goodput (or another metric) of the variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.intervals import of_repetitions
+from interop.statistics.overview import FAMILIES, family
+from interop.statistics.samples import GOODPUT, Sample, samples
+from plots import theme
+from plots.base import WIDTH, Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.metric_axis import metric_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per test case in which an implementation was a server with two congestion controls."""
+    drawings = [drawing for campaign, case in each_case(request) if (drawing := _drawing(request, campaign, case))]
+    return nonempty(drawings, "no implementation was a server with two congestion controls.")
+
+
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
+    number = metric_axis(request, GOODPUT)
+    known = {each.name: each for each in campaign.results.manifest.implementations}
+    groups: dict[str, dict[str, list[Sample]]] = {}
+    for sample in samples(campaign.results, case.name, number.name):
+        if sample.mean is not None and sample.mean > 0:
+            base, control = sample.server.partition(":")[0], family(known.get(sample.server))
+            groups.setdefault(base, {}).setdefault(control.replace("NewReno", "Reno"), []).append(sample)
+    groups = {name: mine for name, mine in groups.items() if len(mine) > 1}
+    if not groups:
+        return None
+    middles = {
+        (name, control): mean.value
+        for name, mine in groups.items()
+        for control, own in mine.items()
+        if (mean := of_repetitions([sample.mean or 0.0 for sample in own]))
+    }
+    order = sorted(groups, key=lambda name: max(value for key, value in middles.items() if key[0] == name))
+    columns: dict[str, list[object]] = {"row": [], "family": [], "mean": [], "pairs": []}
+    for (name, control), middle in middles.items():
+        columns["row"].append(order.index(name))
+        columns["family"].append(control)
+        columns["mean"].append(middle)
+        columns["pairs"].append([sample.mean for sample in groups[name][control]])
+    pairs = sum(len(own) for mine in groups.values() for own in mine.values())
+    return Drawing(
+        stem(request, campaign, request.metric, case.abbreviation),
+        f"{case.abbreviation}: {number.words} by implementation and congestion control",
+        sentences(
+            f"Large marks show the geometric mean of a server with one congestion control over its clients, and small "
+            f"ones the mean of each pair (n = {pairs} pairs). A line connects the congestion controls of an "
+            "implementation",
+        ),
+        single_panel(Panel(columns, {"names": order, "x": f"mean {number.label}", "size": number.size})),
+        (WIDTH, 1.6 + 0.3 * len(order)),
+    )
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """A row per implementation, a mark per congestion control, the axis logarithmic."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    columns, facts = panel.columns, panel.facts
+    rows = list(zip(columns["row"], columns["family"], columns["mean"], columns["pairs"], strict=True))
+    for place in range(len(facts["names"])):
+        own = [mean / facts["size"] for row, _, mean, _ in rows if row == place]
+        ax.plot([min(own), max(own)], [place, place], color=theme.PALE, linewidth=3, solid_capstyle="round", zorder=1)
+    for control in FAMILIES:
+        mine = [row for row in rows if row[1] == control]
+        if mine:
+            colour, mark = theme.of_family(control)
+            small = [(value / facts["size"], row) for row, _, _, pairs in mine for value in pairs]
+            ax.scatter([x for x, _ in small], [y for _, y in small], s=8, c=colour, marker=mark, alpha=0.5, zorder=2,
+                       linewidths=0)  # fmt: skip
+            ax.scatter([mean / facts["size"] for _, _, mean, _ in mine], [row for row, *_ in mine], s=48, c=colour,
+                       marker=mark, label=control, zorder=3, linewidths=0.5, edgecolors="white")  # fmt: skip
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticks(range(len(facts["names"])), facts["names"])
+    ax.set(xlabel=facts["x"], ylabel="server", ylim=(-0.6, len(facts["names"]) - 0.4))
+    ax.legend(title="congestion control", loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+PLOT = Plot("congestion-controls", "Congestion controls of implementations", "results", table, draw)

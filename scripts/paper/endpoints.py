@@ -1,0 +1,149 @@
+"""Conditions of the endpoints: what they announce in the handshake, and how they send."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from interop.model.results import ResultSet, RunResult
+from interop.model.units import KIB, byte_size
+from interop.report.table import Column, Table, Unit
+from interop.statistics.facts import fact_of
+from interop.statistics.samples import find, value_of
+from scripts.paper.failures import named
+from scripts.paper.goodput import of_case
+from scripts.paper.lines import rendered
+from scripts.paper.theory import payload_of
+
+UNLIMITED = 2**50
+"""Bytes from which on a limit is none."""
+WINDOWS = ("initial_max_data", "initial_max_stream_data_bidi_local")
+FULL = 0.9
+"""Share of a window in flight from which on flow control may be the limit."""
+YES_NO = {True: "yes", False: "no", None: "unknown"}
+
+
+def conditions(results: ResultSet) -> Iterator[str]:
+    """Two tables, and what they do not show."""
+    case = find(results, "sat")
+    if case is None:
+        return
+    runs = of_case(results, case)
+    versions, protocols = (sorted({str(each) for run in runs if (each := fact_of(run, name))}) for name in COMMON)
+    if versions and protocols:
+        yield f"All runs used {' or '.join(versions)} with the application protocol {' or '.join(protocols)}."
+        yield ""
+    yield from rendered(of_servers(results, runs))
+    yield (
+        "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the response "
+        "in it, an upper bound of its initial window. *Longest burst* is the largest number of packets that it sent "
+        "back to back: with pacing, bursts are short. *HyStart* says whether a server leaves slow start before a loss, "
+        "from the sources that the data set names."
+    )
+    yield ""
+    yield from rendered(of_clients(results, runs))
+    yield (
+        "The windows are those that the server has until the client raises them, for the connection and for the stream "
+        "of the file. *Packets returned* are those of the client per 100 packets that reached it, most of them "
+        "acknowledgements: the range over all servers in `sat`. The other columns are transport parameters, or their "
+        "defaults in RFC 9000."
+    )
+    yield ""
+    yield from _grown(runs)
+
+
+COMMON = ("version", "alpn")
+
+
+def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
+    """How servers send over ``sat``: medians over the clients."""
+    known = {each.name: each.congestion_control for each in results.manifest.implementations}
+    columns = (
+        Column("server"), Column("HyStart"), Column("first round trip [KiB]", Unit.COUNT),
+        Column("UDP payload per packet [B]", Unit.COUNT), Column("longest burst [packets]", Unit.COUNT),
+        Column("most in flight [KiB]", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for name in results.manifest.servers:
+        mine, control = [run for run in runs if run.server == name], known.get(name)
+        payload = payload_of(mine)
+        rows.append(
+            (
+                name,
+                YES_NO[control.hystart if control is not None else None],
+                _median(mine, "initial_window", KIB),
+                None if payload is None else round(payload),
+                _median(mine, "longest_burst"),
+                _median(mine, "in_flight_max", KIB),
+            )
+        )
+    return Table("server-conditions", "How servers send", columns, tuple(rows))
+
+
+def of_clients(results: ResultSet, runs: Sequence[RunResult]) -> Table:
+    """What clients announce, and how often they acknowledge."""
+    columns = (
+        Column("client"), Column("connection window"), Column("stream window"), Column("largest UDP payload [B]"),
+        Column("max ACK delay [ms]"), Column("packets returned per 100"),
+    )  # fmt: skip
+    rows = []
+    for name in results.manifest.clients:
+        mine = [run for run in runs if run.client == name]
+        returned = [value for run in mine if (value := value_of(run, "return_packets")) is not None]
+        rows.append(
+            (
+                name,
+                _announced(mine, "initial_max_data", in_bytes=True),
+                _announced(mine, "initial_max_stream_data_bidi_local", in_bytes=True),
+                _announced(mine, "max_udp_payload_size"),
+                _announced(mine, "max_ack_delay"),
+                f"{100 * min(returned):.0f} to {100 * max(returned):.0f}" if returned else "",
+            )
+        )
+    return Table("client-conditions", "What clients announce", columns, tuple(rows))
+
+
+def _announced(runs: Sequence[RunResult], name: str, *, in_bytes: bool = False) -> str:
+    found = sorted({value for run in runs if isinstance(value := fact_of(run, f"client.{name}"), int)})
+    return " or ".join(
+        ("none" if value >= UNLIMITED else byte_size(value)) if in_bytes else str(value) for value in found
+    )
+
+
+def _median(runs: Sequence[RunResult], metric: str, unit: float = 1.0) -> int | None:
+    found = [value for run in runs if (value := value_of(run, metric)) is not None]
+    return round(statistics.median(found) / unit) if found else None
+
+
+def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
+    """In how many runs the server had more in flight than the client allowed at first."""
+    pairs = [
+        (flying, limit)
+        for run in runs
+        if (flying := value_of(run, "in_flight_max")) is not None
+        and isinstance(limit := fact_of(run, "client.initial_max_data"), int)
+    ]
+    if not pairs:
+        return
+    above = sum(flying > limit for flying, limit in pairs)
+    full = [run for run in runs if _window_was_full(run)]
+    yield (
+        f"In {above} of {len(pairs)} successful runs over `sat`, the server had more bytes in flight at some time than "
+        "the client's connection window allows at first, so the client had raised it. How far clients raise their "
+        "windows is not in the handshake, and these runs have no qlogs. Therefore, the data set does not show for how "
+        "long congestion control or flow control limited a server."
+    )
+    if full:
+        yield ""
+        yield (
+            f"In {len(full)} runs, the most in flight was {100 * FULL:.0f} to 100 % of the smaller window, so flow "
+            f"control may have limited the server: {named([(run.server, run.client) for run in full], ())}."
+        )
+
+
+def _window_was_full(run: RunResult) -> bool:
+    """Whether as much was in flight at some time as the client's smaller window, and never more."""
+    flying = value_of(run, "in_flight_max")
+    limits = [fact_of(run, f"client.{name}") for name in WINDOWS]
+    known = [limit for limit in limits if isinstance(limit, int)]
+    return flying is not None and bool(known) and FULL <= flying / min(known) <= 1

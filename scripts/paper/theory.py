@@ -1,0 +1,110 @@
+"""What the formulas of Reno and CUBIC give for a link with loss, beside what the servers reached over it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+
+from interop.model.emulated_link import loss_share
+from interop.model.results import ResultSet, RunResult
+from interop.report.table import Column, Table, Unit
+from interop.statistics.overview import family
+from interop.statistics.samples import find, value_of
+from scripts.paper.goodput import known, of_case
+from scripts.paper.lines import rendered
+
+CUBIC_C, CUBIC_BETA = 0.4, 0.7
+"""Constants of RFC 9438, sections 4.1 and 4.6."""
+
+
+def reno(payload: float, trip: float, loss: float) -> float:
+    """Bit/s of Reno (Mathis et al. 1997, every packet acknowledged); bytes per packet, seconds, share of packets."""
+    return 8 * payload / trip * math.sqrt(1.5 / loss)
+
+
+def cubic(payload: float, trip: float, loss: float) -> float:
+    """Bit/s of CUBIC (RFC 9438, equation 5), or of Reno if that is faster: then CUBIC behaves like Reno."""
+    constant = math.pow(CUBIC_C * (3 + CUBIC_BETA) / 4 / (1 - CUBIC_BETA), 0.25)
+    return max(8 * payload / trip * constant * math.pow(trip / loss, 0.75), reno(payload, trip, loss))
+
+
+FORMULAS = {"Reno": reno, "NewReno": reno, "CUBIC": cubic}
+
+
+def payload_of(runs: Sequence[RunResult]) -> float | None:
+    """Median over runs of the mean UDP payload of a server's packets, bytes; None if no run has it."""
+    found = []
+    for run in runs:
+        sent, report = value_of(run, "sent_per_useful_byte"), run.evidence.simulator
+        if sent is not None and report is not None and report.forward.received:
+            found.append(sent * sum(file.size for file in run.evidence.offered) / report.forward.received)
+    return statistics.median(found) if found else None
+
+
+def formulas_beside_measurements(results: ResultSet) -> Table | None:
+    """A row for each server with Reno or CUBIC over ``satloss``; the payload per packet is that over ``sat``."""
+    sat, lossy = find(results, "sat"), find(results, "satloss")
+    if sat is None or lossy is None:
+        return None
+    implementations = {each.name: each for each in results.manifest.implementations}
+    trip, loss = lossy.link.round_trip_delay, loss_share(lossy.link.forward_loss)
+    rows = list[tuple[float | int | str | None, ...]]()
+    for name in results.manifest.servers:
+        algorithm = family(implementations.get(name))
+        payload = payload_of([run for run in of_case(results, sat) if run.server == name])
+        reached = known(run for run in of_case(results, lossy) if run.server == name)
+        if algorithm in FORMULAS and payload and reached:
+            formula = FORMULAS[algorithm](payload, trip, loss)
+            mean = statistics.fmean(reached)
+            rows.append((name, algorithm, round(payload), formula, mean, mean / formula))
+    columns = (
+        Column("server"), Column("congestion control"), Column("UDP payload per packet [B]", Unit.COUNT),
+        Column("formula", Unit.RATE), Column("measured", Unit.RATE), Column("measured / formula", Unit.COUNT),
+    )  # fmt: skip
+    rounded = tuple((*row[:-1], float(f"{row[-1]:.1f}")) for row in rows)
+    note = (
+        "Measured is the mean over all clients, and includes runs that timed out with what had arrived. The payload "
+        "per packet is the median over the clients in `sat`."
+    )
+    return Table("formulas", "Formulas and measurements over satloss", columns, rounded, (note,))
+
+
+def theory(results: ResultSet) -> Iterator[str]:
+    """The table, and what it means."""
+    table, lossy = formulas_beside_measurements(results), find(results, "satloss")
+    if table is None or lossy is None or not table.rows:
+        return
+    trip, loss = lossy.link.round_trip_delay, loss_share(lossy.link.forward_loss)
+    yield (
+        f"In a steady state, Reno reaches MSS / RTT · √(3 / 2p) (Mathis et al. 1997), and CUBIC the rate of equation 5 "
+        f"of [RFC 9438](https://www.rfc-editor.org/rfc/rfc9438#section-5.1). The table compares them with the "
+        f"measurements, with RTT = {1000 * trip:.0f} ms, p = {100 * loss:.0f} %, and the UDP payload as MSS."
+    )
+    yield ""
+    yield from rendered(table)
+    yield from _distance(table)
+    drops = [
+        run.evidence.simulator.forward.loss_drops
+        for run in of_case(results, lossy)
+        if run.evidence.simulator is not None and value_of(run, "goodput") is not None
+    ]
+    if drops:
+        yield (
+            f"- A transfer is not in a steady state: it begins with slow start, and the link drops only "
+            f"{statistics.median(drops):.0f} packets in one (median of the successful runs). The formulas also "
+            "assume that nothing else limits the sender, and that it acts on each loss."
+        )
+
+
+def _distance(table: Table) -> Iterator[str]:
+    ratios: Mapping[str, float] = {str(row[0]): float(row[5] or 0) for row in table.rows}
+    close = [name for name, ratio in ratios.items() if 0.5 <= ratio <= 2]
+    far = {name: ratio for name, ratio in ratios.items() if ratio > 2}
+    yield f"- The measured goodput of {len(close)} of {len(ratios)} servers is within a factor of 2 of the formula."
+    if far:
+        many = ", ".join(f"{name} ({ratio:.1f} times)" for name, ratio in far.items())
+        yield (
+            f"- These servers exceed it by more than that: {many}. An assumption of the formula does not hold for "
+            "them; the measurements do not show which."
+        )

@@ -1,0 +1,83 @@
+"""Formulas of Reno and CUBIC, against published values and a simulation of their windows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from interop.model.emulated_link import LinkCounters, SimulatorReport
+from interop.model.implementation import CongestionControl
+from interop.model.results import Measurement, ResultSet, RunResult
+from interop.model.run import File
+from interop.model.units import MBPS
+from scripts.paper.theory import cubic, formulas_beside_measurements, payload_of, reno, theory
+from tests.results_builder import SAT, SATLOSS, result_set, run_result
+
+
+def test_reno_is_the_mean_of_its_saw_tooth() -> None:
+    """A window that grows by a packet per round trip and halves after each 1/p packets."""
+    loss, trip, payload = 1e-5, 0.6, 1200
+    window, sent, trips, since = 100.0, 0.0, 0, 0.0
+    for _ in range(20_000):
+        sent += window
+        since += window
+        trips += 1
+        window = window / 2 if since >= 1 / loss else window + 1
+        since = 0.0 if since >= 1 / loss else since
+    assert reno(payload, trip, loss) == pytest.approx(8 * payload * sent / trips / trip, rel=0.03)
+
+
+@pytest.mark.parametrize(("loss", "window"), [(1e-2, 33.3), (1e-4, 1054)])
+def test_cubic_has_the_windows_of_rfc_9438(loss: float, window: float) -> None:
+    """Equation 6: 1.054 (RTT / p)^0.75, here at a round trip of 1 s."""
+    assert cubic(1500, 1.0, loss) / 8 / 1500 == pytest.approx(window, rel=0.002)
+
+
+def test_cubic_is_never_slower_than_reno() -> None:
+    assert cubic(1500, 0.001, 1e-2) == reno(1500, 0.001, 1e-2)
+    assert cubic(1500, 0.6, 1e-2) > reno(1500, 0.6, 1e-2)
+
+
+def sent(run: RunResult, packets: int, per_byte: float) -> RunResult:
+    """The run, in which the server sent so many packets, and so many bytes per byte of a file of 10 MB."""
+    assert run.measurement is not None
+    counters = LinkCounters(
+        received=packets, delivered=packets - 7, queue_drops=0, loss_drops=7, corrupted=0, listed_drops=0
+    )
+    report = SimulatorReport(0.0, True, 0.0, 0.0, 0, counters, counters)
+    values = {**run.measurement.values, "sent_per_useful_byte": per_byte}
+    evidence = replace(run.evidence, simulator=report, offered=(File("a", 10**7, ""),))
+    return replace(run, measurement=Measurement(values), evidence=evidence)
+
+
+def campaign(control: str) -> ResultSet:
+    found = [sent(run_result(rate, test_case=case), 10_000, 1.2) for case, rate in (("sat", 5e6), ("satloss", 1e6))]
+    results = result_set(found, test_cases=(SAT, SATLOSS))
+    known = tuple(
+        replace(each, congestion_control=CongestionControl(control)) for each in results.manifest.implementations
+    )
+    return replace(results, manifest=replace(results.manifest, implementations=known))
+
+
+def test_formulas_beside_measurements() -> None:
+    table = formulas_beside_measurements(campaign("reno"))
+    assert table is not None
+    formula = 8 * 1200 / 0.6 * math.sqrt(1.5 / 0.01)
+    [row] = table.rows
+    assert list(row) == ["picoquic", "Reno", 1200, pytest.approx(formula), MBPS, round(1e6 / formula, 1)]
+    told = "\n".join(theory(campaign("reno")))
+    assert f"exceed it by more than that: picoquic ({1e6 / formula:.1f} times)" in told
+    assert "the link drops only 7 packets" in told
+
+
+def test_bbr_has_no_formula() -> None:
+    table = formulas_beside_measurements(campaign("bbr"))
+    assert table is not None
+    assert table.rows == ()
+    assert list(theory(campaign("bbr"))) == []
+
+
+def test_without_a_count_of_packets_there_is_no_payload() -> None:
+    assert payload_of([run_result(1e6)]) is None
