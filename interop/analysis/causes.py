@@ -25,6 +25,7 @@ SIDES = {False: "client", True: "server"}
 FORM_NAMES = {
     Form.INITIAL: "Initial", Form.ZERO_RTT: "0-RTT packet", Form.HANDSHAKE: "Handshake packet", Form.RETRY: "Retry",
     Form.ONE_RTT: "1-RTT packet", Form.VERSION_NEGOTIATION: "Version Negotiation", Form.UNKNOWN: "unknown packet",
+    Form.STATELESS_RESET: "stateless reset",
 }  # fmt: skip
 STEPS = (
     (True, Message.SERVER_HELLO, "the server's ServerHello"),
@@ -53,7 +54,7 @@ def explain(context: FailureContext) -> Explanation:
     if explanation is not None:
         return explanation
     failed = failed_connection(context)
-    for judge in (_closed, _handshake, _request, _whole, _flow_control, _stall, _slow):
+    for judge in (_closed, _reset, _handshake, _request, _whole, _flow_control, _stall, _slow):
         explanation = judge(failed)
         if explanation is not None:
             cause, sentence = explanation
@@ -113,6 +114,20 @@ def _closed(context: FailureContext) -> Explanation | None:
         cause = Cause.CLOSED_BY_SERVER if server else Cause.CLOSED_BY_CLIENT
         return cause, close_sentence(trace, row, start)
     return None
+
+
+def _reset(context: FailureContext) -> Explanation | None:
+    """A server that no longer knows the connection."""
+    client = context.trace_pair.client
+    resets = np.flatnonzero(client.from_server & (client.form == Form.STATELESS_RESET))
+    if not len(resets) or context.arrived >= context.size:
+        return None
+    when = seconds(float(client.time[resets[0]]) - context.start)
+    count = f"{len(resets)} stateless resets" if len(resets) > 1 else "a stateless reset"
+    return Cause.CLOSED_BY_SERVER, (
+        f"The server gave up the connection without a CONNECTION_CLOSE: it sent {count}, the first after {when} (frame "
+        f"{int(client.frame[resets[0]])} of the client's trace)."
+    )
 
 
 def _handshake(context: FailureContext) -> Explanation | None:

@@ -36,6 +36,8 @@ class Form(IntEnum):
     ONE_RTT = 4
     VERSION_NEGOTIATION = 5
     UNKNOWN = 6
+    STATELESS_RESET = 7
+    """Ends with a reset token of the connection (section 10.3)."""
 
 
 class Frame(IntEnum):

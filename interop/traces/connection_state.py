@@ -146,6 +146,11 @@ class ConnectionState:
         return address[PREFERRED_ID + 1 : PREFERRED_ID + 1 + size]
 
     @property
+    def reset_token(self) -> bytes:
+        """The server's stateless reset token for its first connection id; empty if there is none."""
+        return bytes.fromhex(str(self._handshake.parameters.get(True, {}).get("stateless_reset_token", "")))
+
+    @property
     def handshake_summary(self) -> columns.Connection:
         """What the handshake says."""
         handshake = self._handshake

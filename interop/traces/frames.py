@@ -50,6 +50,8 @@ class FrameColumns:
         self._stream, self._crypto, self._acks = array("q"), array("q"), array("q")
         self._ranges, self._signals, self._messages = array("q"), array("q"), array("q")
         self._texts: dict[str, int] = {"": 0}
+        self.reset_tokens: set[bytes] = set()
+        """Those of NEW_CONNECTION_ID frames."""
 
     def message(self, row: int, kind: int, size: int) -> None:
         """A TLS message that became whole in this packet."""
@@ -142,6 +144,7 @@ class FrameColumns:
             raise IndexError(at)
         if kind == Frame.NEW_CONNECTION_ID:
             new_id = bytes.fromhex(text)
+            self.reset_tokens.add(data[at - RESET_TOKEN : at])
         self._signals.extend((row, kind, first, second, self._texts.setdefault(text, len(self._texts))))
         return at, new_id
 

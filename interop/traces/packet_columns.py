@@ -17,8 +17,8 @@ COLUMNS = (
     "length", "key_phase", "generation", "connection", "token", "eliciting",
 )  # fmt: skip
 WIDTH = len(COLUMNS)
-NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
-    COLUMNS.index, ("number", "decrypted", "key_phase", "generation", "connection", "eliciting")
+FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
+    COLUMNS.index, ("form", "number", "decrypted", "key_phase", "generation", "connection", "eliciting")
 )
 TOKEN_LIMIT = 2048
 """Bytes of a token that are kept."""
@@ -88,6 +88,15 @@ class PacketColumns:
         values = self._values
         values[start + NUMBER], values[start + DECRYPTED] = number, 1
         values[start + KEY_PHASE], values[start + GENERATION] = phase, generation
+
+    def reset(self, row: int) -> None:
+        """A packet is a stateless reset."""
+        self._values[row * WIDTH + FORM] = Form.STATELESS_RESET
+
+    @property
+    def reset_tokens(self) -> frozenset[bytes]:
+        """Tokens of NEW_CONNECTION_ID frames."""
+        return frozenset(self._frames.reset_tokens)
 
     def frames(self, row: int, payload: bytes) -> tuple[list[tuple[int, bytes]], list[bytes]]:
         """Take down the frames of a packet; its CRYPTO data and the connection ids that it makes known."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from interop.traces.columns import Form, Message, Trace
 from interop.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
+from interop.traces.frames import RESET_TOKEN
 from interop.traces.network import Segment
 from interop.traces.packet_columns import Packet, PacketColumns
 from interop.traces.protection import VERSION_2, unprotect
@@ -25,6 +26,8 @@ SPACES = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE, Form.ZERO_RTT: ONE_R
 DEFERRED_LIMIT = 16 * 1024 * 1024
 """Bytes of packets kept until the end because their keys were not known when they came."""
 RETRY_TAG = 16
+LEAST_RESET = 21
+"""Bytes of the shortest stateless reset (RFC 9000, section 10.3)."""
 
 
 class Deferred(NamedTuple):
@@ -185,6 +188,13 @@ class Dissector:
             self._deferred_size += len(packet.data)
             self._deferred.append(Deferred(self._rows.last, connection, from_server, largest, packet))
 
+    def _mark_resets(self) -> None:
+        """Packets with a short header that end with a reset token (RFC 9000, section 10.3.1)."""
+        tokens = {connection.reset_token for connection in self._connections} | self._rows.reset_tokens
+        for row, _, _, _, packet in self._deferred:
+            if packet.form is Form.ONE_RTT and packet.data[-RESET_TOKEN:] in tokens and len(packet.data) >= LEAST_RESET:
+                self._rows.reset(row)
+
     def trace(self) -> Trace:
         """The frozen columns of all packets so far."""
         opened: dict[tuple[int, int, bool], int] = {}
@@ -194,5 +204,6 @@ class Dissector:
             number = self._decrypt(connection, row, from_server, packet, largest)
             if number is not None:
                 opened[key] = max(largest, number)
+        self._mark_resets()
         self._deferred.clear()
         return self._rows.trace(tuple(connection.handshake_summary for connection in self._connections))

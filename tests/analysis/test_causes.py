@@ -189,6 +189,19 @@ def test_slow() -> None:
     assert "the link lost packets 5, 7" in told(slow, Cause.CONGESTION_CONTROL)
 
 
+@pytest.mark.parametrize("by_us", [True, False])
+def test_a_server_that_answers_with_stateless_resets(by_us: bool) -> None:
+    resets = [server(4 + n, form=Form.STATELESS_RESET, decrypted=False) for n in range(2)]
+    sent = (*START, *response(6, every=0.5, lost=[1, 3]), client(3.8), *resets)
+    sentence = told(scene(*sent, by_us=by_us), Cause.CLOSED_BY_SERVER)
+    assert "it sent 2 stateless resets, the first after 4.1 s (frame" in sentence
+
+
+def test_resets_after_the_whole_response_are_no_cause() -> None:
+    reset = server(4, form=Form.STATELESS_RESET, decrypted=False)
+    told(scene(*START, *response(10), client(3.8), reset), Cause.ALL_ARRIVED)
+
+
 # ---- several connections --------------------------------------------------------------------
 
 

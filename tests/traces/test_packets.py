@@ -147,6 +147,21 @@ def test_a_connection_is_followed_to_another_path_by_its_id() -> None:
     assert [found.connection_ids[index] for index in found.dcid[4:]] == [b"server-1".hex(), b"server-2".hex()]
 
 
+def test_stateless_resets_end_with_a_token_of_the_connection() -> None:
+    made, token = Connection(), b"0123456789abcdef"
+    frame = b"\x18" + varint(1) + varint(0) + b"\x08" + b"server-2" + token
+    payloads = [
+        *greeting(made),
+        (True, made.one_rtt(0, frame, from_server=True)),
+        (True, b"\x55" + bytes(20) + token),
+        (True, b"\x55" + bytes(20) + token[::-1]),
+        (True, b"\x55" + bytes(3) + token),
+    ]
+    found = dissected(payloads, made.key_log)
+    assert found.form.tolist()[-4:] == [Form.ONE_RTT, Form.STATELESS_RESET, Form.ONE_RTT, Form.ONE_RTT]
+    assert found.decrypted.tolist()[-4:] == [True, False, False, False]
+
+
 def test_a_packet_whose_server_hello_comes_late_is_decrypted_too() -> None:
     made = Connection()
     hello, answer = greeting(made)
