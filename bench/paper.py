@@ -48,6 +48,9 @@ LINKS = ("terrestrial", "sat", "satloss")
 QUEUES = "testcases/paper/queue.yaml"
 SWEEPS = "testcases/paper/sweeps.yaml"
 CLIENTS_OF_VARIANTS = ("quic-go", "quiche", "ngtcp2", "picoquic")
+CLIENTS_OF_WINDOWS = ("quic-go", "openssl", "quiche")
+"""Clients with their own windows, beside those that have variants with other windows."""
+SERVERS_OF_WINDOWS = ("picoquic", "lsquic", "quinn")
 SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
 """Implementations of the sweeps, each with itself, and of the matrix in real time."""
 SEEDS = (1, 2, 3, 4, 5)
@@ -118,6 +121,17 @@ def sweeps(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     ]
 
 
+def windows(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Clients with smaller and larger receive windows over sat."""
+    variants_of = {
+        name: [f"{name}:{variant.name}" for variant in known[name].variants if variant.name.startswith("window-")]
+        for name in of_role(known, Role.CLIENT)
+    }
+    clients = [word for name, mine in variants_of.items() if mine for word in (name, *mine)]
+    pairs = ("-s", *SERVERS_OF_WINDOWS, "-c", *CLIENTS_OF_WINDOWS, *clients)
+    return [Campaign(f"windows-{seed}", (*pairs, "-t", "sat", *_once(seed)))]
+
+
 def real(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     """Six clients with six servers in real time; one campaign, whatever the number of seeds."""
     words = ("-s", *SWEPT, "-c", *SWEPT, "-t", *LINKS, "--repetitions", str(REPETITIONS_IN_REAL_TIME))
@@ -136,6 +150,7 @@ PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]
     "queues": queues,
     "variants": variants,
     "sweeps": sweeps,
+    "windows": windows,
     "real": real,
     "repeat": repeat,
 }

@@ -20,12 +20,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.paper.data_set import DATA, Part, collect, read, size_of
+from scripts.paper.data_set import DATA, Part, collect, read, write_checksums
 from scripts.paper.figures import draw_figures
 from scripts.paper.lines import FIGURES
+from scripts.paper.packets import collect_series
 from scripts.paper.page import page
 
 PAGE = "index.md"
+
+
+def collect_all(results: Path, data: Path) -> bool:
+    """Write the data set; whether a campaign has a result."""
+    if not collect(results, data):
+        return False
+    collect_series(results, data)
+    write_checksums(data)
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,15 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "paper", help="default: docs/paper")
     options = parser.parse_args(arguments)
     data = options.output / DATA
-    if options.results is not None and not collect(options.results, data):
+    if options.results is not None and not collect_all(options.results, data):
         print(f"{options.results}: no campaign has a result yet; `make paper` measures them.", file=sys.stderr)
         return 2
     parts = read(data)
     if Part.MATRIX not in parts:
         print(f"{data}: has no campaign of the part {Part.MATRIX}; `make paper` measures it.", file=sys.stderr)
         return 2
-    figures = draw_figures(parts, options.output / FIGURES)
-    (options.output / PAGE).write_text(page(parts, figures, size_of(data)), encoding="utf-8")
+    figures = draw_figures(parts, data, options.output / FIGURES)
+    (options.output / PAGE).write_text(page(parts, figures, data), encoding="utf-8")
     print(f"{options.output / PAGE}: {len(parts)} parts, {sum(map(len, figures.values()))} figures")
     return 0
 

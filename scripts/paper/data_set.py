@@ -24,10 +24,14 @@ class Part(StrEnum):
 
     MATRIX = "matrix"
     VARIANTS = "variants"
-    CLIENTS = "clients"
+    WINDOWS = "windows"
     QUEUES = "queues"
     SWEEPS = "sweeps"
     REAL = "real"
+    LARGE_WINDOWS = "quic-go-windows"
+    """Not of `make paper`: a client of quic-go that was built with larger windows."""
+    QLOG = "quic-go-qlog"
+    """Not of `make paper`: picoquic with two clients, with qlogs."""
 
 
 SUFFIX = ".json.gz"
@@ -43,9 +47,18 @@ def collect(results: Path, target: Path) -> list[Path]:
             path = target / f"{journal.parent.name}{SUFFIX}"
             path.write_bytes(gzip.compress(document(found), mtime=0))
             written.append(path)
-    lines = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in stored(target))
-    (target / CHECKSUMS).write_text("".join(lines), encoding="ascii")
     return written
+
+
+def write_checksums(data: Path) -> None:
+    """The SHA-256 checksums of all files of the data set."""
+    lines = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(data)}\n" for path in files(data))
+    (data / CHECKSUMS).write_text("".join(lines), encoding="ascii")
+
+
+def files(data: Path) -> list[Path]:
+    """All files of the data set but the checksums."""
+    return sorted(path for path in data.rglob("*") if path.is_file() and path.name != CHECKSUMS)
 
 
 def stored(data: Path) -> list[Path]:
@@ -111,8 +124,8 @@ def joined(campaigns: Sequence[ResultSet]) -> ResultSet:
 
 def size_of(data: Path) -> str:
     """Number and size of the files of the data set."""
-    files = stored(data)
-    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+    found = files(data)
+    return f"{len(found)} {'file' if len(found) == 1 else 'files'}, {sum(f.stat().st_size for f in found) / 1e6:.1f} MB"
 
 
 def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
@@ -126,17 +139,20 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
         "",
         (
             f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, "
-            f"and their SHA-256 checksums ({size}). The [result schema](../reference/result.md) describes all fields."
+            f"the series of some runs, and the SHA-256 checksums of these files ({size}). The [result schema]"
+            "(../reference/result.md) describes all fields of results, and `interop/traces/series.py` those of series."
         ),
         "",
         *rendered(Table("data", "Campaigns", columns, rows)),
         (
-            "- **Origin:** `make paper` on a virtual machine with two cores. Each result names the kernel, the Docker "
-            "engine and the images; each campaign names the versions, sources and patches of the implementations."
+            f"- **Origin:** `make paper` on a virtual machine with two cores{_others(parts)}. Each result names the "
+            "kernel, the Docker engine and the images; each campaign names the versions, sources and patches of the "
+            "implementations."
         ),
         (
-            "- **Processing:** none. Traces, logs and qlogs are not included. With the same seed and the same images, "
-            "virtual time makes most of them again ([Virtual time](../guide/virtual-time.md))."
+            "- **Processing:** none. Traces, logs and qlogs, and the series of other runs, are not included. With the "
+            "same seed and the same images, virtual time makes most of them again "
+            "([Virtual time](../guide/virtual-time.md))."
         ),
         (
             "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
@@ -148,3 +164,9 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]
+
+
+def _others(parts: Mapping[str, ResultSet]) -> str:
+    """Campaigns that `make paper` does not have."""
+    names = [part for part in (Part.LARGE_WINDOWS, Part.QLOG) if part in parts]
+    return f", except {' and '.join(names)}, which `./run.py run` made there" if names else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from interop.report.table import Table, render
 
@@ -20,6 +21,10 @@ class Figure:
     title: str
     caption: str
     of_the_paper: str = ""
+
+    def shows(self, abbreviation: str) -> bool:
+        """Whether it shows a test case or family."""
+        return Path(self.file).stem.endswith(f"-{abbreviation}")
 
 
 Line = str | Figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
@@ -12,7 +13,7 @@ from interop.report import campaign_tables
 from interop.statistics.overview import scenario
 from interop.statistics.samples import EFFICIENCY, samples
 from interop.statistics.variance import Share, decompose
-from scripts.paper.data_set import Part, data_sheet
+from scripts.paper.data_set import Part, data_sheet, size_of
 from scripts.paper.endpoints import conditions
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
@@ -20,16 +21,22 @@ from scripts.paper.goodput import of_case, with_timeouts
 from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import beside_the_paper, clients, clusters, congestion_controls, differences, exceeding
 from scripts.paper.method import limitations, links, method
+from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
+from scripts.paper.queues import queues
+from scripts.paper.real_time import real_time
+from scripts.paper.seeds import seeds
+from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import theory
 from scripts.paper.variants import algorithm_or_implementation
+from scripts.paper.windows import windows
 
 
-def page(parts: Mapping[str, ResultSet], figures: Figures, size: str) -> str:
-    """Markdown of the report; ``size``: of the data set, in words."""
-    return "\n".join(numbered(lines(parts, figures, size))).rstrip() + "\n"
+def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
+    """Markdown of the report; ``data``: directory of the data set."""
+    return "\n".join(numbered(lines(parts, figures, data))).rstrip() + "\n"
 
 
-def lines(parts: Mapping[str, ResultSet], figures: Figures, size: str) -> Iterator[Line]:
+def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Iterator[Line]:
     """The sections in their order; those of parts that are not stored are left out."""
     yield from matrix(parts[Part.MATRIX], figures)
     if Part.VARIANTS in parts:
@@ -37,11 +44,26 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, size: str) -> Iterat
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
         )
         yield ""
+    yield from seeds(parts[Part.MATRIX])
+    if Part.QUEUES in parts:
+        yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
+    if Part.SWEEPS in parts:
+        yield from sweeps(parts[Part.SWEEPS], figures.get((Part.SWEEPS, "sweep"), ()))
+    if Part.REAL in parts:
+        yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
+    if Part.WINDOWS in parts:
+        shown = (*figures.get((Part.WINDOWS, "negotiated"), ()), *figures.get(("packets", "windows"), ()))
+        runs = series_of(data, EXPLAINED), series_of(data, EXPLAINED, WITH_QLOG)
+        yield from windows(parts[Part.WINDOWS], parts.get(Part.LARGE_WINDOWS), shown, runs)
+        yield ""
+    if offsets := [figure for name in OF_THE_PAPER.values() for figure in figures.get(("packets", name), ())]:
+        yield from packets(parts[Part.MATRIX], offsets)
+        yield ""
     yield "## What these measurements do not show"
     yield ""
     yield from limitations(parts[Part.MATRIX])
     yield ""
-    yield from data_sheet(parts, size)
+    yield from data_sheet(parts, size_of(data))
 
 
 def matrix(results: ResultSet, figures: Figures) -> list[Line]:

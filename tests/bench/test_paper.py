@@ -56,6 +56,14 @@ def test_variants_are_the_congestion_controls_of_servers() -> None:
     assert pairs(campaign) == {(server, client) for server in names for client in paper.CLIENTS_OF_VARIANTS}
 
 
+def test_windows_are_variants_of_clients() -> None:
+    [campaign] = paper.campaigns("windows", [1])
+    clients = {client for _, client in pairs(campaign)}
+    assert {"quic-go", "ngtcp2", "ngtcp2:window-768k", "picoquic:window-64k"} <= clients
+    assert {each.partition(":")[2].partition("-")[0] for each in clients} == {"", "window"}
+    assert {run.test_case.name for run in paper.planned(campaign, "")} == {"sat"}
+
+
 def test_sweeps_change_one_key_of_sat() -> None:
     many = paper.campaigns("sweeps", [1])
     assert [pairs(each) for each in many] == [{(name, name)} for name in paper.SWEPT]

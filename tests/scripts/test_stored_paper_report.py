@@ -11,10 +11,12 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, geometric_mean, median, variance
 from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 
 from scripts import paper_report
@@ -28,13 +30,23 @@ LIMITS = {"terrestrial": 60, "sat": 120, "satloss": 360}
 
 
 @cache
-def runs_of(part: str) -> tuple[dict[str, Any], ...]:
-    """The runs of a part of `make paper`, as plain JSON."""
-    documents = (json.loads(gzip.decompress(path.read_bytes())) for path in (PAPER / "data").glob(f"{part}-*.json.gz"))
-    return tuple(run for each in documents for run in each["results"])
+def documents(part: str) -> tuple[dict[str, Any], ...]:
+    """The results of the campaigns of a part of `make paper`, as plain JSON."""
+    files = sorted((PAPER / "data").glob(f"{part}*.json.gz"))
+    return tuple(json.loads(gzip.decompress(path.read_bytes())) for path in files)
 
 
-def matrix() -> tuple[dict[str, Any], ...]:
+def runs_of(part: str) -> list[dict[str, Any]]:
+    """The runs of a part."""
+    return [run for each in documents(part) for run in each["results"]]
+
+
+def cases_of(part: str) -> list[str]:
+    """Names of its test cases, in their order."""
+    return [case["name"] for case in documents(part)[0]["manifest"]["test_cases"]]
+
+
+def matrix() -> list[dict[str, Any]]:
     return runs_of("matrix")
 
 
@@ -84,7 +96,8 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_the_stored_files_have_the_stored_checksums() -> None:
     lines = (PAPER / "data" / "SHA256SUMS").read_text(encoding="ascii").splitlines()
-    assert {line.split()[1] for line in lines} == {path.name for path in (PAPER / "data").glob("*.json.gz")}
+    files = {path for path in (PAPER / "data").rglob("*") if path.is_file() and path.name != "SHA256SUMS"}
+    assert {line.split()[1] for line in lines} == {str(path.relative_to(PAPER / "data")) for path in files}
     for checksum, name in map(str.split, lines):
         assert hashlib.sha256((PAPER / "data" / name).read_bytes()).hexdigest() == checksum
 
@@ -262,9 +275,8 @@ def test_number_of_runs_and_failures() -> None:
 
 
 def test_attempts_that_were_repeated() -> None:
-    documents = [json.loads(gzip.decompress(path.read_bytes())) for path in (PAPER / "data").glob("matrix-*.json.gz")]
     again = same = 0
-    for each in documents:
+    for each in documents("matrix"):
         last = {(run["server"], run["client"], run["test_case"]): run["verdict"]["outcome"] for run in each["results"]}
         for run in each["earlier"]:
             again += 1
@@ -388,6 +400,123 @@ def test_windows_that_grew_or_were_full() -> None:
     [line] = [line for line in page.splitlines() if "of the smaller window" in line]
     assert line.startswith(f"In {len(full)} runs")
     assert all(server in line and client in line for server, client in full)
+
+
+# ---- other parts ----------------------------------------------------------------------------
+
+stored_part = {part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real")}
+
+
+@pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
+@pytest.mark.parametrize(
+    ("key", "family"),
+    [("forward queue", "paper-queue"), ("delay", "paper-delay"), ("forward loss", "paper-loss"),
+     ("file size", "paper-size")],
+)  # fmt: skip
+def test_numbers_of_sweeps(key: str, family: str) -> None:
+    heading = f"Goodput in Mbit/s by {key}"
+    cases = [name for name in cases_of("sweeps") if name.startswith(family)]
+    ratios = {}
+    for name, *cells in rows(heading):
+        means = list[float]()
+        for case, cell in zip(cases, cells, strict=True):
+            runs = [run for run in runs_of("sweeps") if (run["server"], run["test_case"]) == (name, case)]
+            means.append(fmean(all_goodputs(runs)))
+            assert float(cell.removesuffix(" T")) == pytest.approx(means[-1], abs=0.0051)
+            assert cell.endswith(" T") == any(run["verdict"]["outcome"] != "succeeded" for run in runs)
+        ratios[name] = means[-1] / means[0]
+    assert len(ratios) >= 6
+    least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
+    assert f"changes by a factor of {ratios[least]:.2f} ({least}) to {ratios[most]:.2f} ({most})." in section_of(
+        heading
+    )
+
+
+@pytest.mark.skipif(not stored_part["windows"], reason="no campaign of windows is stored")
+def test_numbers_of_windows() -> None:
+    for client, connection, stream, *cells, flying in rows("Goodput over sat by the windows of the client"):
+        mine = [run for run in runs_of("windows-") if run["client"] == client]
+        for server, cell in zip(("picoquic", "lsquic", "quinn"), cells, strict=True):
+            values = all_goodputs(run for run in mine if run["server"] == server)
+            assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
+        limits = [run["measurement"]["negotiated"]["client"] for run in mine if metric(run, "goodput") is not None]
+        for cell, name in ((connection, "initial_max_data"), (stream, "initial_max_stream_data_bidi_local")):
+            assert {bytes_of(cell)} == {each[name] for each in limits} if cell else not limits
+        most = [value for run in mine if run["server"] == "picoquic" and (value := metric(run, "in_flight_max"))]
+        assert flying == (str(round(max(most) / 1024)) if most else "")
+
+
+@pytest.mark.skipif(not stored_part["quic-go-windows"], reason="no campaign with larger windows is stored")
+def test_numbers_of_larger_windows() -> None:
+    section = section_of("Why picoquic is slow with quic-go")
+    own = {(run["server"], run["client"]): so_far(run) or 0 for run in runs_of("windows-")}
+    wider = {run["server"]: so_far(run) or 0 for run in runs_of("quic-go-windows")}
+    [limits] = {
+        (sent["initial_max_stream_data_bidi_local"] >> 20, sent["initial_max_data"] >> 20)
+        for run in runs_of("quic-go-windows")
+        if (sent := run["measurement"]["negotiated"]["client"])
+    }
+    slow, fast = own["picoquic", "quic-go"], own["picoquic", "ngtcp2"]
+    assert f"reaches {slow:.2f} Mbit/s, and with ngtcp2 {fast:.2f} Mbit/s" in section
+    assert f"a stream window of {limits[0]} MiB and a connection window of {limits[1]} MiB" in section
+    assert f"With this client, picoquic reaches {wider['picoquic']:.2f} Mbit/s." in section
+    for server in ("lsquic", "quinn"):
+        assert f"{server} from {own[server, 'quic-go']:.2f} to {wider[server]:.2f} Mbit/s" in section
+
+
+def test_numbers_of_the_burst() -> None:
+    """From the columns of the stored series, which are in microseconds."""
+    path = PAPER / "data" / "series" / "picoquic_quic-go" / "sat" / "1" / "series.parquet"
+    events = parquet.read_table(path).to_pylist()
+    packets = [event for event in events if event["kind"] == "forward"]
+    bursts = [[packets[0]]]
+    for before, packet in pairwise(packets):
+        if packet["sent"] - before["sent"] > 1000:
+            bursts.append([])
+        bursts[-1].append(packet)
+    largest = max(bursts, key=len)
+    data = [event for event in events if event["kind"] == "sent"]
+    end = largest[-1]["sent"]
+    offset = max(event["offset"] + event["length"] for event in data if event["time"] <= end)
+    silence = (min(event["time"] for event in data if event["time"] > end and event["new"]) - end) / 1e6
+    request = min(event["arrived"] for event in events if event["kind"] == "requests") / 1e6
+    section = section_of("Why picoquic is slow with quic-go")
+    assert f"The request reaches the server after {request:.2f} s" in section
+    assert f"It sends the first byte after {min(event['time'] for event in data) / 1e6:.2f} s" in section
+    assert f"- After {largest[0]['sent'] / 1e6:.2f} s, picoquic sends {len(largest)} packets in one burst." in section
+    assert f"ends with byte {offset} of the response" in section
+    assert f"The queue drops {sum(packet['lost'] for packet in largest)} of these packets." in section
+    assert f"sends the next new byte {silence:.2f} s later" in section
+    path = PAPER / "data" / "series-with-qlog" / "picoquic_quic-go" / "sat" / "1" / "series.parquet"
+    windows = [event for event in parquet.read_table(path).to_pylist() if event["kind"] == "cwnd"]
+    before, after = max(pairwise(windows), key=lambda pair: pair[1]["value"] / pair[0]["value"])
+    low = min(windows[windows.index(after) :], key=lambda event: event["value"])
+    assert (
+        f"grows from {before['value'] / 1024:.0f} to {after['value'] / 1024:.0f} KiB with one acknowledgement after "
+        f"{after['time'] / 1e6:.2f} s. After the losses, it falls to {low['value'] / 1024:.0f} KiB, at "
+        f"{low['time'] / 1e6:.2f} s."
+    ) in section
+    [limit] = {
+        run["measurement"]["negotiated"]["client"]["initial_max_stream_data_bidi_local"]
+        for run in matrix()
+        if (run["server"], run["client"], run["test_case"]) == ("picoquic", "quic-go", "sat")
+    }
+    assert offset == limit
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "test_case"), [("picoquic", "picoquic", "satloss"), ("kwik", "msquic", "sat")]
+)
+def test_numbers_of_single_runs(server: str, client: str, test_case: str) -> None:
+    wanted = server, client, test_case
+    run = next(run for run in matrix() if (run["server"], run["client"], run["test_case"]) == wanted)
+    values = run["measurement"]["values"]
+    assert (
+        f"- {server} with {client} over `{test_case}` takes {values['completion_time']:.1f} s here, with a goodput of "
+        f"{values['goodput'] / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate after "
+        f"{values['startup_time']:.1f} s, sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and "
+        f"at most {values['longest_burst']:.0f} packets back to back."
+    ) in PAGE.read_text("utf-8")
 
 
 def test_figures_of_the_page_are_stored() -> None:

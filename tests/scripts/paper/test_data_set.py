@@ -9,7 +9,7 @@ import pytest
 
 from interop.model.units import MBPS
 from interop.results.store import Journal
-from scripts.paper.data_set import collect, combined, read
+from scripts.paper.data_set import collect, combined, joined, read, write_checksums
 from tests.results_builder import result_set, runs, virtual
 from tests.scripts.paper.campaigns import matrix
 
@@ -40,7 +40,32 @@ def test_the_data_set_has_campaigns_with_results_and_checksums(tmp_path: Path) -
     before = [path.read_bytes() for path in written]
     assert collect(tmp_path / "results", tmp_path / "data") == written
     assert [path.read_bytes() for path in written] == before
+    write_checksums(tmp_path / "data")
     for line in (tmp_path / "data" / "SHA256SUMS").read_text().splitlines():
         checksum, name = line.split()
         assert hashlib.sha256((tmp_path / "data" / name).read_bytes()).hexdigest() == checksum
     assert len(read(tmp_path / "data")["matrix"].results) == 16
+
+
+def test_campaigns_of_other_pairs_are_joined() -> None:
+    one, other = (
+        result_set(runs(5 * MBPS, server=name, client=name), servers=(name,), clients=(name,)) for name in ("a", "b")
+    )
+    both = joined([one, other])
+    assert both.manifest.servers == both.manifest.clients == ("a", "b")
+    assert [run.server for run in both.results] == ["a", "b"]
+    assert both.manifest.planned_runs == one.manifest.planned_runs + other.manifest.planned_runs
+
+
+def test_all_sweeps_are_one_part(tmp_path: Path) -> None:
+    for name in ("sweeps-quic-go-1", "sweeps-picoquic-1", "sweeps-picoquic-2"):
+        directory = tmp_path / "results" / name
+        directory.mkdir(parents=True)
+        results = matrix()
+        with Journal.create(directory, results.manifest) as journal:
+            for each in results.results:
+                journal.append_result(each)
+    collect(tmp_path / "results", tmp_path / "data")
+    parts = read(tmp_path / "data")
+    assert list(parts) == ["sweeps"]
+    assert len(parts["sweeps"].results) == 3 * len(matrix().results)

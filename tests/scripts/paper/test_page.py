@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from interop.model.evidence import HostFacts
 from interop.model.results import ResultSet
@@ -13,7 +14,7 @@ from tests.scripts.paper.campaigns import matrix, variants
 
 
 def written(parts: Mapping[str, ResultSet]) -> str:
-    return page(parts, {}, "1 file")
+    return page(parts, {}, Path("no/data"))
 
 
 def test_the_page_says_what_has_not_been_measured_yet() -> None:

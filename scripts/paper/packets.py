@@ -1,0 +1,90 @@
+"""Packets of single runs: which series the data set holds, and the figures that the paper made of the same pairs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interop.model.names import pair_folder
+from interop.model.results import ResultSet, RunResult
+from interop.statistics.samples import value_of
+from interop.traces.series import FILE_NAME, Series, load
+from scripts.paper.data_set import Part
+from scripts.paper.lines import Line
+
+SERIES, WITH_QLOG = "series", "series-with-qlog"
+"""Directories below the data set, laid out like a campaign; the second one has congestion windows of qlogs."""
+CAMPAIGN = f"{Part.MATRIX}-1"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair over a link, of the first seed."""
+
+    server: str
+    client: str
+    test_case: str
+
+    @property
+    def path(self) -> Path:
+        """Of its run below a campaign."""
+        return Path(pair_folder(self.server, self.client), self.test_case, "1")
+
+
+OF_THE_PAPER = {Pair("picoquic", "picoquic", "satloss"): "Figure 7", Pair("kwik", "msquic", "sat"): "Figure 8"}
+"""Pairs of which the paper shows a time-offset figure, and that we measure, too."""
+EXPLAINED, BESIDE = Pair("picoquic", "quic-go", "sat"), Pair("picoquic", "ngtcp2", "sat")
+KEPT = (*OF_THE_PAPER, EXPLAINED, BESIDE)
+
+
+def collect_series(results: Path, data: Path) -> list[Path]:
+    """Copy the series of the pairs in ``KEPT``; the files. Those that are stored stay where there are no new ones."""
+    kept = [(CAMPAIGN, SERIES, pair) for pair in KEPT] + [(Part.QLOG, WITH_QLOG, EXPLAINED)]
+    for campaign, folder, pair in kept:
+        source, target = results / campaign / pair.path / FILE_NAME, data / folder / pair.path / FILE_NAME
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    return sorted(data.rglob(FILE_NAME))
+
+
+def series_of(data: Path, pair: Pair, folder: str = SERIES) -> Series | None:
+    """The stored series of a run; None if there is none."""
+    return load(data / folder / pair.path)
+
+
+def packets(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
+    """Figures 7 and 8 of the paper, and what it says of them."""
+    yield "## Packets of single runs"
+    yield ""
+    yield from figures
+    told = [text for pair in OF_THE_PAPER if (text := _beside_the_paper(results, pair))]
+    yield from told
+
+
+def _beside_the_paper(results: ResultSet, pair: Pair) -> str:
+    run = _run(results, pair)
+    goodput, completion = (value_of(run, name) if run else None for name in ("goodput", "completion_time"))
+    startup, burst = (value_of(run, name) if run else None for name in ("startup_time", "longest_burst"))
+    sent = value_of(run, "sent_per_useful_byte") if run else None
+    if goodput is None or completion is None or startup is None or burst is None or sent is None:
+        return ""
+    ours = (
+        f"{pair.server} with {pair.client} over `{pair.test_case}` takes {completion:.1f} s here, with a goodput of "
+        f"{goodput / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate after {startup:.1f} s, sends "
+        f"{sent:.2f} bytes per byte of the file, and at most {burst:.0f} packets back to back"
+    )
+    return f"- {ours}. {PAPER_SAYS[OF_THE_PAPER[pair]]}"
+
+
+PAPER_SAYS = {
+    "Figure 7": "In the paper, the transfer takes slightly more than 7 s, with slightly more than 11 Mbit/s.",
+    "Figure 8": "In the paper, slow start takes about 11 s, and jagged curves indicate bad pacing.",
+}
+
+
+def _run(results: ResultSet, pair: Pair) -> RunResult | None:
+    wanted = pair.server, pair.client, pair.test_case, 1
+    return next((run for run in results.results if tuple(run.key) == wanted), None)

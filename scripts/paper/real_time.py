@@ -1,0 +1,103 @@
+"""Virtual and real time: the same pairs, measured with both clocks."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.report.table import Column, Table, Unit
+from interop.statistics.intervals import of_repetitions
+from interop.statistics.samples import GOODPUT, samples
+from scripts.paper.lines import rendered
+
+CLOSE = 0.03
+"""Difference of the means up to which they agree, also outside the range of the repetitions in real time."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """The goodput of a pair with both clocks, bit/s."""
+
+    server: str
+    client: str
+    virtual: float
+    real: tuple[float, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Virtual time over the mean in real time."""
+        return self.virtual / statistics.fmean(self.real)
+
+    @property
+    def agrees(self) -> bool:
+        """Within the range of the repetitions in real time, or close to their mean."""
+        return min(self.real) <= self.virtual <= max(self.real) or abs(self.ratio - 1) <= CLOSE
+
+
+def both_clocks(virtual: ResultSet, real: ResultSet, case: TestCase) -> list[Both]:
+    """Pairs that succeeded with both clocks in a test case."""
+    means = {(sample.server, sample.client): sample.mean for sample in samples(virtual, case.name, GOODPUT)}
+    return [
+        Both(sample.server, sample.client, mean, sample.values)
+        for sample in samples(real, case.name, GOODPUT)
+        if sample.values and (mean := means.get((sample.server, sample.client))) is not None
+    ]
+
+
+def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
+    """How far the clocks agree, and the ratio of each pair."""
+    repetitions = max((run.repetition for run in real.results), default=0)
+    yield "## Virtual and real time"
+    yield ""
+    yield (
+        f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time, with "
+        f"{repetitions} repetitions. A pair *agrees* if its mean in virtual time is within the range of the "
+        f"repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and real time compared]"
+        "(../measurements/virtual-time.md) explains differences that we found earlier."
+    )
+    yield ""
+    yield from rendered(agreement(virtual, real))
+    for case in real.manifest.test_cases:
+        yield from rendered(by_pair(virtual, real, case))
+
+
+def agreement(virtual: ResultSet, real: ResultSet) -> Table:
+    """Per test case: pairs that agree, and the ratios."""
+    columns = (
+        Column("test case"), Column("pairs", Unit.COUNT), Column("agree", Unit.COUNT), Column("mean ratio"),
+        Column("low"), Column("high"), Column("least ratio"), Column("greatest ratio"),
+    )  # fmt: skip
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in real.manifest.test_cases:
+        found = both_clocks(virtual, real, case)
+        mean = of_repetitions([each.ratio for each in found])
+        if mean is None:
+            continue
+        ends = (each.ratio for each in (min(found, key=lambda e: e.ratio), max(found, key=lambda e: e.ratio)))
+        low, high = ("" if end is None else f"{end:.3f}" for end in (mean.low, mean.high))
+        agree = sum(each.agrees for each in found)
+        rows.append((case.name, len(found), agree, f"{mean.value:.3f}", low, high, *(f"{end:.2f}" for end in ends)))
+    note = (
+        "Ratios are the goodput in virtual time over that in real time. The mean is geometric; low and high are the "
+        "limits of its 95 % confidence interval, as if pairs were independent."
+    )
+    return Table("agreement", "Agreement of virtual and real time", columns, tuple(rows), (note,))
+
+
+def by_pair(virtual: ResultSet, real: ResultSet, case: TestCase) -> Table:
+    """The ratio of each pair; those that do not agree are marked."""
+    found = {(each.server, each.client): each for each in both_clocks(virtual, real, case)}
+    columns = (Column("server"), *(Column(client) for client in real.manifest.clients))
+    rows = [
+        (server, *(_ratio(found.get((server, client))) for client in real.manifest.clients))
+        for server in real.manifest.servers
+    ]
+    note = "Columns are clients. A pair marked with * does not agree."
+    return Table("ratios", f"Virtual over real time over {case.name}", columns, tuple(rows), (note,))
+
+
+def _ratio(both: Both | None) -> str:
+    return "" if both is None else f"{both.ratio:.2f}{'' if both.agrees else ' *'}"

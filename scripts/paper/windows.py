@@ -1,0 +1,203 @@
+"""Receive windows of clients: what they change, and why quic-go's client slows picoquic's server down."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from interop.model.results import ResultSet, RunResult
+from interop.model.units import KIB, byte_size
+from interop.report.table import Column, Table, Unit
+from interop.statistics.facts import fact_of
+from interop.statistics.samples import GOODPUT, value_of
+from interop.traces.series import Series
+from scripts.paper.goodput import known
+from scripts.paper.lines import Line, rendered
+
+SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
+"""The pair that is explained, and a client with which the same server is faster."""
+FACTS = ("initial_max_data", "initial_max_stream_data_bidi_local")
+BURST_GAP = 0.001
+"""Seconds without a packet that end a burst: a packet of 1,500 bytes takes 0.6 ms on the link."""
+
+
+def with_variants(results: ResultSet) -> ResultSet:
+    """The runs of variants of clients, for the figure."""
+    clients = tuple(name for name in results.manifest.clients if ":" in name)
+    kept = tuple(run for run in results.results if run.client in clients)
+    return replace(results, results=kept, manifest=replace(results.manifest, clients=clients))
+
+
+def windows(
+    results: ResultSet, large: ResultSet | None, figures: Sequence[Line], runs: tuple[Series | None, Series | None]
+) -> Iterator[Line]:
+    """The table, the figure, and the cause; ``runs``: of the slow pair, without and with qlogs."""
+    yield "## Receive windows of clients"
+    yield ""
+    yield (
+        "The variants of a client announce other windows, and change nothing else. A client may raise its windows "
+        "later: by how much and how early is up to the implementation."
+    )
+    yield ""
+    yield from rendered(by_window(results))
+    yield from figures
+    yield from cause(results, large, *runs)
+
+
+def by_window(results: ResultSet) -> Table:
+    """Goodput of each server by client and its windows."""
+    servers = results.manifest.servers
+    columns = (
+        Column("client"), Column("connection window"), Column("stream window"),
+        *(Column(name, Unit.RATE) for name in servers), Column(f"most in flight of {servers[0]} [KiB]", Unit.COUNT),
+    )  # fmt: skip
+    rows = []
+    for client in results.manifest.clients:
+        mine = [run for run in results.results if run.client == client]
+        means = [_mean([run for run in mine if run.server == server]) for server in servers]
+        flying = [value for run in mine if run.server == servers[0] and (value := value_of(run, "in_flight_max"))]
+        most = round(max(flying) / KIB) if flying else None
+        rows.append((client, *(_announced(mine, name) for name in FACTS), *means, most))
+    note = "Runs that timed out count with what had arrived. Where all runs timed out, the windows were not read."
+    return Table("windows", "Goodput over sat by the windows of the client", columns, tuple(rows), (note,))
+
+
+def _announced(runs: Sequence[RunResult], name: str) -> str:
+    found = sorted({value for run in runs if isinstance(value := fact_of(run, f"client.{name}"), int)})
+    return " or ".join(map(byte_size, found))
+
+
+def _mean(runs: Sequence[RunResult]) -> float | None:
+    found = known(runs)
+    return statistics.fmean(found) if found else None
+
+
+# ---- why ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a server began to send."""
+
+    first: float
+    """Seconds from the client's first packet to the first byte of the response."""
+    request: float
+    """Seconds to the first arrival of the request at the server."""
+    burst: int
+    """Packets of the largest burst."""
+    lost: int
+    """Of them, lost."""
+    at: float
+    """Seconds to its beginning."""
+    offset: int
+    """Bytes of the response sent at its end."""
+    silence: float
+    """Seconds until the next new byte."""
+
+
+def start_of(series: Series) -> Start:
+    """From the stored series of a run."""
+    forward, sent = series.forward, series.sent
+    times = forward.sent
+    breaks = np.flatnonzero(np.diff(times) > BURST_GAP) + 1
+    bursts = np.split(np.arange(len(times)), breaks)
+    largest = max(bursts, key=len)
+    begin, end = float(times[largest[0]]), float(times[largest[-1]])
+    until = sent.time <= end
+    later = sent.time[(sent.time > end) & (sent.new > 0)]
+    return Start(
+        first=float(sent.time.min()),
+        request=float(np.nanmin(series.requests.arrived)),
+        burst=len(largest),
+        lost=int(forward.lost[largest].sum()),
+        at=begin,
+        offset=int((sent.offset + sent.length)[until].max()),
+        silence=float(later.min()) - end if len(later) else 0.0,
+    )
+
+
+def cause(
+    results: ResultSet, large: ResultSet | None, series: Series | None, with_qlog: Series | None
+) -> Iterator[str]:
+    """Why the pair is slow, from clients with other windows and from its packets."""
+    yield "### Why picoquic is slow with quic-go"
+    yield ""
+    yield from with_large_windows(results, large)
+    if series is None:
+        return
+    found = start_of(series)
+    yield "The packets of picoquic with quic-go show how:"
+    yield ""
+    yield (
+        f"- The request reaches the server after {found.request:.2f} s, but picoquic does not acknowledge this "
+        "packet, which comes in the same datagram as the client's Finished. It sends the first byte after "
+        f"{found.first:.2f} s, when the client has sent the request again. The reason is unknown."
+    )
+    yield (
+        f"- After {found.at:.2f} s, picoquic sends {found.burst} packets in one burst. The burst ends with byte "
+        f"{found.offset} of the response, which is the end of the stream window. The queue drops {found.lost} of "
+        f"these packets. The server sends the next new byte {found.silence:.2f} s later, when the client has "
+        "raised the window."
+    )
+    if with_qlog is not None and len(with_qlog.cwnd) > 1:
+        window = peak_of(with_qlog)
+        yield (
+            f"- In a run with qlogs, picoquic's congestion window grows from {window.before / KIB:.0f} to "
+            f"{window.peak / KIB:.0f} KiB with one acknowledgement after {window.at:.2f} s. After the losses, it "
+            f"falls to {window.least / KIB:.0f} KiB, at {window.low_at:.2f} s."
+        )
+    yield (
+        "- So picoquic's BBR first takes the link for much faster than it is, and then for much slower, and needs most "
+        "of the transfer to correct that (see the figure). With larger windows, the server sends on behind the burst, "
+        "and what arrives then shows the rate of the link."
+    )
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The congestion window around its steepest growth, bytes and seconds."""
+
+    before: float
+    peak: float
+    at: float
+    least: float
+    """The smallest one after that."""
+    low_at: float
+
+
+def peak_of(series: Series) -> Peak:
+    """From the windows in the server's qlog."""
+    times, values = series.cwnd.time, series.cwnd.value
+    place = int(np.argmax(values[1:] / values[:-1]))
+    low = place + 1 + int(np.argmin(values[place + 1 :]))
+    return Peak(
+        float(values[place]), float(values[place + 1]), float(times[place + 1]), float(values[low]), float(times[low])
+    )
+
+
+def with_large_windows(results: ResultSet, large: ResultSet | None) -> Iterator[str]:
+    """What a client of quic-go reaches if its windows are larger, and nothing else is changed."""
+    own = {(run.server, run.client): value for run in results.results if (value := value_of(run, GOODPUT))}
+    wider = {run.server: value for run in large.results if (value := value_of(run, GOODPUT))} if large else {}
+    slow, other = own.get((SERVER, CLIENT)), own.get((SERVER, BESIDE))
+    if large is None or slow is None or other is None or SERVER not in wider:
+        return
+    connection, stream = (_announced(large.results, name) for name in FACTS)
+    yield (
+        f"With quic-go as client, {SERVER}'s server reaches {slow / 1e6:.2f} Mbit/s, and with {BESIDE} "
+        f"{other / 1e6:.2f} Mbit/s. We built quic-go's client with a stream window of {stream} and a connection window "
+        f"of {connection} (four fields of `quic.Config` in `main.go` of this client), and changed nothing else. "
+        f"With this client, {SERVER} reaches {wider[SERVER] / 1e6:.2f} Mbit/s. Therefore, the windows are the cause."
+    )
+    yield ""
+    others = [
+        f"{server} from {own[server, CLIENT] / 1e6:.2f} to {value / 1e6:.2f} Mbit/s"
+        for server, value in wider.items()
+        if server != SERVER and (server, CLIENT) in own
+    ]
+    if others:
+        yield f"Larger windows change other servers less: {', '.join(sorted(others))}."
+        yield ""

@@ -1,0 +1,37 @@
+"""Virtual beside real time."""
+
+from __future__ import annotations
+
+from interop.model.units import MBPS
+from scripts.paper.real_time import agreement, both_clocks, by_pair
+from tests.results_builder import SAT, result_set, run_result, runs, virtual
+
+CLIENTS = ("a", "b", "c", "d")
+REAL = result_set(
+    [
+        *runs(4 * MBPS, 6 * MBPS, client="a"),
+        *runs(4 * MBPS, 4 * MBPS, client="b"),
+        *runs(4 * MBPS, 4 * MBPS, client="c"),
+        run_result(None, client="d"),
+    ],
+    clients=CLIENTS,
+)
+VIRTUAL = virtual(
+    result_set(
+        [run for client, rate in zip(CLIENTS, (6, 4.1, 5, 3), strict=True) for run in runs(rate * MBPS, client=client)],
+        clients=CLIENTS,
+    )
+)
+
+
+def test_a_pair_agrees_within_the_range_or_close_to_the_mean() -> None:
+    found = {each.client: each for each in both_clocks(VIRTUAL, REAL, SAT)}
+    assert {client: each.agrees for client, each in found.items()} == {"a": True, "b": True, "c": False}
+
+
+def test_numbers_of_the_tables() -> None:
+    [row] = agreement(VIRTUAL, REAL).rows
+    assert row[:3] == ("sat", 3, 2)
+    assert row[3] == f"{(6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3):.3f}"
+    assert row[6:] == ("1.02", "1.25")
+    assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", ""),)

@@ -1,0 +1,26 @@
+"""Several seeds: the spread over them."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop.model.units import MBPS
+from scripts.paper.seeds import over_seeds, seeds
+from tests.results_builder import SATLOSS, result_set, runs
+
+
+def test_one_seed_has_no_section() -> None:
+    assert list(seeds(result_set(runs(MBPS, test_case="satloss"), test_cases=(SATLOSS,)))) == []
+
+
+def test_the_interval_holds_clients_and_seeds() -> None:
+    found = runs(1 * MBPS, 2 * MBPS, client="x", test_case="satloss") + runs(
+        2 * MBPS, 4 * MBPS, client="y", test_case="satloss"
+    )
+    results = result_set(found, clients=("x", "y"), test_cases=(SATLOSS,))
+    [row] = over_seeds(results).rows
+    assert row[0] == "picoquic"
+    assert row[1] == pytest.approx(0.1)
+    assert isinstance(row[2], float)
+    assert row[2] < 0.1
+    assert "other packets with each of 2 seeds" in "\n".join(seeds(results))

@@ -1,0 +1,82 @@
+"""Receive windows of clients, and how a server begins to send."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.model.negotiated import Negotiated
+from interop.model.results import Measurement, ResultSet, RunResult
+from interop.model.units import MIB
+from interop.traces.series import Samples, Series
+from scripts.paper.windows import by_window, start_of, windows, with_variants
+from tests.results_builder import SATLOSS, result_set, run_result
+from tests.scripts.paper.campaigns import late
+from tests.series_builder import Transfer, series
+
+
+def run(server: str, client: str, rate: float, window: int) -> RunResult:
+    limits = {"initial_max_data": window, "initial_max_stream_data_bidi_local": window}
+    values = {"goodput": rate, "in_flight_max": float(window)}
+    negotiated = Negotiated(1, 0x1301, "hq-interop", client=limits, server={})
+    return replace(
+        run_result(rate, server=server, client=client), measurement=Measurement(values, negotiated=negotiated)
+    )
+
+
+CLIENTS = ("quic-go", "ngtcp2", "ngtcp2:window-64k")
+
+
+def campaign() -> ResultSet:
+    found = [run("picoquic", "quic-go", 2e6, MIB // 2), run("picoquic", "ngtcp2", 8e6, 16 * MIB)]
+    found.append(late(run_result(None, client="ngtcp2:window-64k", test_case="satloss"), 45 * 10**6))
+    found.append(run("lsquic", "quic-go", 9e6, MIB // 2))
+    return result_set(found, servers=("picoquic", "lsquic"), clients=CLIENTS, test_cases=(SATLOSS,))
+
+
+def burst() -> Series:
+    """A packet per 8 ms from 0.9 s on; 20 packets at 1 s, of which five are lost; nothing new for 0.6 s after them."""
+    made = series(Transfer(size=100_000))
+    times = np.concatenate([0.9 + 0.008 * np.arange(10), 1.0 + 1e-5 * np.arange(20), 1.6 + 0.008 * np.arange(70)])
+    lost = (np.arange(100) >= 15) & (np.arange(100) < 20)
+    return replace(made, sent=replace(made.sent, time=times), forward=replace(made.forward, sent=times, lost=lost))
+
+
+def with_qlog() -> Series:
+    windows = [10 * 1024, 20 * 1024, 200 * 1024, 50 * 1024, 4 * 1024, 8 * 1024]
+    return replace(burst(), cwnd=Samples.of(time=range(1, 7), value=windows))
+
+
+def test_goodput_by_window() -> None:
+    first, second, third = by_window(campaign()).rows
+    assert first == ("quic-go", "512 KiB", "512 KiB", 2e6, 9e6, 512)
+    assert second == ("ngtcp2", "16 MiB", "16 MiB", 8e6, None, 16384)
+    assert list(third) == ["ngtcp2:window-64k", "", "", pytest.approx(1e6), None, None]
+
+
+def test_the_figure_shows_variants_only() -> None:
+    assert {each.client for each in with_variants(campaign()).results} == {"ngtcp2:window-64k"}
+
+
+def test_the_largest_burst_and_what_follows_it() -> None:
+    found = start_of(burst())
+    assert (found.burst, found.lost, found.offset) == (20, 5, 30_000)
+    assert found.first == pytest.approx(0.9)
+    assert found.request == pytest.approx(0.9)
+    assert found.silence == pytest.approx(0.6, abs=0.001)
+
+
+def test_the_cause_is_told_only_with_larger_windows() -> None:
+    larger = result_set([run("picoquic", "quic-go", 9e6, 16 * MIB), run("lsquic", "quic-go", 10e6, 16 * MIB)])
+    told = "\n".join(str(line) for line in windows(campaign(), larger, (), (burst(), with_qlog())))
+    assert "reaches 2.00 Mbit/s, and with ngtcp2 8.00 Mbit/s" in told
+    assert "a stream window of 16 MiB" in told
+    assert "With this client, picoquic reaches 9.00 Mbit/s" in told
+    assert "lsquic from 9.00 to 10.00 Mbit/s" in told
+    assert "20 packets in one burst" in told
+    assert "grows from 20 to 200 KiB with one acknowledgement after 3.00 s. After the losses, it falls to 4 KiB" in told
+    assert "the windows are the cause" not in "\n".join(
+        str(line) for line in windows(campaign(), None, (), (None, None))
+    )
