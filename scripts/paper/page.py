@@ -27,8 +27,8 @@ from scripts.paper.real_time import real_time
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import theory
-from scripts.paper.variants import algorithm_or_implementation
-from scripts.paper.windows import windows
+from scripts.paper.variants import algorithm_or_implementation, conclusion
+from scripts.paper.windows import gain, windows
 
 
 def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
@@ -38,7 +38,7 @@ def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
 
 def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Iterator[Line]:
     """The sections in their order; those of parts that are not stored are left out."""
-    yield from matrix(parts[Part.MATRIX], figures)
+    yield from matrix(parts, figures)
     if Part.VARIANTS in parts:
         yield from algorithm_or_implementation(
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
@@ -66,15 +66,17 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield from data_sheet(parts, size_of(data))
 
 
-def matrix(results: ResultSet, figures: Figures) -> list[Line]:
-    """The sections about all clients with all servers."""
+def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
+    """The introduction, the findings, and the sections about all clients with all servers."""
+    results = parts[Part.MATRIX]
     cases = results.manifest.test_cases
     shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
     return [
         "# arXiv 2202.08228, measured again", "",
         *introduction(results), "",
         "## Findings", "",
-        *findings(results), "",
+        *findings(results),
+        *findings_of_parts(parts), "",
         "## Method", "",
         *method(results),
         *rendered(links(results)),
@@ -194,3 +196,18 @@ def findings(results: ResultSet) -> Iterator[str]:
             f"- Over `satloss`, {sum(fast.values())} servers exceed an efficiency of 10 % with at least one client; "
             f"{fast.get('BBR', 0)} of them use BBR. See [Servers and clients](#servers-and-clients)."
         )
+
+
+def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
+    """What parts beside the matrix show, as a list."""
+    if Part.VARIANTS in parts:
+        for sentence in conclusion(parts[Part.VARIANTS]):
+            yield f"{sentence} See [Algorithm or implementation](#algorithm-or-implementation)."
+    if Part.WINDOWS in parts and Part.LARGE_WINDOWS in parts:
+        factor = gain(parts[Part.WINDOWS], parts[Part.LARGE_WINDOWS])
+        if factor is not None:
+            yield (
+                f"- The receive windows of a client can decide, too: with larger ones, quic-go's client receives "
+                f"{factor:.1f} times as fast from picoquic's server over `sat`. See "
+                "[Receive windows of clients](#receive-windows-of-clients)."
+            )

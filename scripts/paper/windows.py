@@ -201,3 +201,12 @@ def with_large_windows(results: ResultSet, large: ResultSet | None) -> Iterator[
     if others:
         yield f"Larger windows change other servers less: {', '.join(sorted(others))}."
         yield ""
+
+
+def gain(results: ResultSet, large: ResultSet) -> float | None:
+    """How many times as fast the pair is with larger windows; None if a run is missing."""
+    own, wider = (
+        next((value_of(run, GOODPUT) for run in each.results if (run.server, run.client) == (SERVER, CLIENT)), None)
+        for each in (results, large)
+    )
+    return wider / own if own and wider else None

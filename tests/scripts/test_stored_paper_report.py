@@ -460,6 +460,8 @@ def test_numbers_of_larger_windows() -> None:
     assert f"reaches {slow:.2f} Mbit/s, and with ngtcp2 {fast:.2f} Mbit/s" in section
     assert f"a stream window of {limits[0]} MiB and a connection window of {limits[1]} MiB" in section
     assert f"With this client, picoquic reaches {wider['picoquic']:.2f} Mbit/s." in section
+    factor = wider["picoquic"] / own["picoquic", "quic-go"]
+    assert f"quic-go's client receives {factor:.1f} times as fast from picoquic's server" in PAGE.read_text("utf-8")
     for server in ("lsquic", "quinn"):
         assert f"{server} from {own[server, 'quic-go']:.2f} to {wider[server]:.2f} Mbit/s" in section
 
@@ -517,6 +519,101 @@ def test_numbers_of_single_runs(server: str, client: str, test_case: str) -> Non
         f"{values['startup_time']:.1f} s, sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and "
         f"at most {values['longest_burst']:.0f} packets back to back."
     ) in PAGE.read_text("utf-8")
+
+
+STUDENT = {
+    2: 12.7062, 3: 4.3027, 4: 3.1824, 5: 2.7764, 6: 2.5706, 7: 2.4469, 8: 2.3646, 9: 2.3060, 10: 2.2622, 11: 2.2281,
+    12: 2.2010, 13: 2.1788, 14: 2.1604, 15: 2.1448, 16: 2.1314, 34: 2.0345, 35: 2.0322, 36: 2.0301,
+}  # fmt: skip
+"""97.5 % quantiles of Student's t for so many numbers."""
+
+
+def geometric_interval(values: list[float]) -> tuple[float, float, float]:
+    """Geometric mean and the ends of its 95 % confidence interval."""
+    logs = [math.log(value) for value in values]
+    half = STUDENT[len(logs)] * math.sqrt(variance(logs) / len(logs))
+    return math.exp(fmean(logs)), math.exp(fmean(logs) - half), math.exp(fmean(logs) + half)
+
+
+@pytest.mark.skipif(not stored_part["queues"], reason="the campaign with the longer queue is not stored")
+@pytest.mark.parametrize("test_case", ["sat", "satloss"])
+def test_numbers_of_the_longer_queue(test_case: str) -> None:
+    """Of the first seed; with several, only that the table is there."""
+    name = f"{test_case}-paper-queue"
+    longer = [run for run in runs_of("queues") if run["test_case"] == name]
+    if not longer or len(documents("queues")) > 1:
+        return
+    first = documents("matrix")[0]["results"]
+    before = {(run["server"], run["client"]): run for run in first if run["test_case"] == test_case}
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for run in longer:
+        one, two = so_far(before[run["server"], run["client"]]), so_far(run)
+        if one and two:
+            ratios[run["server"]].append(two / one)
+    heading = f"Goodput with the longer queue over {test_case}"
+    found = {row[0]: row for row in rows(heading)}
+    assert found.keys() == ratios.keys()
+    faster = slower = 0
+    for server, values in ratios.items():
+        assert int(found[server][4]) == len(values)
+        if len(values) > 1:
+            expected = geometric_interval(values)
+            cells = [float(cell) for cell in found[server][1:4]]
+            assert cells == [pytest.approx(each, abs=0.0051) for each in expected]
+            faster += expected[1] > 1
+            slower += expected[2] < 1
+    section = section_of(heading)
+    told = f"{faster} of {len(ratios)} servers are faster with the longer queue beyond doubt, and {slower} are slower"
+    assert told in section
+    paper = IN_THE_PAPER[test_case]
+    shared = [before[run["server"], run["client"]] for run in longer]
+    means = [
+        fmean(value for run in runs if (value := metric(run, "goodput")) is not None) / 1e6 for runs in (shared, longer)
+    ]
+    assert (
+        f"differs from the paper's by {100 * (means[0] / paper - 1):+.0f} % with 25 packets, and by "
+        f"{100 * (means[1] / paper - 1):+.0f} % with the longer queue"
+    ) in section
+
+
+@pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
+def test_numbers_of_real_time() -> None:
+    for test_case, pairs, agree, mean, low, high, least, most in rows("Agreement of virtual and real time"):
+        ratios, close = list[float](), 0
+        for server, client in {(run["server"], run["client"]) for run in runs_of("real")}:
+            wanted = server, client, test_case
+            found = [
+                [
+                    value
+                    for run in runs
+                    if (run["server"], run["client"], run["test_case"]) == wanted
+                    if (value := metric(run, "goodput")) is not None
+                ]
+                for runs in (matrix(), runs_of("real"))
+            ]
+            if all(found):
+                virtual, real = fmean(found[0]), found[1]
+                ratios.append(virtual / fmean(real))
+                close += min(real) <= virtual <= max(real) or abs(ratios[-1] - 1) <= 0.03
+        assert (int(pairs), int(agree)) == (len(ratios), close)
+        expected = geometric_interval(ratios)
+        assert [float(mean), float(low), float(high)] == [pytest.approx(each, abs=0.00051) for each in expected]
+        assert [float(least), float(most)] == [pytest.approx(each, abs=0.0051) for each in (min(ratios), max(ratios))]
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_seeds() -> None:
+    """Geometric means over clients, each with the mean over its seeds."""
+    for server, efficiency, low, high, clients in rows("Servers over satloss"):
+        by_client: dict[str, list[float]] = defaultdict(list)
+        for run in matrix():
+            value = so_far(run) if run["verdict"]["outcome"] in ("succeeded", "timeout") else None
+            if (run["server"], run["test_case"]) == (server, "satloss") and value:
+                by_client[run["client"]].append(math.log(value / 20))
+        assert int(clients) == len(by_client)
+        mean = 100 * math.exp(fmean(fmean(each) for each in by_client.values()))
+        assert float(efficiency) == pytest.approx(mean, abs=0.0051)
+        assert not low or float(low) <= float(efficiency) <= float(high)
 
 
 def test_figures_of_the_page_are_stored() -> None:

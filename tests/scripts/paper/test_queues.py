@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.results import ResultSet
+from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
 from scripts.paper.queues import both, queues, ratios, reason, same_runs
 from tests.results_builder import SAT, result_set, runs
@@ -67,6 +67,31 @@ def test_servers_that_are_certainly_faster_are_counted() -> None:
         result_set(one, servers=servers, clients=clients),
         result_set(other, servers=servers, clients=clients, test_cases=(LONGER,)),
     )
-    [sentence] = reason(*many, LONGER.name)
+    sentence, paper = reason(*many, LONGER.name)
     assert "1 of 3 servers are faster with the longer queue beyond doubt, and 1 are slower (b)." in sentence
+    assert paper.startswith("- The mean differs from the paper's by -80 % with 25 packets, and by -76 %")
     assert "\n".join(queues(*many)).count("| a ") == 1
+
+
+def test_drops_and_bytes_in_flight() -> None:
+    one, other = campaigns()
+
+    def measured(results: ResultSet, dropped: float, flying: float) -> ResultSet:
+        values = {"goodput": MBPS, "queue_loss": dropped, "in_flight_max": flying}
+        return replace(results, results=tuple(replace(run, measurement=Measurement(values)) for run in results.results))
+
+    _, told, _ = reason(measured(one, 0.02, 1000.0), measured(other, 0.05, 2500.0), LONGER.name)
+    assert told == (
+        "- The queues drop 2.0 and 5.0 % of the packets on average. The most bytes in flight are 2.50 times as many "
+        "with the longer queue (median of the pairs)."
+    )
+
+
+def test_a_link_without_runs_has_no_table() -> None:
+    one, other = campaigns()
+    more = replace(LONGER, name="satloss-paper-queue")
+    manifest = replace(other.manifest, test_cases=(LONGER, more))
+    exact = replace(one.manifest, test_cases=(SAT, replace(SAT, name="satloss")))
+    told = "\n".join(queues(replace(one, manifest=exact), replace(other, manifest=manifest)))
+    assert "longer queue over sat\n" in told
+    assert "longer queue over satloss\n" not in told

@@ -11,7 +11,7 @@ from interop.model.negotiated import Negotiated
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.units import MIB
 from interop.traces.series import Samples, Series
-from scripts.paper.windows import by_window, start_of, windows, with_variants
+from scripts.paper.windows import by_window, gain, start_of, windows, with_variants
 from tests.results_builder import SATLOSS, result_set, run_result
 from tests.scripts.paper.campaigns import late
 from tests.series_builder import Transfer, series
@@ -75,6 +75,8 @@ def test_the_cause_is_told_only_with_larger_windows() -> None:
     assert "a stream window of 16 MiB" in told
     assert "With this client, picoquic reaches 9.00 Mbit/s" in told
     assert "lsquic from 9.00 to 10.00 Mbit/s" in told
+    assert gain(campaign(), larger) == pytest.approx(4.5)
+    assert gain(campaign(), result_set()) is None
     assert "20 packets in one burst" in told
     assert "grows from 20 to 200 KiB with one acknowledgement after 3.00 s. After the losses, it falls to 4 KiB" in told
     assert "the windows are the cause" not in "\n".join(
