@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
 from interop.model.emulated_link import (
     Blackhole,
     Corruption,
@@ -26,25 +24,8 @@ from interop.model.emulated_link import (
     UdpCrossTraffic,
     UniformLoss,
 )
-from interop.model.errors import InputError
+from tests.config.my_yaml import extending, faults, read
 from tests.ready import ready_test_cases
-
-KNOWN = ready_test_cases()
-PAPERS = {name: case for name, case in KNOWN.items() if name in ("terrestrial", "sat", "satloss")}
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def write(link: str) -> Path:
-    """A test case that extends sat, with its link in line 4."""
-    path = Path("my.yaml")
-    path.write_text(f"name: mine\nabbreviation: MINE\nextends: sat\nlink: {{{link}}}\n")
-    return path
-
 
 HOLE, NAT = Blackhole(5.0, 2.0), Rebind(1.0, 5.0)
 
@@ -79,19 +60,20 @@ HOLE, NAT = Blackhole(5.0, 2.0), Rebind(1.0, 5.0)
     ],
 )
 def test_links_of_the_interop_runner(link: str, expected: dict[str, object]) -> None:
-    [mine] = load_test_cases(write(link), PAPERS)
+    [mine] = read(extending("sat", link))
     assert {name: getattr(mine.link, name) for name in expected} == expected
 
 
 def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
-    hole = "---\nname: a\nabbreviation: A\nextends: sat\nlink: {scenario: blackhole, blackhole: {on: 5 s, off: 2 s}}\n"
-    longer = "---\nname: b\nabbreviation: B\nextends: a\nlink: {blackhole: {off: 3 s}, queue: 9}\n"
-    back = "---\nname: c\nabbreviation: C\nextends: b\nlink: {scenario: asymmetric-p2p}\n"
-    Path("my.yaml").write_text(hole + longer + back)
-    links = {case.name: case.emulated for case in load_test_cases(Path("my.yaml"), PAPERS)}
-    assert links["a"].blackhole == HOLE
-    assert (links["b"].blackhole, links["b"].forward_queue) == (Blackhole(5.0, 3.0), 9)
-    assert links["c"] == replace(PAPERS["sat"].emulated, forward_queue=9, return_queue=9)
+    hole = (
+        "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {scenario: blackhole, blackhole: {on: 5 s, off: 2 s}}\n"
+    )
+    longer = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {blackhole: {off: 3 s}, queue: 9}\n"
+    back = "---\nname: xc\nabbreviation: XC\nextends: xb\nlink: {scenario: asymmetric-p2p}\n"
+    links = {case.name: case.emulated for case in read(hole + longer + back)}
+    assert links["xa"].blackhole == HOLE
+    assert (links["xb"].blackhole, links["xb"].forward_queue) == (Blackhole(5.0, 3.0), 9)
+    assert links["xc"] == replace(ready_test_cases()["sat"].emulated, forward_queue=9, return_queue=9)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +119,7 @@ def test_what_a_scenario_does_is_extended_with_it_and_left_with_it() -> None:
     ],
 )
 def test_faults_of_links_of_the_interop_runner(link: str, fault: str) -> None:
-    path = write(link)
-    with pytest.raises(InputError) as caught:
-        load_test_cases(path, PAPERS)
-    [problem] = caught.value.problems
+    [problem] = faults(extending("sat", link))
     assert fault in problem
 
 
@@ -196,17 +175,16 @@ CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True)
     ],
 )
 def test_queues_and_disturbances(link: str, expected: dict[str, object]) -> None:
-    [mine] = load_test_cases(write(link), PAPERS)
+    [mine] = read(extending("sat", link))
     assert {name: getattr(mine.link, name) for name in expected} == expected
 
 
 def test_disturbances_are_inherited_whatever_the_scenario() -> None:
-    first = "---\nname: a\nabbreviation: A\nextends: sat\nlink: {jitter: 5 ms, duplication: 1 %, queue: 64 KiB}\n"
-    second = "---\nname: b\nabbreviation: B\nextends: a\nlink: {scenario: droplist, drops: 1, forward jitter: 0 s}\n"
-    Path("my.yaml").write_text(first + second)
-    links = {case.name: case.emulated for case in load_test_cases(Path("my.yaml"), PAPERS)}
-    dropping = replace(links["a"], scenario="droplist", forward_drops=(1,), return_drops=(1,), forward_jitter=None)
-    assert links["b"] == dropping
+    first = "---\nname: xa\nabbreviation: XA\nextends: sat\nlink: {jitter: 5 ms, duplication: 1 %, queue: 64 KiB}\n"
+    second = "---\nname: xb\nabbreviation: XB\nextends: xa\nlink: {scenario: droplist, drops: 1, forward jitter: 0 s}\n"
+    links = {case.name: case.emulated for case in read(first + second)}
+    dropping = replace(links["xa"], scenario="droplist", forward_drops=(1,), return_drops=(1,), forward_jitter=None)
+    assert links["xb"] == dropping
 
 
 @pytest.mark.parametrize(
@@ -273,8 +251,5 @@ def test_disturbances_are_inherited_whatever_the_scenario() -> None:
     ],
 )
 def test_faults_of_queues_and_disturbances(link: str, fault: str) -> None:
-    path = write(link)
-    with pytest.raises(InputError) as caught:
-        load_test_cases(path, PAPERS)
-    [problem] = caught.value.problems
+    [problem] = faults(extending("sat", link))
     assert fault in problem

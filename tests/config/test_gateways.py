@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from interop.config.loader import load_test_cases
-from interop.model.errors import InputError
 from interop.model.gateways import LINUX, PEPS, VPNS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.units import KIB, MIB
+from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,24 +20,16 @@ KNOWN = {"sat": SAT}
 HEAD = "name: {0}\nabbreviation: {0}\nextends: {1}\n"
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def write(*links: str) -> Path:
+def texts(*links: str) -> str:
     """Test cases a, b and so on; each extends the one before it, and the first one sat."""
     names = ["sat", *"abc"]
     documents = [HEAD.format(names[n + 1], names[n]) + f"link: {{{link}}}\n" for n, link in enumerate(links)]
-    path = Path("my.yaml")
-    path.write_text("---\n".join(documents))
-    return path
+    return "---\n".join(documents)
 
 
 @pytest.mark.parametrize("letter", PEPS)
 def test_a_letter_is_a_row_of_the_paper(letter: str) -> None:
-    [case] = load_test_cases(write(f"pep: {letter}"), KNOWN)
+    [case] = read(texts(f"pep: {letter}"), KNOWN)
     assert case.emulated.pep == PEPS[letter]
     assert case.has_gateways
     assert not SAT.has_gateways
@@ -76,13 +68,13 @@ def test_families_with_proxies_and_without(family: str) -> None:
 
 
 def test_missing_keys_are_those_of_a_or_inherited() -> None:
-    path = write(
+    text = texts(
         "pep: {initial window: 32}, endpoint tcp: {send buffer: 64 KiB}",
         "pep: {congestion control: bbr, send buffer: 1 MiB, receive buffer: 2 MiB}, "
         "endpoint tcp: {receive buffer: 2 MB}",
         "pep: none, endpoint tcp: none",
     )
-    links = {case.name: case.emulated for case in load_test_cases(path, KNOWN)}
+    links = {case.name: case.emulated for case in read(text, KNOWN)}
     assert links["a"].pep == replace(PEPS["A"], initial_window=32)
     assert links["b"].pep == Pep(1 * MIB, 2 * MIB, 32, "bbr")
     assert links["a"].endpoint_tcp == replace(LINUX, send_buffer=64 * KIB)
@@ -92,18 +84,18 @@ def test_missing_keys_are_those_of_a_or_inherited() -> None:
 
 @pytest.mark.parametrize("program", VPNS)
 def test_a_program_is_a_tunnel(program: str) -> None:
-    [case] = load_test_cases(write(f"vpn: {program}"), KNOWN)
+    [case] = read(texts(f"vpn: {program}"), KNOWN)
     assert case.emulated.vpn == Vpn(4 * MIB, 6 * MIB, VpnProgram(program), VpnTransport.UDP, 1420, 10, "cubic")
     assert (case.has_gateways, case.tunnelled, SAT.tunnelled) == (True, True, False)
 
 
 def test_missing_keys_of_a_tunnel_are_inherited() -> None:
-    path = write(
+    text = texts(
         "vpn: {program: openvpn, transport: tcp, send buffer: 1 MiB}",
         "vpn: {mtu: 1300, initial window: 20, congestion control: bbr, receive buffer: 2 MiB, nagle: false}",
         "vpn: none",
     )
-    links = {case.name: case.emulated for case in load_test_cases(path, KNOWN)}
+    links = {case.name: case.emulated for case in read(text, KNOWN)}
     assert links["a"].vpn == Vpn(1 * MIB, 6 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP)
     assert links["b"].vpn == Vpn(1 * MIB, 2 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP, 1300, 20, "bbr", nagle=False)
     assert links["c"] == SAT.emulated
@@ -157,7 +149,5 @@ def test_ready_tunnels() -> None:
     ],
 )
 def test_a_fault_is_one_sentence(link: str, fault: str) -> None:
-    with pytest.raises(InputError) as caught:
-        load_test_cases(write(link), KNOWN)
-    [problem] = caught.value.problems
+    [problem] = faults(texts(link), KNOWN)
     assert fault in problem

@@ -11,7 +11,7 @@ import pytest
 from interop.config.loader import load_test_cases
 from interop.config.profile_files import LARGEST_FILE, MOST_STEPS
 from interop.model.emulated_link import REAL_TIME_RATE, Demand, EmulatedLink, Profile
-from interop.model.errors import InputError
+from tests.config.my_yaml import extending, faults, read
 from tests.ready import ready_test_cases
 
 KNOWN = ready_test_cases()
@@ -21,23 +21,13 @@ STEPS = {"times": (0.0, 2.0, 3.0), "rates": (10e6, 0.0, 5e6), "delays": (0.02, 0
 LEO = Profile("leo.csv", 4.0, **STEPS)  # type: ignore[arg-type]
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def read(link: str, base: str = "sat") -> EmulatedLink:
-    path = Path("my.yaml")
-    path.write_text(f"name: mine\nabbreviation: MINE\nextends: {base}\nlink: {{{link}}}\n")
-    [mine] = load_test_cases(path, KNOWN)
+def emulated(link: str, base: str = "sat") -> EmulatedLink:
+    [mine] = read(extending(base, link))
     return mine.emulated
 
 
 def fault(link: str) -> str:
-    with pytest.raises(InputError) as caught:
-        read(link)
-    [problem] = caught.value.problems
+    [problem] = faults(extending("sat", link))
     return problem
 
 
@@ -46,7 +36,7 @@ def fault(link: str) -> str:
 
 def test_a_table_of_both_directions() -> None:
     Path("leo.csv").write_text(TABLE)
-    link = read("profile: leo.csv")
+    link = emulated("profile: leo.csv")
     assert (link.forward_profile, link.return_profile) == (LEO, LEO)
     assert link.forward_rate == link.return_rate == (2 * 10e6 + 1 * 5e6) / 4
     assert link.forward_delay == link.return_delay == pytest.approx(0.025)
@@ -56,7 +46,7 @@ def test_a_table_of_both_directions() -> None:
 
 def test_a_table_of_one_direction_with_options() -> None:
     Path("up.csv").write_text('\ufeff# made by hand\n"loss [%]","time [ms]"\n\n1,0\n0,500\n')
-    link = read("return profile: {file: up.csv, loop: false, start: 250 ms}")
+    link = emulated("return profile: {file: up.csv, loop: false, start: 250 ms}")
     expected = Profile("up.csv", 1.0, (0.0, 0.5), (), (), (0.01, 0.0), loop=False, start=0.25)
     assert link == replace(SAT, return_profile=expected)
 
@@ -64,8 +54,7 @@ def test_a_table_of_one_direction_with_options() -> None:
 def test_a_path_is_relative_to_the_test_case_file() -> None:
     Path("links").mkdir()
     Path("links/leo.csv").write_text(TABLE)
-    text = "name: mine\nabbreviation: MINE\nextends: sat\nlink: {profile: leo.csv}\n"
-    Path("links/my.yaml").write_text(text)
+    Path("links/my.yaml").write_text(extending("sat", "profile: leo.csv"))
     [mine] = load_test_cases(Path("links/my.yaml"), KNOWN)
     assert mine.emulated.forward_profile == LEO
 
@@ -78,8 +67,7 @@ def test_profiles_are_inherited_replaced_and_left_out() -> None:
     third = (
         "---\nname: xc\nabbreviation: XC\nextends: xb\nlink: {profile: none, rate: 7 Mbit/s, delay: 3 ms, loss: 0 %}\n"
     )
-    Path("my.yaml").write_text(first + second + third)
-    links = {case.name: case.emulated for case in load_test_cases(Path("my.yaml"), KNOWN)}
+    links = {case.name: case.emulated for case in read(first + second + third)}
     assert links["xb"].forward_profile == LEO
     assert links["xb"].return_profile == Profile("up.csv", 1.0, (0.0,), (500e3,))
     assert links["xb"].return_rate == 500e3
@@ -90,8 +78,7 @@ def test_profiles_are_inherited_replaced_and_left_out() -> None:
 def test_a_link_needs_no_rate_and_delay_beside_a_profile() -> None:
     Path("leo.csv").write_text(TABLE)
     text = "name: xa\nabbreviation: XA\ndescription: x\nlink: {scenario: simple-p2p, queue: 9, profile: leo.csv}\n"
-    Path("my.yaml").write_text(text + "file size: 1 MiB\nrepetitions: 1\ntimeout: 9 s\n")
-    [case] = load_test_cases(Path("my.yaml"), KNOWN)
+    [case] = read(text + "file size: 1 MiB\nrepetitions: 1\ntimeout: 9 s\n")
     assert case.emulated.forward_rate == 6.25e6
 
 
@@ -155,7 +142,7 @@ def test_files_that_are_none() -> None:
 def test_a_trace_has_the_rate_of_its_opportunities() -> None:
     stamps = [*range(1, 101), *range(150, 251, 50)]
     Path("up.trace").write_text("\n".join(map(str, stamps)))
-    profile = read("return profile: {file: up.trace, start: random}").return_profile
+    profile = emulated("return profile: {file: up.trace, start: random}").return_profile
     assert profile is not None
     assert (profile.length, profile.times, profile.start) == (0.25, (0.0, 0.1, 0.2), None)
     # of 100 ms each, except for the last 50 ms: 99 packets, then those at 100 and 150, then those at 200 and 250
@@ -165,7 +152,7 @@ def test_a_trace_has_the_rate_of_its_opportunities() -> None:
 
 def test_the_step_of_a_trace() -> None:
     Path("up.trace").write_text("500\n1000\n")
-    profile = read("return profile: {file: up.trace, step: 500 ms}").return_profile
+    profile = emulated("return profile: {file: up.trace, step: 500 ms}").return_profile
     assert profile is not None
     assert profile.times == (0.0, 0.5)
     Path("leo.csv").write_text(TABLE)
@@ -225,21 +212,22 @@ def test_the_step_of_a_trace() -> None:
 )
 def test_faults_of_options(link: str, expected: str) -> None:
     Path("leo.csv").write_text(TABLE)
-    with pytest.raises(InputError) as caught:
-        read(link)
-    assert expected in caught.value.problems[0]
-    assert caught.value.problems[0].startswith("my.yaml:4: ")
+    first = faults(extending("sat", link))[0]
+    assert expected in first
+    assert first.startswith("my.yaml:4: ")
 
 
 # ---- capacity on demand ---------------------------------------------------------------------
 
 
 def test_capacity_on_demand() -> None:
-    assert read("return access: {dama: {}}").demand == Demand(0.0265, 0.6, 100)
-    chosen = read("return access: {dama: {frame: 40 ms, request delay: 560 ms, slot: 53 B, constant rate: 64 kbit/s}}")
+    assert emulated("return access: {dama: {}}").demand == Demand(0.0265, 0.6, 100)
+    chosen = emulated(
+        "return access: {dama: {frame: 40 ms, request delay: 560 ms, slot: 53 B, constant rate: 64 kbit/s}}"
+    )
     assert chosen.demand == Demand(0.04, 0.56, 53, 64e3)
-    assert read("loss: 1 %", "dama").demand == KNOWN["dama"].emulated.demand
-    assert read("return access: dedicated", "dama") == SAT
+    assert emulated("loss: 1 %", "dama").demand == KNOWN["dama"].emulated.demand
+    assert emulated("return access: dedicated", "dama") == SAT
 
 
 # ---- the built-in links ---------------------------------------------------------------------

@@ -25,6 +25,7 @@ from interop.model.implementation import CongestionControl, Contract, CpuCost, I
 from interop.model.test_case import PROTOCOL_TESTS, TestCase
 from interop.model.units import MBPS, MIB, MS
 from interop.model.webtransport import WebTransport
+from tests.config.my_yaml import faults, read
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = known_scenarios()
@@ -42,21 +43,12 @@ timeout: 30 s
 """
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
 def cases(text: str) -> dict[str, TestCase]:
-    Path("my.yaml").write_text(text, encoding="utf-8")
-    return {case.name: case for case in load_test_cases(Path("my.yaml"), PAPERS, SCENARIOS)}
+    return {case.name: case for case in read(text, PAPERS)}
 
 
 def case_problems(text: str) -> tuple[str, ...]:
-    with pytest.raises(InputError) as caught:
-        cases(text)
-    return caught.value.problems
+    return faults(text, PAPERS)
 
 
 def child(*lines: str) -> str:

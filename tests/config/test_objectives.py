@@ -8,9 +8,9 @@ import pytest
 
 from interop.config.loader import known_workloads, load_test_cases
 from interop.model.emulated_link import loss_share
-from interop.model.errors import InputError
 from interop.model.objective import MB, Objective
-from interop.model.test_case import TestCase, with_workload
+from interop.model.test_case import with_workload
+from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,23 +22,6 @@ EXAMPLE = "{2 MB: 3 s, 10 MB: 5 s}"
 SIZES = "B, kB, MB, GB, KiB, MiB, GiB"
 TOO_LARGE = "but all files together have 20 MB; at most that is allowed."
 READ = (Objective(2 * MB, 3.0), Objective(10 * MB, 5.0))
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def read(text: str) -> tuple[TestCase, ...]:
-    Path("my.yaml").write_text(text, encoding="utf-8")
-    return load_test_cases(Path("my.yaml"), KNOWN)
-
-
-def faults(text: str) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        read(text)
-    return [problem.partition(": ")[2] for problem in caught.value.problems]
 
 
 def test_the_smallest_comes_first_and_there_are_none_by_default() -> None:
@@ -84,12 +67,12 @@ def test_another_workload_has_none() -> None:
     ],
 )
 def test_faults_have_one_sentence(value: str, fault: str) -> None:
-    assert faults(f"{BASE}objectives: {value}\n") == [f'"one": {fault}']
+    assert faults(f"{BASE}objectives: {value}\n") == (f'my.yaml:5: "one": {fault}',)
 
 
 def test_functional_tests_have_none() -> None:
     text = "name: one\nabbreviation: ONE\nextends: handshake\nobjectives: {1 kB: 1 s}\n"
-    assert faults(text) == ['"one": a functional test has no objectives.']
+    assert faults(text) == ('my.yaml:4: "one": a functional test has no objectives.',)
 
 
 def test_those_of_the_paper_belong_to_its_accesses_with_loss_and_without() -> None:

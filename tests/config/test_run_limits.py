@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interop.config.loader import load_known_test_cases, load_test_cases
 from interop.links.artefact_limits import download_limits, log_limits, run_limits, trace_limits
-from interop.model.errors import InputError
 from interop.model.outcomes import ErrorCode
 from interop.model.run_limits import RunLimits
 from interop.model.test_case import TestCase
 from interop.model.units import MIB
+from tests.config.my_yaml import faults, read
 from tests.fakes import CASE
+from tests.ready import ready_test_cases
 
-ROOT = Path(__file__).resolve().parents[2]
-KNOWN = load_known_test_cases(ROOT / "testcases")
 BASE = "name: one\nabbreviation: ONE\nextends: sat\n"
 OWN = BASE + "limits: {memory: 8 GiB, cpus: 0.5, processes: 64, logs: 3 GiB, downloads: 20 MiB, traces: 4 GiB}\n"
 NEXT = "---\nname: two\nabbreviation: TWO\nextends: one\n"
@@ -26,19 +23,8 @@ GIB = 1024 * MIB
 READ = RunLimits(8 * GIB, 0.5, 64, 3 * GIB, 20 * MIB, 4 * GIB)
 
 
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def read(text: str) -> tuple[TestCase, ...]:
-    Path("my.yaml").write_text(text, encoding="utf-8")
-    return load_test_cases(Path("my.yaml"), KNOWN)
-
-
 def test_there_are_none_by_default() -> None:
-    assert KNOWN["sat"].limits is None
+    assert ready_test_cases()["sat"].limits is None
     assert read(OWN)[0].limits == READ
 
 
@@ -68,9 +54,7 @@ def test_they_are_inherited_one_by_one(more: str, found: RunLimits | None) -> No
     ],
 )
 def test_faults(value: str, fault: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(f"{BASE}limits: {value}\n")
-    assert fault in caught.value.problems[0]
+    assert fault in faults(f"{BASE}limits: {value}\n")[0]
 
 
 def limited(**limits: Any) -> TestCase:

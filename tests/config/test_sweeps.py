@@ -9,34 +9,16 @@ import pytest
 
 from interop.config.loader import load_test_cases
 from interop.model.emulated_link import Queue, UniformLoss, loss_share
-from interop.model.errors import InputError
 from interop.model.family import Family, SweptValue
 from interop.model.names import is_test_case
 from interop.model.objective import MB
-from interop.model.test_case import TestCase
+from tests.config.my_yaml import faults, read
 from tests.ready import ready_test_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 KNOWN = ready_test_cases()
 MANY = list(range(1, 31))
 LOSSY = "name: lossy\nabbreviation: LOS\nextends: sat\n"
-
-
-@pytest.fixture(autouse=True)
-def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
-
-
-def read(text: str) -> tuple[TestCase, ...]:
-    Path("my.yaml").write_text(text, encoding="utf-8")
-    return load_test_cases(Path("my.yaml"), KNOWN)
-
-
-def faults(text: str) -> tuple[str, ...]:
-    with pytest.raises(InputError) as caught:
-        read(text)
-    return caught.value.problems
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.loader import load_test_cases
 from interop.config.workloads import load_workloads
 from interop.model.errors import InputError
-from interop.model.test_case import TestCase
 from interop.model.workload import ObjectType, RequestOrder
+from tests.config.my_yaml import faults, read
 from tests.engine.conftest import ROOT
-from tests.ready import ready_test_cases
 
 OURS = load_workloads(ROOT / "testcases/workloads")
 HEAD = "name: one\nabbreviation: ONE\ndescription: something\n"
@@ -98,37 +96,31 @@ def test_names_and_abbreviations_are_unique(tmp_path: Path) -> None:
 # ---- in test cases --------------------------------------------------------------------------
 
 
-def cases(folder: Path, text: str) -> tuple[TestCase, ...]:
-    path = folder / "t.yaml"
-    path.write_text(text)
-    return load_test_cases(path, ready_test_cases())
-
-
-def test_a_test_case_names_a_workload(tmp_path: Path) -> None:
-    [found] = cases(tmp_path, f"{HEAD}{LINK}workload: page-p10\n")
+def test_a_test_case_names_a_workload() -> None:
+    [found] = read(f"{HEAD}{LINK}workload: page-p10\n")
     assert found.workload == OURS["page-p10"].workload
     assert found.file_sizes == OURS["page-p10"].file_sizes
     assert found.client_test == "ordered"
 
 
-def test_a_test_case_has_a_workload_of_its_own(tmp_path: Path) -> None:
-    [found] = cases(tmp_path, f"{HEAD}{LINK}workload: {{duration: 4 s}}\n")
+def test_a_test_case_has_a_workload_of_its_own() -> None:
+    [found] = read(f"{HEAD}{LINK}workload: {{duration: 4 s}}\n")
     assert (found.file_sizes, found.timeout) == ((10_000_000,), 4)
 
 
-def test_a_workload_is_inherited_and_replaced(tmp_path: Path) -> None:
+def test_a_workload_is_inherited_and_replaced() -> None:
     text = f"{HEAD}{LINK}workload: {{file size: 3 × 1 kB, requests: sequential}}\n"
     text += "---\nname: two\nabbreviation: TWO\nextends: one\nlink: {rate: 10 Mbit/s}\n"
     text += "---\nname: three\nabbreviation: THREE\nextends: one\nfile size: 1 MB\n"
-    one, two, three = cases(tmp_path, text)
+    one, two, three = read(text)
     assert two.workload == one.workload
     assert two.file_sizes == (1000, 1000, 1000)
     assert (three.workload, three.file_sizes, three.client_test) == (None, (1_000_000,), "transfer")
 
 
-def test_the_size_of_bulk_follows_the_link(tmp_path: Path) -> None:
+def test_the_size_of_bulk_follows_the_link() -> None:
     text = f"{HEAD}{LINK}workload: bulk\n---\nname: two\nabbreviation: TWO\nextends: one\nlink: {{rate: 10 Mbit/s}}\n"
-    assert [each.file_sizes for each in cases(tmp_path, text)] == [(75_000_000,), (37_500_000,)]
+    assert [each.file_sizes for each in read(text)] == [(75_000_000,), (37_500_000,)]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +133,6 @@ def test_the_size_of_bulk_follows_the_link(tmp_path: Path) -> None:
         ("workload: {name: x, file size: 1 kB}\n", 'unknown key "name"'),
     ],
 )
-def test_faults_in_test_cases(tmp_path: Path, text: str, problem: str) -> None:
-    with pytest.raises(InputError) as raised:
-        cases(tmp_path, HEAD + LINK + text)
-    assert any(problem in each for each in raised.value.problems), raised.value.problems
+def test_faults_in_test_cases(text: str, problem: str) -> None:
+    found = faults(HEAD + LINK + text)
+    assert any(problem in each for each in found), found

@@ -9,13 +9,10 @@ from pathlib import Path
 import pytest
 
 from interop.config import emulated_links, gateways, link_profiles
-from interop.config.loader import load_test_cases
 from interop.config.profile_generators import GENERATORS
 from interop.model.emulated_link import QueueDiscipline
-from interop.model.errors import InputError
-from tests.ready import ready_test_cases
+from tests.config.my_yaml import extending, faults
 
-KNOWN = ready_test_cases()
 NO_VALUE, WORD, LIST = "", "nonsense", "[[1]]"
 """Wrong for every key."""
 
@@ -274,26 +271,22 @@ def cases() -> Iterator[object]:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages name files relative to the working directory."""
-    monkeypatch.chdir(tmp_path)
+def trace(in_folder: None) -> None:
+    """A trace that a profile may name."""
     Path("up.trace").write_text("500\n1000\n")
 
 
-def faults(name: str, key: str, text: str) -> tuple[str, ...]:
+def faults_of(name: str, key: str, text: str) -> tuple[str, ...]:
     """Of a link like that of ``sat`` in which ``key`` has the value ``text``."""
     keys = {**PARTS[name].needed, key: text}
     link = PARTS[name].where % ", ".join(f"{each}: {value}" for each, value in keys.items())
-    Path("my.yaml").write_text(f"name: mine\nabbreviation: MINE\nextends: sat\nlink: {{{link}}}\n")
-    with pytest.raises(InputError) as caught:
-        load_test_cases(Path("my.yaml"), KNOWN)
-    return caught.value.problems
+    return faults(extending("sat", link))
 
 
 @pytest.mark.parametrize(("name", "key", "text"), [*cases()])
 def test_a_wrong_value_is_one_sentence(name: str, key: str, text: str) -> None:
     values = PARTS[name].values[key]
-    [fault] = faults(name, key, text)
+    [fault] = faults_of(name, key, text)
     assert fault.startswith('my.yaml:4: "mine": ')
     shown = '"[' if text == LIST else f'"{text}" ' if text else ""  # keys with several values name one of them
     assert f"{key} {shown}" in fault
@@ -307,4 +300,4 @@ def test_every_key_has_wrong_values(name: str) -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_an_unknown_key_is_named_with_all_that_are_known(name: str) -> None:
-    assert any('unknown key "colour". Allowed: ' in fault for fault in faults(name, "colour", "green"))
+    assert any('unknown key "colour". Allowed: ' in fault for fault in faults_of(name, "colour", "green"))

@@ -1,0 +1,33 @@
+"""Test cases as a user writes them, in ``my.yaml`` in the working directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from interop.config.loader import load_test_cases
+from interop.model.errors import InputError
+from interop.model.test_case import TestCase
+from tests.ready import ready_test_cases
+
+MY_YAML = Path("my.yaml")
+
+
+def read(text: str, known: Mapping[str, TestCase] | None = None) -> tuple[TestCase, ...]:
+    """The test cases in ``text``, which may extend those in ``known``: by default, the ready ones."""
+    MY_YAML.write_text(text, encoding="utf-8")
+    return load_test_cases(MY_YAML, ready_test_cases() if known is None else known)
+
+
+def faults(text: str, known: Mapping[str, TestCase] | None = None) -> tuple[str, ...]:
+    """What is wrong in ``text``."""
+    with pytest.raises(InputError) as caught:
+        read(text, known)
+    return caught.value.problems
+
+
+def extending(base: str, link: str) -> str:
+    """A test case with the name ``mine`` that extends ``base``, with its link in line 4."""
+    return f"name: mine\nabbreviation: MINE\nextends: {base}\nlink: {{{link}}}\n"
