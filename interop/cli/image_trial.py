@@ -10,6 +10,7 @@ from pathlib import Path
 from interop.cli import image_tables
 from interop.cli.image_actions import ImageRequest, Report
 from interop.cli.image_check import IPV6, LARGE, PASSING, PEER, SMALL, ImageCheck, check_cases, check_runs, outcome_of
+from interop.cli.options import CPU_COST
 from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
@@ -18,6 +19,7 @@ from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.run_config import RunConfig, environment_parameters
 from interop.images.pull_or_build import Images, Policy
 from interop.images.status import ImageState, builders, get_all, stock_of
+from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode, Outcome
@@ -105,6 +107,10 @@ def try_out(
     By default it has a directory below build/checks. ``testbeds``: maximum number of parallel runs. Raises
     :class:`UserError` if nothing could be started.
     """
+    clock = Clock.REAL
+    if Daemon(request.url, "images").rootless:
+        say("The engine runs without root access, so the runs use virtual time.")
+        clock = Clock.VIRTUAL
     seed = secrets.randbelow(2**31)
     runs = check_runs(ready, peer, cases, seed)
     if not runs:
@@ -122,7 +128,13 @@ def try_out(
         policy=Policy.AUTO,
         seed=seed,
         command=request.command,
-        run=RunConfig(qlog, parameters=environment_parameters()),
+        run=RunConfig(
+            qlog,
+            parameters=environment_parameters(),
+            clock=clock,
+            cpu_cost=CPU_COST,
+            own_cpu_costs=clock is Clock.VIRTUAL,
+        ),
         testbeds=testbeds,
     )
     return run_campaign(selection, runs, config, say, progress(runs))

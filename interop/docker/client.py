@@ -99,10 +99,10 @@ class Daemon:
 
     @property
     def rootless(self) -> bool:
-        """Whether it runs as an ordinary user, as far as its socket or its own words tell."""
+        """Whether it runs as an ordinary user: Docker says so, and the socket of podman belongs to that user."""
         if "name=rootless" in (self.info.get("SecurityOptions") or ()):
             return True
-        return self.url.startswith("unix:") and _owner(self.url.removeprefix("unix://")) > 0
+        return self.podman and self.url.startswith("unix:") and _owner(self.url.removeprefix("unix://")) > 0
 
     def system_time(self) -> float:
         """Time of the daemon's clock now, seconds since 1970."""

@@ -72,6 +72,19 @@ def open_resources(config: CampaignConfig, say: Callable[[str], None]) -> Iterat
         yield CampaignResources(daemon, hosts, threading.Event(), [])
 
 
+def check_rights(resources: CampaignResources, config: CampaignConfig) -> None:
+    """Raise :class:`MachineError` if an engine of the campaign has no root access, which real time needs."""
+    if config.run.clock is Clock.VIRTUAL or config.cluster:
+        return
+    local = () if resources.hosts and not _testbeds_elsewhere(config) else (resources.daemon,)
+    for daemon in (*local, *resources.hosts.values()):
+        if daemon.rootless:
+            raise MachineError(
+                f"The engine at {daemon.host or daemon.url} runs without root access. Such an engine measures only in "
+                "virtual time: ./run.py --clock virtual. Real time and real links need an engine with root access."
+            )
+
+
 def check_dask() -> None:
     """Raise :class:`MachineError` if Dask is not installed."""
     if importlib.util.find_spec("distributed") is None:

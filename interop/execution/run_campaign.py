@@ -14,7 +14,13 @@ from typing import Any
 from interop import __version__
 from interop.docker.daemon_images import DaemonImages
 from interop.execution.campaign_config import CampaignConfig
-from interop.execution.campaign_setup import CampaignResources, distribute_images, make_worker_pool, open_resources
+from interop.execution.campaign_setup import (
+    CampaignResources,
+    check_rights,
+    distribute_images,
+    make_worker_pool,
+    open_resources,
+)
 from interop.execution.dispatcher import Dispatcher
 from interop.execution.remaining_work import RemainingWork, changed_parameters, pinned_images, remaining_work
 from interop.execution.retries import restore
@@ -64,6 +70,7 @@ def run_campaign(
     Raises :class:`UserError` if the campaign cannot start; the returned value tells what stopped it later.
     """
     with open_resources(config, say) as resources:
+        check_rights(resources, config)
         facts = _images(resources, selection, plan, config, say)
         with _signals(resources):
             directory = _directory(config)
@@ -97,12 +104,14 @@ def resume_campaign(
         if not work.runs:
             return CampaignOutcome(directory, record, None)
         manifest = record.result_set.manifest
+        given = config.run.parameters
+        config = _as_begun(config, manifest)
+        check_rights(resources, config)
         facts = pinned_images(manifest, work.runs, DaemonImages(resources.daemon).find)
         distribute_images(facts, resources, config, say)
-        if changed := changed_parameters(manifest, config.run.parameters):
+        if changed := changed_parameters(manifest, given):
             say(changed)
         with _signals(resources):
-            config = _as_begun(config, manifest)
             return _run_remaining(work, resources, config, facts, journal, say, begin(work.runs))
 
 

@@ -13,13 +13,16 @@ import pytest
 
 from interop.cli import image_check, image_trial
 from interop.cli import main as cli
+from interop.cli.options import CPU_COST
 from interop.execution import campaign_setup
+from interop.model.clock import Clock
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import Verdict
 from interop.model.results import Measurement
 from interop.model.run import Run
 from interop.model.test_case import TestCase
+from interop.results import store
 from tests.fakes import FakeEngine, Life, end_with, endpoint, install, judge, only_as
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,6 +236,20 @@ def test_check(images: Images, tmp_path: Path) -> None:
     assert found["tongue client"][-1] == "left out, no protocol in common: tongue with quic-go"
     assert "/build/checks/" in out
     assert not (tmp_path / "checkout/results").exists()
+
+
+def test_without_root_a_check_uses_virtual_time(
+    images: Images, engine: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = engine.info()
+    monkeypatch.setattr(engine, "info", lambda: told | {"SecurityOptions": ["name=rootless"]})
+    (tmp_path / "checkout/virtual-time").mkdir()
+    (tmp_path / "checkout/virtual-time/Dockerfile").write_text("FROM scratch\n")
+    _, _, err = images("check", "silent")  # its runs fail, because this engine has no virtual machine
+    assert "The engine runs without root access, so the runs use virtual time." in err
+    [directory] = (tmp_path / "checkout/build/checks").glob("2*")
+    manifest = store.load(directory).result_set.manifest
+    assert (manifest.clock, manifest.cpu_cost, manifest.own_cpu_costs) == (Clock.VIRTUAL, CPU_COST, True)
 
 
 def test_check_of_what_is_sound_and_of_what_is_not(images: Images) -> None:

@@ -376,6 +376,19 @@ def test_a_campaign_in_virtual_time(checkout: Checkout) -> None:
     assert "The runs used virtual time (1 µs per system call)." in checkout("show")[1]
 
 
+def test_an_engine_without_root_measures_in_virtual_time_only(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
+    engine = checkout.engine.info()
+    monkeypatch.setattr(checkout.engine, "info", lambda: engine | {"SecurityOptions": ["name=rootless"]})
+    status, out, err = checkout(*GOOD)
+    assert (status, out) == (3, "")
+    assert "runs without root access. Such an engine measures only in virtual time: ./run.py --clock virtual." in err
+    assert not (checkout.root / "results").exists()
+    assert checkout(*GOOD, "--clock", "virtual")[0] == 0
+
+
 def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Checkout) -> None:
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     status, out, _ = checkout(*GOOD, "--clock", "virtual", "--parallel", "1")

@@ -89,16 +89,22 @@ def test_limits_without_root(
     assert (daemon.rootless, daemon.limits_containers) == (rootless, limits)
 
 
-def test_the_owner_of_a_socket_tells_that_podman_has_no_root(
-    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(docker, "APIClient", engine.client)
+def test_the_owner_of_a_socket_tells_that_podman_has_no_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docker, "APIClient", Podman().client)
     path = tmp_path / "podman.sock"
     path.touch()
     os.chown(path, os.getuid(), os.getgid())
     assert Daemon(f"unix://{path}", "mine").rootless is (os.getuid() != 0)
     monkeypatch.setattr("interop.docker.client._owner", lambda _path: 1001)
     assert Daemon(f"unix://{path}", "mine").rootless
+
+
+def test_the_owner_of_a_socket_that_leads_to_docker_tells_nothing(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    monkeypatch.setattr("interop.docker.client._owner", lambda _path: 1001)
+    assert not Daemon("unix:///tmp/tunnel.sock", "mine").rootless
 
 
 def test_no_daemon(engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

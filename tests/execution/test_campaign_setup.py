@@ -151,3 +151,11 @@ def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
         hosts={"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {},
     )  # fmt: skip
     assert campaign_setup.analysis_disturbs(config) is expected
+
+
+def test_a_host_without_root_makes_no_runs_in_real_time(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = two.engines["far"]
+    told = far.info()
+    monkeypatch.setattr(far, "info", lambda: told | {"SecurityOptions": ["name=rootless"]})
+    with pytest.raises(MachineError, match="The engine at far runs without root access"):
+        two.measure()
