@@ -44,16 +44,24 @@ def run(options: argparse.Namespace) -> int:
     return ExitStatus.SUCCESS
 
 
-def check_target(file: Path | None) -> None:
-    """Raise InputError, before hours of measuring, if ``file`` cannot be written at their end."""
+def check_target(file: Path | None, campaign: Path | None = None) -> None:
+    """Raise InputError, before hours of measuring, if ``file`` cannot be written at their end.
+
+    ``campaign``: a directory that will be there by then.
+    """
     if file is None:
         return
-    if not file.absolute().parent.is_dir():
+    places = {file.absolute().parent} - ({campaign.absolute()} if campaign else set())
+    if not all(place.is_dir() for place in places):
         raise InputError(f"{file}: the directory does not exist. Create it, or choose another file.")
     if file.is_dir():
         raise InputError(f"{file}: is a directory. Choose the name of a file.")
 
 
 def log_directory(directory: Path, file: Path) -> str:
-    """The path of a campaign relative to the JSON file."""
-    return os.path.relpath(directory.resolve(), file.resolve().parent)
+    """The path of a campaign relative to the JSON file; its name if the file is in it.
+
+    The web page of QIR and the scripts of QIR-SE look for logs by the name of the directory that has the file.
+    """
+    place, beside = directory.resolve(), file.resolve().parent
+    return place.name if place == beside else os.path.relpath(place, beside)

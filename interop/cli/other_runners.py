@@ -24,7 +24,7 @@ SKIP_ON_FAILURE = (
     "quicsat reports how often a pair fails, and so repeats failures; use --breaker 1 to skip pairs of an "
     "implementation after a run that timed out or ended in an error"
 )
-SAVE_FILES = "it has no value; write -f alone, and the results go to the file after -j"
+SAVE_FILES = "it has no value; write -f alone. The results go to the file after -j"
 LARGEST_JSON = 64 * 1024 * 1024
 """Bytes of a file of results that is looked at."""
 
@@ -74,7 +74,8 @@ def check_earlier_results(file: Path | None) -> None:
         return
     from interop.results import store
 
-    directory = (file.parent / str(document["log_dir"])).resolve()
+    named, beside = str(document["log_dir"]), file.parent.resolve()
+    directory = beside if named == beside.name else (beside / named).resolve()
     if not any((directory / name).is_file() for name in (store.DOCUMENT, store.JOURNAL)):
         raise InputError(
             f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."

@@ -112,7 +112,12 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:
             known.update(action.option_strings, map(str, action.choices or ()))
         wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
-        hints = "".join(did_you_mean(first or second, known - {first}) for first, second in wrong)
+        hints = "".join(
+            f" {first} is a command; write it first: ./run.py {first}."
+            if first in self._known
+            else did_you_mean(first or second, known)
+            for first, second in wrong
+        )
         self.exit(ExitStatus.USAGE, f"{self.prog}: {escaped(message)}.{hints} See {self.prog} --help.\n")
 
 

@@ -81,7 +81,7 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure, and print the results."""
     selection, runs, seed = select_runs.select(options)
-    check_target(options.json)
+    check_target(options.json, options.log_dir)
     other_runners.check_earlier_results(options.json)
     request = continuous_integration.read_request(options)
     continuous_integration.check_plan(request, options.clock, seed)

@@ -123,6 +123,7 @@ def test_what_asks_the_engine_imports_only_its_client(module: str, needed: set[s
     [
         (["pln"], "Did you mean plan?"),
         (["run", "--repetitons", "1"], "Did you mean --repetitions?"),
+        (["-s", "quic-go", "-m", "plan"], "plan is a command; write it first: ./run.py plan."),
         (["show", "--markdwn"], "Did you mean --markdown?"),
         (["run", "-o", "x"], "unrecognized arguments: -o x. See"),
     ],

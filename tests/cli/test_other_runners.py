@@ -111,6 +111,14 @@ def test_results_of_a_campaign_that_is_not_finished_are_not_replaced(checkout: C
     assert len(json.loads(file.read_text())["measurements"]) == 2
 
 
+def test_results_may_be_in_the_directory_of_the_logs(checkout: Checkout, tmp_path: Path) -> None:
+    logs, file = tmp_path / "logs_1", tmp_path / "logs_1/qir.json"
+    assert checkout(*GOOD, "-l", str(logs), "-j", str(file))[0] == 0
+    assert json.loads(file.read_text())["log_dir"] == "logs_1"
+    assert checkout(*GOOD, "-j", str(file))[0] == 0
+    assert json.loads(file.read_text())["log_dir"] != "logs_1"
+
+
 @pytest.mark.parametrize("theirs", ["logs_2021-11-01", "/nowhere"])
 def test_results_of_another_runner_are_not_replaced(checkout: Checkout, tmp_path: Path, theirs: str) -> None:
     file = tmp_path / "all.json"
