@@ -1,10 +1,12 @@
 """The events of a run as a compact file for the browser: whole numbers, delta-coded, in byte planes, deflated.
 
-A file is zlib of: the length of the header (4 bytes, little endian), the header (JSON) and the columns one after the
-other. The header has ``columns``: name, count and ``scale`` (a number is the whole number times the scale), ``every``:
-of so many events one is there, and ``texts`` that numbers of columns point to. A column is four planes: the low bytes
-of all its values first. Values are differences to the one before, zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo
-2^32. ``web/assets/packets.js`` reads it.
+A file is zlib of: the length of the header (4 bytes, little endian), the header (JSON) and the planes. The header has
+``columns``: name, count, ``scale`` (a number is the whole number times the scale) and ``planes``; ``every``: of so many
+events one is there; and ``texts`` that numbers of columns point to. Values are differences to the one before,
+zigzag-coded (0, -1, 1, -2 -> 0, 1, 2, 3), modulo 2^32. The first plane has the low bytes of all values of all columns,
+the next one the second bytes of the columns that have two or more ``planes``, and so on; bytes beyond are zero. Columns
+that resemble each other are neighbours in a plane, so that deflate, which looks back 32 KiB, finds what they share.
+``web/assets/packets.js`` reads it.
 """
 
 from __future__ import annotations
@@ -51,46 +53,60 @@ def encode(
 
 def pack(columns: Sequence[PackedColumn], every: int = 1, texts: Sequence[str] = ()) -> bytes:
     """Columns as a file. Whole numbers must fit into 32 bits; ValueError if one is not finite."""
+    coded = [_coded(each) for each in columns]
+    planes = [(int(each.max(initial=0)).bit_length() + 7) // 8 for each in coded]
     head = {
         "every": every,
-        "columns": [{"name": each.name, "count": len(each.values), "scale": each.scale} for each in columns],
+        "columns": [
+            {"name": each.name, "count": len(each.values), "scale": each.scale, "planes": used}
+            for each, used in zip(columns, planes, strict=True)
+        ],
         "texts": list(texts),
     }
     text = json.dumps(head).encode()
-    return zlib.compress(b"".join([len(text).to_bytes(4, "little"), text, *map(_planes, columns)]), LEVEL)
+    content = [len(text).to_bytes(4, "little"), text]
+    for plane in range(max(planes, default=0)):
+        content += [_bytes(each, plane) for each, used in zip(coded, planes, strict=True) if plane < used]
+    return zlib.compress(b"".join(content), LEVEL)
 
 
 def unpack(content: bytes) -> dict[str, NDArray[np.float64]]:
     """What ``pack`` was given, as its reader in the browser has it."""
     plain = zlib.decompress(content)
     begin = 4 + int.from_bytes(plain[:4], "little")
+    columns = json.loads(plain[4:begin])["columns"]
+    coded = [np.zeros(column["count"], np.uint32) for column in columns]
+    for plane in range(max((column["planes"] for column in columns), default=0)):
+        for column, values in zip(columns, coded, strict=True):
+            if plane < column["planes"]:
+                values |= np.frombuffer(plain, np.uint8, len(values), begin).astype(np.uint32) << 8 * plane
+                begin += len(values)
     found = {}
-    for column in json.loads(plain[4:begin])["columns"]:
-        count = column["count"]
-        planes = np.frombuffer(plain, np.uint8, 4 * count, begin).reshape(4, count).astype(np.uint32)
-        begin += 4 * count
-        coded = planes[0] | planes[1] << 8 | planes[2] << 16 | planes[3] << 24
-        steps = (coded >> 1).astype(np.int64) ^ -(coded & 1).astype(np.int64)
+    for column, values in zip(columns, coded, strict=True):
+        steps = (values >> 1).astype(np.int64) ^ -(values & 1).astype(np.int64)
         found[column["name"]] = np.cumsum(steps) * column["scale"]
     return found
 
 
-def _planes(column: PackedColumn) -> bytes:
+def _coded(column: PackedColumn) -> NDArray[np.uint32]:
     if not np.isfinite(column.values).all():
         raise ValueError(f"the column {column.name} has values that are no numbers")
     whole = np.round(np.asarray(column.values, dtype=np.float64) / column.scale).astype(np.int64)
     steps = np.diff(whole, prepend=0)
-    coded = ((steps << 1) ^ (steps >> 63)).astype(np.uint32)
-    return coded[:, np.newaxis].view(np.uint8).reshape(-1, 4).T.tobytes() if len(coded) else b""
+    return ((steps << 1) ^ (steps >> 63)).astype(np.uint32)
+
+
+def _bytes(values: NDArray[np.uint32], plane: int) -> bytes:
+    return (values >> np.uint32(8 * plane)).astype(np.uint8).tobytes()
 
 
 # ---- which columns --------------------------------------------------------------------------
 
 
 def _columns(series: Series, every: int, values: int) -> Iterator[PackedColumn]:
-    yield from _stream("sent", series.sent, every)
-    yield from _stream("arrived", series.arrived, every)
-    yield from _packets("forward", series.forward, _first(series.sent.time), every)
+    forward = _packets("forward", series.forward, _first(series.sent.time), every)
+    for alike in zip(_stream("sent", series.sent, every), forward, _stream("arrived", series.arrived, every), strict=True):
+        yield from alike
     yield from _packets("back", series.back, _first(series.requests.sent), every)
     until = max((float(table.time[-1]) for table in (series.sent, series.arrived) if len(table)), default=0.0)
     for name, times, sizes in (

@@ -2,8 +2,8 @@
 
 A diagram has one row per datagram (TCP: segment) of either direction, in the order of sending: ``time``, ``delay``
 (``LOST`` or ``UNKNOWN`` if it did not arrive), ``way`` (1: from the server), ``size``. Frames stand in a second table,
-in the order of ``frame_row``, the row of their datagram: ``frame_kind``, and up to three numbers. Numbers may have 60
-bits, therefore ``frame_a`` and ``frame_b`` are split: the upper 30 bits are in ``frame_a_high`` and ``frame_b_high``.
+in the order of ``row``, that of their datagram: ``kind``, and up to three numbers. Numbers may have 60 bits, therefore
+``a`` and ``b`` are split in the file, where ``a_high`` and ``b_high`` have the upper 30 bits.
 
 ==================  ==========  =======================  ======================
 kind                a           b                        c
@@ -108,21 +108,34 @@ def of_series(series: Series) -> Diagram:
 
 
 def encode(diagram: Diagram) -> bytes:
-    """The file of one run."""
+    """The file of one run: the columns of the client (0), then those of the server (1); the reader joins them by time.
+
+    Of each side, in the order of sending: ``time``; ``fate`` (0, ``LOST`` or ``UNKNOWN``); ``arrival``, only of those
+    that arrived; ``size``; ``frames``, how many a datagram has; and ``kind`` of each frame. The numbers of the frames
+    are in the order of their kinds, then of sending, since those of one kind follow from each other.
+    """
     frames = diagram.frames
-    columns = [
-        PackedColumn("time", diagram.time, PRECISION),
-        PackedColumn("delay", diagram.delay, PRECISION),
-        PackedColumn("way", diagram.way, 1.0),
-        PackedColumn("size", diagram.size, 1.0),
-        PackedColumn("frame_row", frames.row, 1.0),
-        PackedColumn("frame_kind", frames.kind, 1.0),
-    ]
-    for name, values in (("a", frames.a), ("b", frames.b)):
-        limited = np.clip(values, 0, _LARGEST)
-        columns.append(PackedColumn(f"frame_{name}", limited & ((1 << BITS) - 1), 1.0))
-        columns.append(PackedColumn(f"frame_{name}_high", limited >> BITS, 1.0))
-    columns.append(PackedColumn("frame_c", frames.c, 1.0))
+    counts = np.bincount(frames.row, minlength=len(diagram.time))
+    columns = list[PackedColumn]()
+    for way in (0, 1):
+        mine, ours = diagram.way == way, diagram.way[frames.row] == way
+        time, delay = diagram.time[mine], diagram.delay[mine]
+        there = delay >= 0
+        kind = frames.kind[ours]
+        order = np.argsort(kind, kind="stable")
+        columns += [
+            PackedColumn(f"time_{way}", time, PRECISION),
+            PackedColumn(f"arrival_{way}", (time + delay)[there], PRECISION),
+            PackedColumn(f"fate_{way}", np.where(there, 0.0, delay), PRECISION),
+            PackedColumn(f"size_{way}", diagram.size[mine], 1.0),
+            PackedColumn(f"frames_{way}", counts[mine], 1.0),
+            PackedColumn(f"kind_{way}", kind, 1.0),
+        ]
+        for name, values in (("a", frames.a), ("b", frames.b)):
+            limited = np.clip(values[ours][order], 0, _LARGEST)
+            columns.append(PackedColumn(f"{name}_{way}", limited & ((1 << BITS) - 1), 1.0))
+            columns.append(PackedColumn(f"{name}_high_{way}", limited >> BITS, 1.0))
+        columns.append(PackedColumn(f"c_{way}", frames.c[ours][order], 1.0))
     return pack(columns, texts=[printable(text) for text in diagram.texts])
 
 

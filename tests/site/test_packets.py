@@ -58,3 +58,9 @@ def test_thinned_runs_keep_their_extremes_and_are_smaller() -> None:
 
 def test_ten_thousand_packets_take_little_space() -> None:
     assert len(encode(series(Transfer(size=10_000_000, piece=1000, rate=5e6)))) < 100_000
+
+
+def test_columns_that_resemble_each_other_cost_little_more_than_one() -> None:
+    times = np.cumsum(np.random.default_rng(1).exponential(0.001, 8000))
+    one = len(pack([PackedColumn("a", times, TICK)]))
+    assert len(pack([PackedColumn(name, times, TICK) for name in "ab"])) < 1.1 * one

@@ -34,14 +34,13 @@ def test_the_diagram_has_every_datagram_and_what_became_of_it(run: tuple[RunTrac
     made = sequence.of_traces(traces)
     assert made is not None
     found = unpack(sequence.encode(made))
-    assert (np.diff(found["time"]) >= 0).all()
     for way in (0, 1):
-        mine = found["way"] == way
-        assert mine.sum() == link.sent[way]
-        assert np.isclose(found["delay"][mine], sequence.LOST * sequence.PRECISION).sum() == pytest.approx(
-            link.lost[way], abs=1
-        )
-    assert found["delay"][found["delay"] >= 0].min() == pytest.approx(DELAY, abs=0.001)
+        assert len(found[f"size_{way}"]) == link.sent[way]
+        assert (np.diff(found[f"time_{way}"]) >= 0).all()
+        fate = np.round(found[f"fate_{way}"] / sequence.PRECISION)
+        assert (fate == sequence.LOST).sum() == pytest.approx(link.lost[way], abs=1)
+        delay = found[f"arrival_{way}"] - found[f"time_{way}"][fate == 0]
+        assert delay.min() == pytest.approx(DELAY, abs=0.001)
 
 
 def test_the_diagram_has_the_frames(run: tuple[RunTraces, Link]) -> None:
@@ -59,9 +58,20 @@ def test_the_diagram_has_the_frames(run: tuple[RunTraces, Link]) -> None:
     acks = frames.kind == sequence.ACK
     assert (frames.b[acks] <= frames.a[acks]).all()
     assert frames.c[acks].max() > 1  # losses leave gaps
-    found = unpack(sequence.encode(made))
-    whole = found["frame_a"] + found["frame_a_high"] * (1 << sequence.BITS)
-    assert whole.tolist() == frames.a.tolist()
+
+
+def test_the_file_has_the_frames_of_each_side_by_kind(run: tuple[RunTraces, Link]) -> None:
+    made = sequence.of_traces(run[0])
+    assert made is not None
+    frames, found = made.frames, unpack(sequence.encode(made))
+    for way in (0, 1):
+        ours = np.flatnonzero(made.way[frames.row] == way)
+        assert found[f"kind_{way}"].tolist() == frames.kind[ours].tolist()
+        assert found[f"frames_{way}"].sum() == len(ours)
+        ordered = ours[np.argsort(frames.kind[ours], kind="stable")]
+        whole = found[f"a_{way}"] + found[f"a_high_{way}"] * (1 << sequence.BITS)
+        assert whole.tolist() == frames.a[ordered].tolist()
+        assert found[f"c_{way}"].tolist() == frames.c[ordered].tolist()
 
 
 def test_the_limit_is_above_what_was_sent(run: tuple[RunTraces, Link]) -> None:

@@ -5,20 +5,20 @@
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const begin = 4 + view.getUint32(0, true);
     const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, begin)));
-    const places = new Map();
-    let at = begin;
-    for (const column of head.columns) { places.set(column.name, { ...column, at }); at += 4 * column.count; }
+    const columns = new Map(head.columns.map((column) => [column.name, { ...column, at: [] }]));
+    let end = begin;
+    for (let plane = 0; plane < 4; plane++) for (const column of columns.values()) if (plane < column.planes) { column.at.push(end); end += column.count; }
     const known = new Map();
     const column = (name, factor = 1) => {
       if (known.has(name)) return known.get(name);
-      const { count, scale, at: start } = places.get(name) || { count: 0, scale: 1, at: 0 };
+      const { count, scale, at } = columns.get(name) || { count: 0, scale: 1, at: [] };
+      const coded = new Uint32Array(count);
+      for (const [plane, start] of at.entries()) for (let i = 0; i < count; i++) coded[i] |= bytes[start + i] << (8 * plane);
       const values = new Float64Array(count);
       const unit = scale * factor;
-      const b1 = start + count, b2 = b1 + count, b3 = b2 + count;
       let sum = 0;
       for (let i = 0; i < count; i++) {
-        const coded = bytes[start + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
-        sum += (coded >>> 1) ^ -(coded & 1);
+        sum += (coded[i] >>> 1) ^ -(coded[i] & 1);
         values[i] = sum * unit;
       }
       known.set(name, values);

@@ -32,9 +32,43 @@
   const whole = (value) => value.toLocaleString("en");
   const range = (offset, length) => (length ? `${whole(offset)} to ${whole(offset + length - 1)}` : `at ${whole(offset)}`);
 
+  // Both sides, in the order of sending; frames in the order of their datagrams. The file has each side for itself.
+  const joined = (data) => {
+    const sides = ["0", "1"].map((side) => {
+      const [time, arrival, fate, size, frames, kind, a, aHigh, b, bHigh, c] = ["time", "arrival", "fate", "size", "frames", "kind", "a", "a_high", "b", "b_high", "c"].map((name) => data.column(`${name}_${side}`));
+      const counts = new Map();
+      for (const each of kind) counts.set(each, (counts.get(each) || 0) + 1);
+      const next = new Map(); // where the numbers of the next frame of a kind are
+      let begin = 0;
+      for (const each of [...counts.keys()].sort((one, other) => one - other)) { next.set(each, begin); begin += counts.get(each); }
+      return { time, arrival, fate, size, frames, kind, a, aHigh, b, bHigh, c, next, datagram: 0, arrived: 0, frame: 0 };
+    });
+    const [client, server] = sides;
+    const count = client.size.length + server.size.length;
+    const all = client.kind.length + server.kind.length;
+    const [way, time, delay, size] = Array.from({ length: 4 }, () => new Float64Array(count));
+    const [row, kind, first, second, third] = Array.from({ length: 5 }, () => new Float64Array(all));
+    for (let i = 0, at = 0; i < count; i++) {
+      way[i] = client.datagram === client.size.length || server.time[server.datagram] <= client.time[client.datagram] ? 1 : 0;
+      const side = sides[way[i]], j = side.datagram++;
+      time[i] = side.time[j];
+      delay[i] = side.fate[j] || Math.max(side.arrival[side.arrived++] - time[i], 0);
+      size[i] = side.size[j];
+      for (let left = side.frames[j]; left > 0; left--, at++) {
+        const what = side.kind[side.frame++], from = side.next.get(what);
+        side.next.set(what, from + 1);
+        row[at] = i;
+        kind[at] = what;
+        first[at] = side.a[from] + HIGH * side.aHigh[from];
+        second[at] = side.b[from] + HIGH * side.bHigh[from];
+        third[at] = side.c[from];
+      }
+    }
+    return { way, time, delay, size, row, kind, first, second, third };
+  };
+
   const show = (data) => {
-    const [time, delay, way, size, row, kind, low, lowHigh, second, secondHigh, third] = ["time", "delay", "way", "size", "frame_row", "frame_kind",
-      "frame_a", "frame_a_high", "frame_b", "frame_b_high", "frame_c"].map((name) => data.column(name));
+    const { way, time, delay, size, row, kind, first, second, third } = joined(data);
     const count = time.length;
     const rank = new Int32Array(count); // which of its sender's datagrams, from 1
     const ofSender = [[], []];
@@ -46,7 +80,7 @@
 
     // ---- words ----
     const frame = (at) => {
-      const a = low[at] + HIGH * lowHigh[at], b = second[at] + HIGH * secondHigh[at], c = third[at], what = kind[at];
+      const a = first[at], b = second[at], c = third[at], what = kind[at];
       if (what >= PACKET) return what === PACKET + 16 ? `packet ${whole(a)}` : what === PACKET + 3 || what === PACKET + 5 ? FORMS[what - PACKET] : `${FORMS[what - PACKET] || "packet"} ${whole(a)}`;
       if (what === 0x02) return `ACK ${a === b ? whole(a) : `${whole(b)} to ${whole(a)}`}${c > 1 ? ` in ${c} ranges` : ""}`;
       if (what === 0x06) return `CRYPTO ${range(b, c)}`;
