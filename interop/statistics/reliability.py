@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -40,12 +41,12 @@ class ReliabilityGroup:
     first: tuple[Sample, ...]
     second: tuple[Sample, ...]
 
-    @property
+    @cached_property
     def succeeded(self) -> tuple[int, int]:
         """Repetitions that succeeded, in the first and in the second campaign."""
         return sum(each.succeeded for each in self.first), sum(each.succeeded for each in self.second)
 
-    @property
+    @cached_property
     def conclusive(self) -> tuple[int, int]:
         """Conclusive repetitions in both."""
         return sum(each.conclusive for each in self.first), sum(each.conclusive for each in self.second)
@@ -56,8 +57,9 @@ def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[ReliabilityGroup]:
     known = [(one, other) for one, other in cells if one.conclusive and other.conclusive]
     found = [_group(None, "", known)]
     for role in (Role.SERVER, Role.CLIENT):
-        names = dict.fromkeys(_name(one, role) for one, _ in known)
-        mine = {name: [cell for cell in known if _name(cell[0], role) == name] for name in names}
+        mine: dict[str, list[tuple[Sample, Sample]]] = {}
+        for cell in known:
+            mine.setdefault(_name(cell[0], role), []).append(cell)
         found += [_group(role, name, cells) for name, cells in mine.items() if len(cells) < len(known)]
     return [group for group in found if len(group.first) > 1]
 

@@ -115,7 +115,7 @@ class Sample:
     @property
     def succeeded(self) -> int:
         """Repetitions that succeeded, with or without a number."""
-        return Counter(self.outcomes)[Outcome.SUCCEEDED]
+        return self.outcomes.count(Outcome.SUCCEEDED)
 
     @property
     def pair_outcome(self) -> PairOutcome:
