@@ -28,6 +28,7 @@ class Part(StrEnum):
     QUEUES = "queues"
     SWEEPS = "sweeps"
     REAL = "real"
+    REPEAT = "repeat"
     LARGE_WINDOWS = "quic-go-windows"
     """Not of `make paper`: a client of quic-go that was built with larger windows."""
     QLOG = "quic-go-qlog"

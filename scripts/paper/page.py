@@ -24,6 +24,7 @@ from scripts.paper.method import limitations, links, method
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
+from scripts.paper.repeated import repeated
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import theory
@@ -45,6 +46,9 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         )
         yield ""
     yield from seeds(parts[Part.MATRIX])
+    if Part.REPEAT in parts:
+        yield from repeated(parts[Part.MATRIX], parts[Part.REPEAT])
+        yield ""
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.SWEEPS in parts:

@@ -637,3 +637,29 @@ def test_the_largest_share_that_the_queue_dropped(test_case: str) -> None:
     section = PAGE.read_text("utf-8").split(f"### Congestion controls over {test_case}\n", 1)[1].split("\n#", 1)[0]
     assert f"dropped {100 * means[first]:.0f} % of the packets of {first}," in section
     assert f"The median over the servers is {100 * median(means.values()):.1f} %." in section
+
+
+@pytest.mark.skipif(not documents("repeat"), reason="no run was repeated")
+def test_numbers_of_repeated_runs() -> None:
+    """Runs have the same seed if it is the same in their evidence."""
+    first = {(run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): run for run in matrix()}
+    reproduced = 0
+    for test_case, runs, good, alike, exactly, both, largest in rows("Runs measured again with the same seed"):
+        pairs = [
+            (first[run["server"], run["client"], run["test_case"], run["evidence"]["seed"]], run)
+            for run in runs_of("repeat")
+            if run["test_case"] == test_case
+        ]
+        outcomes = [[run["verdict"]["outcome"] for run in pair] for pair in pairs]
+        values = [[metric(run, "goodput") for run in pair] for pair in pairs]
+        changes = [abs(pair[1] / pair[0] - 1) for pair in values if pair[0] and pair[1]]
+        assert int(runs) == len(pairs)
+        assert int(alike) == sum(pair[0] == pair[1] for pair in outcomes)
+        assert int(both) == len(changes)
+        assert int(exactly) == changes.count(0)
+        assert int(good) == int(alike) - sum(change > 0.005 for change in changes)
+        assert float(largest or 0) == pytest.approx(100 * max(changes, default=0), abs=0.00051)
+        reproduced += int(good)
+    [text] = [part for part in PAGE.read_text(encoding="utf-8").split("\n## ") if part.startswith("Repeated runs\n")]
+    assert f"{len(runs_of('repeat'))} of the {len(matrix())} runs of the matrix" in text
+    assert text.count("is not reproduced: ") == len(runs_of("repeat")) - reproduced

@@ -1,0 +1,67 @@
+"""Runs that were measured again with the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
+from interop.model.units import MBPS
+from scripts.paper.repeated import by_case, pairs_of_runs, repeated
+from tests.results_builder import SAT, SATLOSS, result_set, run_result
+
+CLIENTS = ("a", "b", "c", "d")
+
+
+def campaign(goodputs: Sequence[float | None], day: int, seed: int = 7) -> ResultSet:
+    """A run per client over ``sat``, which began at noon."""
+    runs = [
+        replace(run, evidence=replace(run.evidence, started=f"2026-11-{day}T12:00:00.000Z", seed=seed))
+        for client, goodput in zip(CLIENTS, goodputs, strict=True)
+        for run in [run_result(None if goodput is None else goodput * MBPS, client=client)]
+    ]
+    return result_set(runs, clients=CLIENTS, test_cases=(SAT, SATLOSS), repetitions=1)
+
+
+MATRIX = campaign((5.0, 4.0, 3.0, None), 24)
+
+
+def test_runs_are_reproduced_within_half_a_percent() -> None:
+    found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
+    assert [each.is_reproduced for each in found] == [True, True, False, True]
+    [row] = by_case(MATRIX, found).rows
+    assert row[:6] == ("sat", 4, 3, 4, 1, 3)
+    assert row[6] == pytest.approx(0.02 / 3)
+
+
+def test_another_outcome_is_not_reproduced() -> None:
+    again = campaign((None, 4.0, 3.0, 2.0), 25)
+    assert [each.is_reproduced for each in pairs_of_runs(MATRIX, again)] == [False, True, True, False]
+    text = "\n".join(repeated(MATRIX, again))
+    assert "picoquic with a over sat** is not reproduced: first succeeded, then timeout." in text
+    assert "All runs of the sample" not in text
+
+
+def test_both_can_fail_in_the_same_way() -> None:
+    def failed(run: RunResult, outcome: Outcome) -> ResultSet:
+        changed = replace(run, verdict=replace(run.verdict, outcome=outcome))
+        return replace(MATRIX, results=(changed,))
+
+    late = MATRIX.results[-1]
+    [same] = pairs_of_runs(MATRIX, failed(late, Outcome.TIMEOUT))
+    [other] = pairs_of_runs(MATRIX, failed(late, Outcome.FAILED))
+    assert (same.is_reproduced, other.is_reproduced) == (True, False)
+
+
+def test_the_text_has_the_size_of_the_sample_and_the_time_between() -> None:
+    again = campaign((5.0, 4.0, 3.0, None), 25)
+    text = "\n".join(repeated(MATRIX, replace(again, results=again.results[:2])))
+    assert "2 of the 4 runs of the matrix was measured again with the same seeds, 24 to 24 hours after" in text
+    assert "All runs of the sample are reproduced." in text
+
+
+def test_a_run_with_another_seed_is_no_repetition() -> None:
+    assert not list(repeated(MATRIX, campaign((5.0, 4.0, 3.0, None), 25, seed=8)))
