@@ -80,14 +80,14 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 
 def _drawings(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase]) -> list[Drawing]:
-    axes = [axis for axis in _axes(cases) if len(axis.values) > 1]
+    axes = [axis for axis in axes_of(cases) if len(axis.values) > 1]
     if not axes:
         return []
     shown, further = axes[:2], axes[2:]
     drawings = []
     for chosen in product(*(axis.values for axis in further)):
-        mine = [case for case in cases if all(_value(case, value.key) == value for value in chosen)]
-        members = {tuple(_value(case, axis.key) for axis in shown): case for case in mine}
+        mine = [case for case in cases if all(swept_value(case, value.key) == value for value in chosen)]
+        members = {tuple(swept_value(case, axis.key) for axis in shown): case for case in mine}
         rest = [f"{value.key} {value.text}" for value in chosen]
         made = _lines if len(shown) == 1 else _maps
         if drawing := made(request, campaign, shown, members, rest):
@@ -95,7 +95,8 @@ def _drawings(request: PlotRequest, campaign: CampaignResults, cases: Sequence[T
     return drawings
 
 
-def _axes(cases: Sequence[TestCase]) -> list[Axis]:
+def axes_of(cases: Sequence[TestCase]) -> list[Axis]:
+    """The swept keys of a family, in the order of the document."""
     found: dict[str, dict[SweptValue, None]] = {}
     for case in cases:
         for value in case.family.values if case.family else ():
@@ -106,14 +107,15 @@ def _axes(cases: Sequence[TestCase]) -> list[Axis]:
     ]
 
 
-def _value(case: TestCase, key: str) -> SweptValue:
+def swept_value(case: TestCase, key: str) -> SweptValue:
+    """The value of a swept key in a member of the family."""
     return next(value for value in (case.family.values if case.family else ()) if value.key == key)
 
 
 Members = Mapping[tuple[SweptValue, ...], TestCase]
 
 
-def _pairs(
+def pairs_of(
     request: PlotRequest, campaign: CampaignResults, members: Members
 ) -> dict[tuple[str, str], dict[tuple[SweptValue, ...], Sample]]:
     """The samples of each pair that succeeded in a member, by swept values."""
@@ -130,7 +132,7 @@ def _lines(
 ) -> Drawing | None:
     [axis] = axes
     number = metric_axis(request, GOODPUT)
-    pairs = _pairs(request, campaign, members)
+    pairs = pairs_of(request, campaign, members)
     places = dict(zip(axis.values, axis.places(), strict=True))
     points: list[list[tuple[float, Mean]]] = []
     for mine in pairs.values():
@@ -154,7 +156,7 @@ def _maps(
     request: PlotRequest, campaign: CampaignResults, axes: Sequence[Axis], members: Members, rest: Sequence[str]
 ) -> Drawing | None:
     number = metric_axis(request, GOODPUT)
-    pairs = _pairs(request, campaign, members)
+    pairs = pairs_of(request, campaign, members)
     if not pairs:
         return None
     means = [mean.value for mine in pairs.values() for each in mine.values() if (mean := of_repetitions(each.values))]
@@ -220,7 +222,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     if "points" in panel.columns:
         _draw_lines(ax, panel)
     else:
-        _draw_map(ax, panel)
+        draw_map(ax, panel)
 
 
 def _draw_lines(ax: Axes, panel: Panel) -> None:
@@ -252,7 +254,8 @@ def _draw_lines(ax: Axes, panel: Panel) -> None:
         ax.legend(title="server, client")
 
 
-def _draw_map(ax: Axes, panel: Panel) -> None:
+def draw_map(ax: Axes, panel: Panel) -> None:
+    """A map with its numbers, and a colour bar at the last one of a row."""
     columns, facts = panel.columns, panel.facts
     numbers = np.full((len(facts["rows"]), len(facts["columns"])), np.nan)
     for x, y, value in zip(columns["column"], columns["row"], columns["value"], strict=True):

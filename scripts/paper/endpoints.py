@@ -106,7 +106,7 @@ def of_clients(results: ResultSet, runs: Sequence[RunResult]) -> Table:
 def _announced(runs: Sequence[RunResult], name: str, *, in_bytes: bool = False) -> str:
     found = sorted({value for run in runs if isinstance(value := fact_of(run, f"client.{name}"), int)})
     return " or ".join(
-        ("none" if value >= UNLIMITED else byte_size(value)) if in_bytes else str(value) for value in found
+        ("no limit" if value >= UNLIMITED else byte_size(value)) if in_bytes else str(value) for value in found
     )
 
 

@@ -22,7 +22,7 @@ PLOTS: Mapping[str, tuple[str, ...]] = {
     Part.MATRIX: ("cdf", "heatmap", "violin", "two-case-scatter"),
     Part.VARIANTS: ("congestion-controls",),
     Part.WINDOWS: ("negotiated",),
-    Part.SWEEPS: ("sweep",),
+    Part.SWEEPS: ("sweep-map", "sweep"),
 }
 """Plots of each part of `make paper`."""
 SELECTED: Mapping[str, Callable[[ResultSet], ResultSet]] = {

@@ -52,7 +52,8 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.SWEEPS in parts:
-        yield from sweeps(parts[Part.SWEEPS], figures.get((Part.SWEEPS, "sweep"), ()))
+        maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
+        yield from sweeps(parts[Part.SWEEPS], maps_and_lines)
     if Part.REAL in parts:
         yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
     if Part.WINDOWS in parts:

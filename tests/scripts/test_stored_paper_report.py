@@ -365,9 +365,9 @@ def test_numbers_of_servers_conditions() -> None:
 
 
 def bytes_of(words: str) -> float:
-    """``16 MiB``; ``none`` is more than any window."""
+    """``16 MiB``; ``no limit`` is more than any window."""
     number, _, unit = words.partition(" ")
-    return math.inf if words == "none" else float(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
+    return math.inf if words == "no limit" else float(number) * {"KiB": 2**10, "MiB": 2**20}[unit]
 
 
 def test_numbers_of_clients_conditions() -> None:

@@ -29,7 +29,7 @@ def test_servers_have_medians() -> None:
 
 def test_clients_have_their_windows() -> None:
     rows = of_clients(campaign(), campaign().results).rows
-    assert rows[0] == ("x", "1 KiB", "none", "65527", "20", "10 to 10")
+    assert rows[0] == ("x", "1 KiB", "no limit", "65527", "20", "10 to 10")
 
 
 def test_windows_that_grew_and_windows_that_were_full() -> None:

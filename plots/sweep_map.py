@@ -1,0 +1,80 @@
+"""A metric over the one swept key of a family as a map: a row per pair, a column per value; ``sweep`` draws lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from interop.model.test_case import TestCase
+from interop.report.plot_request import CampaignResults, PlotRequest
+from interop.statistics.intervals import of_repetitions
+from interop.statistics.overview import by_family
+from interop.statistics.samples import GOODPUT, MARKS
+from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.metric_axis import metric_axis
+from plots.sweep import Axis, axes_of, draw_map, pairs_of, swept_value
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per family with one swept key; colours share one scale unless the request has ``own_scale``."""
+    found = [
+        (campaign, cases, axes[0])
+        for campaign in request.campaigns
+        for cases in by_family(request.measured(campaign.results)).values()
+        if len(axes := [axis for axis in axes_of(cases) if len(axis.values) > 1]) == 1
+    ]
+    highest = max((mean for each in found for mean in _means(request, *each)), default=0.0)
+    drawings = [
+        drawing
+        for campaign, cases, axis in found
+        if (drawing := _drawing(request, campaign, cases, axis, 0.0 if request.own_scale else highest))
+    ]
+    return nonempty(drawings, "no family with one swept key has a successful run.")
+
+
+def _means(request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase], axis: Axis) -> Iterator[float]:
+    pairs = pairs_of(request, campaign, {(swept_value(case, axis.key),): case for case in cases})
+    for mine in pairs.values():
+        yield from (mean.value for each in mine.values() if (mean := of_repetitions(each.values)))
+
+
+def _drawing(
+    request: PlotRequest, campaign: CampaignResults, cases: Sequence[TestCase], axis: Axis, highest: float
+) -> Drawing | None:
+    number = metric_axis(request, GOODPUT)
+    pairs = pairs_of(request, campaign, {(swept_value(case, axis.key),): case for case in cases})
+    own = max(_means(request, campaign, cases, axis), default=0.0)
+    if not pairs or not own:
+        return None
+    cells = [
+        (axis.values.index(key[0]), row, sample)
+        for row, mine in enumerate(pairs.values())
+        for key, sample in mine.items()
+    ]
+    means = [of_repetitions(sample.values) for _, _, sample in cells]
+    columns: dict[str, Sequence[object]] = {
+        "column": [column for column, _, _ in cells],
+        "row": [row for _, row, _ in cells],
+        "value": [mean.value if mean else None for mean in means],
+        "mark": [MARKS.get(sample.pair_outcome, "") for _, _, sample in cells],
+    }
+    facts = {
+        "columns": axis.texts(), "rows": [", ".join(pair) for pair in pairs], "x": axis.label,
+        "y": "server, client", "highest": highest or own, "size": number.size, "label": f"mean {number.label}",
+        "left": True, "last": True, "title": "",
+    }  # fmt: skip
+    family = next(case.family for case in cases if case.family)
+    scale = "of this sweep" if request.own_scale else "of all sweeps"
+    return Drawing(
+        stem(request, campaign, request.metric, family.abbreviation),
+        f"{family.abbreviation}: {number.words} by {axis.key}",
+        sentences(
+            f"Each cell shows the mean {number.words} of a pair. Lighter colours are lower values, relative to the "
+            f"highest {scale}",
+            "T means that at least one repetition timed out, and × that at least one failed",
+        ),
+        single_panel(Panel(columns, facts)),
+        (2.6 + 0.55 * len(axis.values), 1.5 + 0.32 * len(pairs)),
+    )
+
+
+PLOT = Plot("sweep-map", "Sweeps as maps", "results", table, draw_map)
