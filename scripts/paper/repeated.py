@@ -69,9 +69,9 @@ def repeated(matrix: ResultSet, again: ResultSet) -> Iterator[str]:
     yield (
         f"A random sample of {len(found)} of the {len(matrix.results)} runs of the matrix was measured again with the "
         f"same seeds, {hours[0]:.0f} to {hours[-1]:.0f} hours after the first time (from "
-        f"{moment(min(each.again.evidence.started for each in found))} on), with {second} instead of {first}. A run counts "
-        "as reproduced if its outcome is the same, and its "
-        f"goodput within {100 * TOLERANCE:.1f} %."
+        f"{moment(min(each.again.evidence.started for each in found))} on), with {second} instead of {first}. "
+        "A run counts as reproduced if its outcome is the same, and its goodput "
+        f"within {100 * TOLERANCE:.1f} %."
     )
     yield ""
     yield from rendered(by_case(matrix, found))
