@@ -10,6 +10,8 @@ from interop.model.results import Manifest
 
 HOME = PurePosixPath("index.html")
 CAMPAIGNS = PurePosixPath("runs/index.html")
+CHOICES = PurePosixPath("runs/campaigns.js")
+"""The newest campaigns, for the list on start pages."""
 TRENDS = PurePosixPath("trends/index.html")
 COMPARISONS = PurePosixPath("compare/index.html")
 SIDE_BY_SIDE = PurePosixPath("compare/cells/index.html")

@@ -10,14 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from interop.model.clock import Clock
-from interop.model.evidence import HostFacts
 from interop.model.outcomes import Outcome
 from interop.model.test_case import TestCase
 from interop.model.units import percent
 from interop.results.document import SCHEMA_FILE, document
 from interop.site import address, cell_view, failures, summary_tables
 from interop.site.campaigns import Key, SiteCampaign
-from interop.site.pages import Renderer
+from interop.site.pages import Renderer, day
 from interop.site.recent import Past
 
 _PAGES = (
@@ -38,6 +37,8 @@ _WHAT = {
 }
 _MOST_NAMED = 8
 """Test cases that a list of campaigns names."""
+_MOST_CHOICES = 60
+"""Campaigns that a start page offers."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,10 @@ class Site:
         base: str = "",
         **values: Any,
     ) -> None:
-        """Write a page; ``name`` is that of the link that leads to it, ``base`` where its links start."""
+        """Write a page; ``name`` is that of the link that leads to it, ``base`` where its links start.
+
+        Its link to the method is that of ``campaign``, of ``method`` in ``values``, or of the newest campaign.
+        """
         seen_from = PurePosixPath(base) / "index.html" if base else page
         method = address.campaign((campaign or self.campaigns[0]).folder, "method")
         common: dict[str, Any] = {
@@ -109,14 +113,14 @@ class Site:
         if campaign:
             common |= {"campaign": campaign, "page": name, "section": "Results"}
             common["pages"] = [(title, address.campaign(campaign.folder, part)) for title, part in _PAGES]
-        self.put(page, self.renderer.page(template, **common, **values))
+        self.put(page, self.renderer.page(template, **(common | values)))
 
 
 def listed(campaign: SiteCampaign) -> Listed:
     """A campaign as lists show it."""
     conclusive = sum(campaign.count(each) for each in (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT))
     share = percent(campaign.count(Outcome.SUCCEEDED) / conclusive) if conclusive else "nothing"
-    manifest = campaign.results.manifest
+    manifest = campaign.manifest
     short = [case.abbreviation for case in manifest.test_cases]
     tests = " ".join(short) if len(short) <= _MOST_NAMED else f"{len(short)} test cases"
     size = f"{len(manifest.servers)} × {len(manifest.clients)}"
@@ -133,6 +137,9 @@ class History:
     """What got worse; empty if there is no campaign to compare with."""
     comparison: PurePosixPath = address.COMPARISONS
     """The page with that comparison."""
+    settled: bool = False
+    """The campaign is so old that not all campaigns are looked at that its cells tell of; a page that was made earlier
+    tells more, and stays."""
 
 
 def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
@@ -146,7 +153,7 @@ def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
     )  # fmt: skip
     site.show(
         address.campaign(campaign.folder, "method"), "method.html", campaign, "Method",
-        hosts=_hosts(campaign), fingerprint=fingerprint(campaign), compliance=_compliance(campaign),
+        hosts=campaign.brief.hosts, fingerprint=fingerprint(campaign), compliance=_compliance(campaign),
     )  # fmt: skip
     _data(site, campaign, whole=files)
 
@@ -154,9 +161,8 @@ def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
 def write_start(site: Site, campaign: SiteCampaign, history: History, *, newest: bool) -> None:
     """The start page of a campaign, and the matrices without room there; the newest one's is that of the site, too."""
     shown, further = summary_tables.split(campaign)
-    manifest = campaign.results.manifest
+    manifest = campaign.manifest
     values: dict[str, Any] = {
-        "campaigns": [listed(each) for each in site.campaigns[:60]],
         "listing": listed(campaign),
         "matrices": [summary_tables.matrix(campaign, case, history.past) for case in shown],
         "history": history,
@@ -171,16 +177,16 @@ def write_start(site: Site, campaign: SiteCampaign, history: History, *, newest:
         ],
         "about": summary_tables.about(campaign),
         "legend": summary_tables.legend(campaign),
-        "hosts": _hosts(campaign),
+        "hosts": campaign.brief.hosts,
         "servers": manifest.servers,
-        "done": len(campaign.results.results),
+        "done": campaign.brief.runs,
         "left": campaign.seconds_left(),
         "attempts": f"{address.campaign(campaign.folder, 'tables')}#attempts",
     }
     page = address.campaign(campaign.folder)
     site.show(page, "overview.html", campaign, "Matrix", **values)
     if newest:
-        site.show(address.HOME, "overview.html", campaign, "Matrix", base=str(page.parent), **values)
+        site.show(address.HOME, "overview.html", campaign, "Matrix", base=str(page.parent), home=True, **values)
     for case in further:
         values |= {"matrices": [summary_tables.matrix(campaign, case, history.past)], "tests": None, "further": []}
         site.show(_alone(campaign, case), "overview.html", campaign, "Matrix", base=str(page.parent), **values)
@@ -212,15 +218,6 @@ def _compliance(campaign: SiteCampaign) -> dict[str, str]:
     return {name: "; ".join(filter(None, faults)) or ("yes" if faults else "–") for name, faults in faults_of.items()}
 
 
-def _hosts(campaign: SiteCampaign) -> list[HostFacts]:
-    """The machines that the runs took place on, without what differs from run to run."""
-    hosts: dict[tuple[object, ...], HostFacts] = {}
-    for result in campaign.results.results:
-        if host := result.evidence.host:
-            hosts.setdefault((host.kernel, host.processor, host.cpus, host.memory, host.engine), host)
-    return list(hosts.values())
-
-
 def _data(site: Site, campaign: SiteCampaign, *, whole: bool) -> None:
     files = {
         "result.json": document(campaign.results),
@@ -241,7 +238,17 @@ def _data(site: Site, campaign: SiteCampaign, *, whole: bool) -> None:
 
 
 def write_list(site: Site) -> None:
-    """The page with all campaigns."""
-    rows = [{"listed": listed(each), "campaign": each, "hosts": _hosts(each)} for each in site.campaigns]
-    badges = [(each.name, each.folder) for each in site.campaigns[0].results.manifest.implementations]
+    """The page with all campaigns, and the list that start pages offer."""
+    many = [listed(each) for each in site.campaigns]
+    rows = [{"listed": one, "campaign": each} for one, each in zip(many, site.campaigns, strict=True)]
+    badges = [(each.name, each.folder) for each in site.campaigns[0].manifest.implementations]
+    site.put(address.CHOICES, _choices(many[:_MOST_CHOICES]))
     site.show(address.CAMPAIGNS, "campaigns.html", None, "Campaigns", rows=rows, badges=badges)
+
+
+def _choices(many: Sequence[Listed]) -> bytes:
+    """Address and words of each campaign as a script, for browsers fetch no data from files."""
+    choices = [
+        [str(each.address), f"{day(each.started)}: {each.size}, {each.tests}, {each.share} succeeded"] for each in many
+    ]
+    return f"window.campaignChoices = {json.dumps(choices)};\n".encode()

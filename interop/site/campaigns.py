@@ -1,8 +1,11 @@
-"""The campaigns that a site shows: found on disk, read, newest first, with what all their pages need to know."""
+"""The campaigns that a site shows: found on disk, newest first, with what all their pages need to know.
+
+All results of a campaign are read when a page needs them, and can be let go of; its ``brief`` is always there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -10,12 +13,13 @@ from pathlib import Path
 
 from interop.model.errors import InputError
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.results.attempts import by_cell, was_attempted
 from interop.results.store import DOCUMENT, JOURNAL, load
 from interop.results.summary import Cell, summarise
 from interop.site import address
+from interop.site.brief import Brief, brief
 
 Key = tuple[str, str, str]
 """Server, client, test case."""
@@ -29,13 +33,40 @@ class SiteCampaign:
     """Where its runs' files are."""
     folder: str
     """Its name in addresses."""
-    results: ResultSet
-    warnings: tuple[str, ...] = ()
+    given: ResultSet | None = None
+    """Its results, if they are not to be read from ``directory``."""
+    known: Brief | None = None
+    """What an earlier build or ``find`` has read; otherwise it is made from all results."""
+
+    @cached_property
+    def results(self) -> ResultSet:
+        """All of it, read when it is asked for. Raises InputError."""
+        return self.given or load(self.directory).result_set
+
+    @cached_property
+    def brief(self) -> Brief:
+        """What other pages than its own tell of it."""
+        return self.known or brief(self.results)
+
+    def release(self) -> None:
+        """Let go of all results, which take 3 to 10 kB of memory each; what asks for them again reads them again."""
+        for name in ("results", "cells", "runs", "attempts"):
+            self.__dict__.pop(name, None)
+
+    @property
+    def manifest(self) -> Manifest:
+        """Of its results."""
+        return self.brief.manifest
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was wrong with its journal."""
+        return self.brief.warnings
 
     @property
     def time(self) -> str:
         """Its clock in words."""
-        return self.results.manifest.time
+        return self.manifest.time
 
     @cached_property
     def cells(self) -> dict[Key, Cell]:
@@ -68,17 +99,17 @@ class SiteCampaign:
     @cached_property
     def measurements(self) -> tuple[TestCase, ...]:
         """Test cases whose results are numbers."""
-        return tuple(case for case in self.results.manifest.test_cases if not case.functional)
+        return tuple(case for case in self.manifest.test_cases if not case.functional)
 
     @property
     def started(self) -> datetime | None:
         """UTC; None if what the manifest says is no time."""
-        return moment(self.results.manifest.started)
+        return moment(self.manifest.started)
 
     @property
     def finished(self) -> datetime | None:
         """UTC; None while it runs, or after it was cut short."""
-        return moment(self.results.finished or "")
+        return moment(self.brief.finished or "")
 
     @property
     def took(self) -> float:
@@ -87,7 +118,7 @@ class SiteCampaign:
 
     def count(self, outcome: Outcome) -> int:
         """How many runs ended so."""
-        return sum(result.verdict.outcome is outcome for result in self.results.results)
+        return self.brief.outcomes[outcome]
 
     def seconds_left(self) -> float:
         """How long the missing runs take if they take as long as the others on average; 0 if that is not known."""
@@ -105,26 +136,32 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def find(places: Iterable[Path]) -> tuple[list[SiteCampaign], list[str]]:
+def find(
+    places: Iterable[Path], known: Callable[[Path], Brief | None] = lambda _: None
+) -> tuple[list[SiteCampaign], list[str]]:
     """The campaigns in ``places``, newest first, and one sentence for each that cannot be read.
 
-    A place is the directory of a campaign or one that holds such directories. InputError if nothing can be shown.
+    A place is the directory of a campaign or one that holds such directories; ``known``: what an earlier build has read
+    of a directory that has not changed. InputError if nothing can be shown.
     """
     problems: list[str] = []
-    loaded: list[tuple[Path, ResultSet, tuple[str, ...]]] = []
+    loaded: list[tuple[Path, Brief]] = []
     for directory in _directories(places, problems):
         try:
-            record = load(directory)
+            loaded.append((directory, known(directory) or _read(directory)))
         except InputError as error:
             problems.extend(error.problems)
-        else:
-            loaded.append((directory, record.result_set, record.warnings))
     if not loaded:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
     loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
-    names = address.folders((results.manifest.id, results.manifest.started) for _, results, _ in loaded)
-    found = [SiteCampaign(place, names[results.manifest.id], results, told) for place, results, told in loaded]
+    names = address.folders((each.manifest.id, each.manifest.started) for _, each in loaded)
+    found = [SiteCampaign(place, names[each.manifest.id], known=each) for place, each in loaded]
     return _without_twins(found, problems), problems
+
+
+def _read(directory: Path) -> Brief:
+    record = load(directory)
+    return brief(record.result_set, record.warnings)
 
 
 def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
@@ -147,10 +184,10 @@ def _without_twins(campaigns: list[SiteCampaign], problems: list[str]) -> list[S
     """Of copies of a campaign, the one with most results."""
     kept: dict[str, SiteCampaign] = {}
     for campaign in campaigns:
-        other = kept.setdefault(campaign.results.manifest.id, campaign)
+        other = kept.setdefault(campaign.manifest.id, campaign)
         if other is campaign:
             continue
-        less, more = sorted((campaign, other), key=lambda each: len(each.results.results))
-        kept[more.results.manifest.id] = more
+        less, more = sorted((campaign, other), key=lambda each: each.brief.runs)
+        kept[more.manifest.id] = more
         problems.append(f"{less.directory}: has no more results of the same campaign than {more.directory}; left out.")
     return list(kept.values())

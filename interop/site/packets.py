@@ -105,7 +105,9 @@ def _bytes(values: NDArray[np.uint32], plane: int) -> bytes:
 
 def _columns(series: Series, every: int, values: int) -> Iterator[PackedColumn]:
     forward = _packets("forward", series.forward, _first(series.sent.time), every)
-    for alike in zip(_stream("sent", series.sent, every), forward, _stream("arrived", series.arrived, every), strict=True):
+    for alike in zip(
+        _stream("sent", series.sent, every), forward, _stream("arrived", series.arrived, every), strict=True
+    ):
         yield from alike
     yield from _packets("back", series.back, _first(series.requests.sent), every)
     until = max((float(table.time[-1]) for table in (series.sent, series.arrived) if len(table)), default=0.0)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop import __version__
-from interop.site import address, atomic_publish, campaign_pages, campaigns, cell_pages, report_pages, reuse
+from interop.site import address, atomic_publish, brief, campaign_pages, campaigns, cell_pages, report_pages, reuse
+from interop.site.campaign_pages import History
+from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
+from interop.site.report_pages import Compared
 
 VENDOR = Path("build", "vendor", "uplot")
 """Where scripts/setup puts uPlot, below the checkout."""
@@ -56,7 +59,8 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     Raises InputError if there is nothing to show or the target must not be replaced, MachineError if it cannot be
     written; the old site then stays as it was.
     """
-    found, problems = campaigns.find(request.places)
+    old = reuse.OldSite(request.target)
+    found, problems = campaigns.find(request.places, lambda directory: old.brief(directory, request.root))
     atomic_publish.check(request.target, [campaign.directory for campaign in found])
     for problem in problems:
         say(problem)
@@ -67,26 +71,94 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         site = campaign_pages.Site(renderer, directory, tuple(found), NAVIGATION, uplot=uplot)
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
-        compared = report_pages.compare(found)
-        histories = report_pages.histories(found, compared)
-        before, keys = reuse.known(request.target), dict[str, str]()
+        keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
+        compared = _comparisons(site, old, keys)
+        shown = [each for each in compared if each.both]
+        histories = report_pages.histories(found, shown)
         for campaign in found:
-            campaign_pages.write_start(site, campaign, histories[campaign.folder], newest=campaign is found[0])
-            key = keys[campaign.folder] = reuse.key(campaign, request.root, folder, files=request.files)
-            if before.get(campaign.folder) == key:
-                place = address.campaign(campaign.folder).parent
-                site.counted.extend(reuse.take_over(request.target, directory, place))
-                continue
-            campaign_pages.write(site, campaign, files=request.files)
-            report_pages.write(site, campaign)
-            cell_pages.write(site, campaign, files=request.files)
+            _campaign(site, old, campaign, keys[campaign.folder], histories[campaign.folder], files=request.files)
+            if campaign is not found[0]:  # its badges come last
+                campaign.release()
         campaign_pages.write_list(site)
-        report_pages.write_all(site, compared)
-        folders = [each.folder for each in found]
-        marker: dict[str, Any] = {"made by": f"quicsat {__version__}", "campaigns": folders, reuse.KEYS: keys}
-        site.put(address.MARKER, json.dumps(marker, indent=1).encode())
+        report_pages.write_all(site, shown)
+        site.put(address.MARKER, marker(request.root, found, keys, histories, compared))
     pages, sizes = zip(*site.counted, strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))
+
+
+def marker(
+    root: Path,
+    found: Sequence[SiteCampaign],
+    keys: Mapping[str, str],
+    histories: Mapping[str, History],
+    compared: Sequence[Compared],
+) -> bytes:
+    """What the next build needs to know of this one: keys of what it has made, and what comparisons tell."""
+    told: dict[str, Any] = {
+        "made by": f"quicsat {__version__}",
+        "campaigns": [each.folder for each in found],
+        "keys": dict(keys),
+        "starts": {name: reuse.start_keys(history) for name, history in histories.items()},
+        "briefs": {reuse.results_key(each.directory, root): each.folder for each in found},
+        "comparisons": {_both(each.before, each.after): [_two_keys(keys, each), each.plain] for each in compared},
+    }
+    return json.dumps(told, indent=1).encode()
+
+
+def _campaign(
+    site: campaign_pages.Site, old: reuse.OldSite, campaign: SiteCampaign, key: str, history: History, *, files: bool
+) -> None:
+    """The pages of one campaign, as far as they are not those of the old site."""
+    page = address.campaign(campaign.folder)
+    newest = campaign is site.campaigns[0]
+    same = old.known("keys", campaign.folder) == key and old.has(page)
+    if same and not newest and reuse.start_stays(history, old.known("starts", campaign.folder)):
+        site.counted.extend(old.take_over(site.directory, page.parent, start=True))
+    else:
+        campaign_pages.write_start(site, campaign, history, newest=newest)
+    if same:
+        site.counted.extend(old.take_over(site.directory, page.parent, start=False))
+        return
+    site.put(page.parent / brief.FILE_NAME, brief.encode(campaign.brief))
+    campaign_pages.write(site, campaign, files=files)
+    report_pages.write(site, campaign)
+    cell_pages.write(site, campaign, files=files)
+
+
+def _comparisons(site: campaign_pages.Site, old: reuse.OldSite, keys: Mapping[str, str]) -> list[Compared]:
+    """All of them, the newest first; those of two campaigns that have not changed are taken over."""
+    found = list[Compared]()
+    for before, after in report_pages.twos(site.campaigns):
+        if found and found[-1].after is not after:
+            found[-1].after.release()
+        compared = _remembered(old, keys, before, after)
+        if compared is None:
+            compared = report_pages.compare(site, before, after)
+            before.release()
+        elif compared.both:
+            site.counted.extend(old.take_over(site.directory, compared.address.parent, start=True))
+            site.counted.extend(old.take_over(site.directory, compared.address.parent, start=False))
+        found.append(compared)
+    return found
+
+
+def _remembered(
+    old: reuse.OldSite, keys: Mapping[str, str], before: SiteCampaign, after: SiteCampaign
+) -> Compared | None:
+    try:
+        key, plain = old.known("comparisons", _both(before, after))
+        compared = report_pages.remembered(before, after, plain)
+    except (TypeError, ValueError, KeyError):
+        return None
+    return compared if key == _two_keys(keys, compared) and (not compared.both or old.has(compared.address)) else None
+
+
+def _both(before: SiteCampaign, after: SiteCampaign) -> str:
+    return f"{before.folder} {after.folder}"
+
+
+def _two_keys(keys: Mapping[str, str], compared: Compared) -> list[str]:
+    return [keys[compared.before.folder], keys[compared.after.folder]]
 
 
 def assets(root: Path, say: Callable[[str], None]) -> tuple[str, dict[str, bytes]]:

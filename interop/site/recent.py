@@ -32,22 +32,22 @@ def pasts(campaigns: Sequence[SiteCampaign], trends: Mapping[str, Sequence[Trend
 
     ``campaigns`` are of one clock and ascend; ``trends``, by test case, are as long.
     """
-    dates = [printable(each.results.manifest.started)[:10] for each in campaigns]
+    dates = [printable(each.manifest.started)[:10] for each in campaigns]
     found: dict[str, dict[Key, Past]] = {each.folder: {} for each in campaigns}
     for case, many in trends.items():
         for trend in many:
             server, client = trend.name
             steps = {step.at: step for step in trend.steps}
             for at, campaign in enumerate(campaigns):
-                if (server, client, case) in campaign.cells and (past := _past(trend, steps, dates, at)):
+                if (server, client, case) in campaign.brief.keys and (past := _past(trend, steps, dates, at)):
                     found[campaign.folder][server, client, case] = past
     return found
 
 
 def trends_of(campaigns: Sequence[SiteCampaign]) -> tuple[tuple[SiteCampaign, ...], dict[str, tuple[Trend, ...]]]:
     """The campaigns in the order of their dates, and the trends of all pairs in each measurement."""
-    results = ordered([each.results for each in campaigns])
-    by_id = {each.results.manifest.id: each for each in campaigns}
+    results = ordered([each.brief.measured() for each in campaigns])
+    by_id = {each.manifest.id: each for each in campaigns}
     measured = dict.fromkeys(case.name for each in campaigns for case in each.measurements)
     trends = {case: pair_trends(results, case, GOODPUT) for case in measured}
     return tuple(by_id[each.manifest.id] for each in results), trends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -11,7 +11,7 @@ from typing import Any
 
 from interop.model.test_case import TestCase
 from interop.model.text import printable
-from interop.model.units import mbit_per_s
+from interop.model.units import mbit_per_s, percent
 from interop.report import attempt_tables, campaign_tables
 from interop.report.table import Table, Unit, render
 from interop.site import address, figures, recent
@@ -30,6 +30,8 @@ MOST_DOTS = 16
 """Campaigns up to which each has a dot of its own in a trend."""
 MOST_CAMPAIGNS = 60
 """Campaigns that trends look back on."""
+_MOST_LINES = 20
+"""Pairs of a comparison that the feed names."""
 
 
 # ---- of one campaign ------------------------------------------------------------------------
@@ -79,76 +81,96 @@ def _figures(site: Site, campaign: SiteCampaign) -> None:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two campaigns side by side."""
+    """Two campaigns side by side: what other pages tell of it."""
 
     before: SiteCampaign
     after: SiteCampaign
-    found: comparison.Comparison
-    address: PurePosixPath
+    both: int
+    """Pairs with a conclusive result in both campaigns; there is a page if there are any."""
+    worse: int
+    """Implementations and pairs that got worse."""
+    better: int
+    since: str
+    """What changed, as a sentence."""
+    lines: tuple[str, ...]
+    """Some of what got worse, a line each."""
 
     @property
-    def table(self) -> Table:
-        """The pairs that changed."""
-        return replace(campaign_tables.comparison(self.found, "before", "after"), title=self.title)
+    def address(self) -> PurePosixPath:
+        """Of its page."""
+        return PurePosixPath("compare", self.before.folder, self.after.folder, "index.html")
 
     @property
-    def all(self) -> Table:
-        """Every pair that both have."""
-        found = replace(self.found, pairs=tuple(self.both), groups=())
-        table = campaign_tables.comparison(found, "before", "after", everything=True)
-        return replace(table, name="all", title=self.title, notes=())
-
-    @property
-    def title(self) -> str:
-        """When both began."""
-        return " → ".join(printable(each.results.manifest.started) for each in (self.before, self.after))
-
-    @property
-    def both(self) -> list[comparison.PairChange]:
-        """Pairs with a conclusive result in both campaigns."""
-        return [pair for pair in self.found.pairs if pair.change is not comparison.Change.ABSENT]
-
-    @property
-    def better(self) -> list[comparison.PairChange]:
-        """Implementations and pairs that got better."""
-        return [pair for pair in (*self.found.groups, *self.found.pairs) if pair.change in comparison.BETTER]
-
-    @property
-    def worse(self) -> list[comparison.PairChange]:
-        """Implementations and pairs that got worse."""
-        return [pair for pair in (*self.found.groups, *self.found.pairs) if pair.change in comparison.WORSE]
+    def plain(self) -> dict[str, Any]:
+        """What ``remembered`` needs, as JSON."""
+        return {name: getattr(self, name) for name in ("both", "worse", "better", "since", "lines")}
 
 
-def compare(campaigns: Sequence[SiteCampaign]) -> list[Compared]:
-    """The comparisons of a site, the newest first; only those of campaigns with pairs in common."""
-    return [each for two in _twos(campaigns) if (each := _compared(*two)).both]
+def remembered(before: SiteCampaign, after: SiteCampaign, plain: Mapping[str, Any]) -> Compared:
+    """A comparison that an earlier build has made, from its ``plain``. Raises KeyError, TypeError or ValueError."""
+    both, worse, better = (int(plain[name]) for name in ("both", "worse", "better"))
+    return Compared(before, after, both, worse, better, str(plain["since"]), tuple(map(str, plain["lines"])))
+
+
+def compare(site: Site, before: SiteCampaign, after: SiteCampaign) -> Compared:
+    """Compare two campaigns; their page is written if they have pairs in common."""
+    found = comparison.campaigns(before.results, after.results, before.manifest.test_cases)
+    both = tuple(pair for pair in found.pairs if pair.change is not comparison.Change.ABSENT)
+    changed = (*found.groups, *found.pairs)
+    worse = [pair for pair in changed if pair.change in comparison.WORSE]
+    compared = Compared(
+        before,
+        after,
+        len(both),
+        len(worse),
+        sum(pair.change in comparison.BETTER for pair in changed),
+        sentence(found, day(before.started)),
+        tuple(map(_line, worse[:_MOST_LINES])),
+    )
+    if both:
+        title = " → ".join(printable(each.manifest.started) for each in (before, after))
+        everything = campaign_tables.comparison(
+            replace(found, pairs=both, groups=()), "before", "after", everything=True
+        )
+        tables = [
+            replace(campaign_tables.comparison(found, "before", "after"), title=title),
+            replace(everything, name="all", title=title, notes=()),
+        ]
+        for table in tables:
+            _forms(site, compared.address.parent, table)
+        values: dict[str, Any] = {"compared": compared, "tables": [shown(table) for table in tables]}
+        values |= {"blind": found.blind, "method": address.campaign(after.folder, "method")}
+        site.show(compared.address, "comparison.html", None, "Compare", **values)
+    return compared
+
+
+def _line(pair: comparison.PairChange) -> str:
+    share = f" ({percent(pair.ratio)})" if pair.ratio is not None else ""
+    return f"{pair.first.server} to {pair.first.client}, {pair.first.test_case}: {pair.change.value}{share}"
 
 
 def histories(campaigns: Sequence[SiteCampaign], compared: Sequence[Compared]) -> dict[str, History]:
     """What the start page of each campaign says of earlier ones, by its folder; ``campaigns``: newest first."""
     past: dict[str, dict[Key, Past]] = {}
     since: dict[str, Compared] = {}
+    settled = set[str]()
     for alike in _by_clock(campaigns):
         past |= recent.pasts(*recent.trends_of(alike[:MOST_CAMPAIGNS]))
+        if len(alike) > MOST_CAMPAIGNS:
+            settled |= {each.folder for each in alike[MOST_CAMPAIGNS - recent.SHOWN + 1 :]}
     for each in compared:  # of several with the same campaign, the newest partner comes first
         since.setdefault(each.after.folder, each)
     found = {}
     for campaign in campaigns:
-        words = History(past.get(campaign.folder, {}))
+        words = History(past.get(campaign.folder, {}), settled=campaign.folder in settled)
         if other := since.get(campaign.folder):
-            words = replace(words, since=sentence(other.found, day(other.before.started)), comparison=other.address)
+            words = replace(words, since=other.since, comparison=other.address)
         found[campaign.folder] = words
     return found
 
 
 def write_all(site: Site, compared: Sequence[Compared]) -> None:
-    """Comparisons, the page for two cells side by side, trends, feed and badges."""
-    for each in compared:
-        tables = [each.table, each.all]
-        for table in tables:
-            _forms(site, each.address.parent, table)
-        values: dict[str, Any] = {"compared": each, "tables": [shown(table) for table in tables]}
-        site.show(each.address, "comparison.html", None, "Compare", **values)
+    """The list of comparisons, the page for two cells side by side, trends, feed and badges."""
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     site.show(address.SIDE_BY_SIDE, "side.html", None, "Compare", uplot=site.uplot)
     _trends(site)
@@ -165,19 +187,14 @@ def _by_clock(campaigns: Sequence[SiteCampaign]) -> list[list[SiteCampaign]]:
     return [[each for each in campaigns if each.time == time] for time in times]
 
 
-def _twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
+def twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
     """Which campaigns are compared: (earlier, later), the newest first; only those of one clock."""
-    twos: list[tuple[SiteCampaign, SiteCampaign]] = []
+    found: list[tuple[SiteCampaign, SiteCampaign]] = []
     for alike in _by_clock(campaigns):
         newest, older = alike[:MOST_COMPARED], alike[MOST_COMPARED - 1 :]
-        twos += [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
-        twos += [(earlier, later) for later, earlier in pairwise(older)]
-    return twos
-
-
-def _compared(before: SiteCampaign, after: SiteCampaign) -> Compared:
-    found = comparison.campaigns(before.results, after.results, before.results.manifest.test_cases)
-    return Compared(before, after, found, PurePosixPath("compare", before.folder, after.folder, "index.html"))
+        found += [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
+        found += [(earlier, later) for later, earlier in pairwise(older)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -206,8 +223,8 @@ class TrendRow:
 def _trends(site: Site) -> None:
     looked_at = _by_clock(site.campaigns)[0][:MOST_CAMPAIGNS]
     time = looked_at[0].time
-    results = history.ordered([each.results for each in looked_at])
-    by_id = {each.results.manifest.id: each for each in looked_at}
+    results = history.ordered([each.brief.measured() for each in looked_at])
+    by_id = {each.manifest.id: each for each in looked_at}
     ordered = [by_id[each.manifest.id] for each in results]
     cases = {case.name: case for each in results for case in each.manifest.test_cases}
     measured = {case.name for each in looked_at for case in each.measurements}
@@ -230,9 +247,9 @@ def _trends(site: Site) -> None:
 def _cell_page(campaign: SiteCampaign, pair: Sequence[str], case: str) -> str:
     """Address of a pair's page in a campaign; empty if it has none."""
     server, client = pair
-    if (server, client, case) not in campaign.cells:
+    if (server, client, case) not in campaign.brief.keys:
         return ""
-    place = address.cell(campaign.results.manifest, server, client, case)
+    place = address.cell(campaign.manifest, server, client, case)
     return f"runs/{campaign.folder}/{place}/index.html"
 
 

@@ -175,6 +175,10 @@ def test_reasons_are_searched(start: Watched, site: Site) -> None:
 def test_another_campaign_keeps_the_filters(start: Watched) -> None:
     page = start.page
     choose(page, "sat")
+    expect(page.locator("#campaigns option")).to_have_count(1)
+    page.focus("#campaigns")
+    expect(page.locator("#campaigns option")).to_have_count(2)
+    assert "2026-11-21 06:00" in page.locator("#campaigns option:checked").inner_text()
     page.select_option("#campaigns", index=1)
     page.wait_for_url("**/runs/2026-11-20*/**")
     assert "test=sat" in page.url

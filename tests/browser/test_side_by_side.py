@@ -35,6 +35,8 @@ def sides(page: Watched, site: Site) -> Page:
     page.page.click("#two")
     page.page.click(CELL)
     expect(page.page.locator("#picking")).to_contain_text("First: picoquic to quiche, sat")
+    page.page.focus("#campaigns")
+    expect(page.page.locator("#campaigns option")).to_have_count(2)
     page.page.select_option("#campaigns", index=1)
     page.page.wait_for_url("**/runs/2026-11-20*/**")
     page.page.click(CELL)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from interop.results.store import write_result_json
+from interop.results.document import StoredResults
+from interop.results.store import load, write_result_json
+from interop.site import brief, campaigns, recent, report_pages
+from interop.statistics.samples import GOODPUT, samples
 from tests.site import builder
 
 CELL = "runs/2026-11-2{}*/p/picoquic/quiche/sat/index.html"
@@ -74,3 +81,95 @@ def test_a_link_in_the_old_site_is_not_followed(place: Path) -> None:
     (page.parent / "leak.html").symlink_to(secret)
     builder.build(place / "results", place / "site")
     assert not list((place / "site").rglob("leak.html"))
+
+
+def earlier_still(place: Path, day: int) -> None:
+    """One more campaign, with the results of the small one."""
+    small = builder.small()
+    name = f"2026-11-{day:02}T06:00:00Z"
+    builder.on_disk(place / "results" / name, replace(small, manifest=replace(small.manifest, id=name, started=name)))
+
+
+def inodes(place: Path) -> dict[str, int]:
+    """Of all pages."""
+    return {str(path.relative_to(place)): path.stat().st_ino for path in sorted((place / "site").rglob("*.html"))}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the directories whose results are read from now on."""
+    names: list[str] = []
+
+    def noting(directory: Path) -> StoredResults:
+        names.append(directory.name)
+        return load(directory)
+
+    monkeypatch.setattr(campaigns, "load", noting)
+    return names
+
+
+def test_a_new_campaign_leaves_all_pages_of_the_others_as_they_are(place: Path) -> None:
+    before = inodes(place)
+    earlier_still(place, 1)
+    builder.build(place / "results", place / "site")
+    after = inodes(place)
+    renewed = {name for name, inode in before.items() if after[name] != inode}
+    assert not {name for name in renewed if re.match("site/(runs/2|compare/2)", name)} - {
+        "site/runs/2026-11-20T06-00-00Z/index.html",  # its cells have a past now
+        "site/runs/2026-11-21T06-00-00Z/index.html",  # the newest
+    }
+    assert "site/runs/index.html" in renewed
+    assert len([name for name in after if name.startswith("site/compare/2")]) == 3
+
+
+def test_the_results_of_a_campaign_that_has_not_changed_are_not_read(place: Path, read: list[str]) -> None:
+    shown = without_footers(place)
+    builder.build(place / "results", place / "site")
+    assert read == ["later"]  # the start page of the newest is made anew
+    assert without_footers(place) == shown
+
+
+def without_footers(place: Path) -> dict[str, str]:
+    """All pages without the time at which they were made."""
+    return {name: text.partition("<footer>")[0] for name, text in builder.pages(place / "site").items()}
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", zlib.compress(b"[]"), zlib.compress(b'{"manifest": {}}')])
+def test_a_damaged_brief_is_made_again(place: Path, damage: bytes) -> None:
+    shown = builder.pages(place / "site").keys()
+    for path in (place / "site/runs").glob("*/brief.bin"):
+        path.unlink()
+        path.write_bytes(damage)
+    builder.build(place / "results", place / "site")
+    assert builder.pages(place / "site").keys() == shown
+
+
+def test_a_brief_tells_what_the_results_do(place: Path) -> None:
+    for name in ("earlier", "later"):
+        results = load(place / "results" / name).result_set
+        [told] = [each for path in (place / "site/runs").glob("*/brief.bin") if (each := brief.read(path))
+                  and each.manifest == results.manifest]  # fmt: skip
+        assert told.outcomes == Counter(each.verdict.outcome for each in results.results)
+        assert told.finished == results.finished
+        for case in ("sat", "satloss"):
+            assert samples(told.measured(), case, GOODPUT) == samples(results, case, GOODPUT)
+
+
+def test_a_page_that_tells_more_than_can_be_found_out_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the campaigns that trends look back on, cells keep the past that their pages show."""
+    monkeypatch.setattr(report_pages, "MOST_CAMPAIGNS", 1)
+    monkeypatch.setattr(recent, "SHOWN", 1)
+    before = inodes(place)
+    earlier_still(place, 22)
+    builder.build(place / "results", place / "site")
+    after = inodes(place)
+    assert after["site/runs/2026-11-20T06-00-00Z/index.html"] == before["site/runs/2026-11-20T06-00-00Z/index.html"]
+    page = place / "site/runs/2026-11-21T06-00-00Z/index.html"
+    assert "data-past" in page.read_text()
+
+
+def test_a_comparison_with_a_campaign_that_is_gone_goes(place: Path) -> None:
+    shutil.rmtree(place / "results/earlier")
+    builder.build(place / "results", place / "site")
+    assert not list((place / "site/compare").glob("2*"))
+    assert "got worse since" not in (place / "site/index.html").read_text()

@@ -134,8 +134,18 @@
   const chooser = byId("campaigns");
   chooser.disabled = false;
   chooser.addEventListener("change", () => { location.href = chooser.value + location.search; });
+  // The list of all campaigns grows with each of them, and is loaded when somebody is about to choose.
+  const offer = async () => {
+    for (const kind of ["pointerenter", "touchstart", "focus"]) chooser.removeEventListener(kind, offer);
+    await script("../../runs/campaigns.js");
+    const here = new URL(chooser.value, document.baseURI).href;
+    const others = window.campaignChoices.map(([address, words]) => make("option", words, { value: new URL(`../../${address}`, own).href }));
+    if (others.some((each) => each.value === here)) chooser.replaceChildren(...others); else chooser.append(...others);
+    chooser.value = [...chooser.options].find((each) => new URL(each.value, document.baseURI).href === here).value;
+  };
+  for (const kind of ["pointerenter", "touchstart", "focus"]) chooser.addEventListener(kind, offer, { passive: true });
   const stale = byId("stale");
-  stale.hidden = !(chooser.selectedIndex === 0 && Date.now() - Date.parse(stale.dataset.started) > 36 * 3600e3);
+  if (stale) stale.hidden = Date.now() - Date.parse(stale.dataset.started) <= 36 * 3600e3;
 
   // The matrices as they came, once.
   const matrices = [...document.querySelectorAll("table.numbers")].map((table) => ({
