@@ -80,8 +80,11 @@ test-endpoints: setup-dev  ## the contract of every endpoint that has been built
 test-arm64: setup-dev images  ## build picoquic and aioquic for arm64, and check them with QEMU (qemu-user-static, arch-test; an hour)
 	$(PYTHON) -m tests.arm64
 
-test-runner-pages: setup-dev  ## show exports in the web pages of QIR and QIR-SE: QIR_PAGE=DIR QIR_SE_PAGE=DIR LIBRARIES=DIR
-	QIR_PAGE=$(QIR_PAGE) QIR_SE_PAGE=$(QIR_SE_PAGE) LIBRARIES=$(LIBRARIES) $(PYTEST) tests/browser/test_runner_pages.py
+# QIR_PAGE=DIR QIR_SE_PAGE=DIR LIBRARIES=DIR, and for scripts QIR_SE=DIR QIR_SE_PYTHON=FILE CAMPAIGN=DIR
+test-runner-pages: setup-dev  ## show exports in the web pages of QIR and QIR-SE, and read them with their scripts
+	QIR_PAGE=$(QIR_PAGE) QIR_SE_PAGE=$(QIR_SE_PAGE) LIBRARIES=$(LIBRARIES) QIR_SE=$(QIR_SE) \
+		QIR_SE_PYTHON=$(QIR_SE_PYTHON) CAMPAIGN=$(CAMPAIGN) \
+		$(PYTEST) tests/browser/test_runner_pages.py tests/results/test_runner_scripts.py
 
 test-real-link: setup-dev images  ## real links, between two Docker daemons on this machine (needs openssh-server)
 	$(PYTEST) -m laboratory

@@ -146,9 +146,11 @@ def show(browser: Browser, runner: RunnerPage, document: dict[str, Any]) -> Show
 
 
 def test_qir_shows_an_export(browser: Browser) -> None:
-    document = to_qir(campaign())
+    document = to_qir(campaign(), "latest")
     shown = show(browser, page_of("QIR"), document)
     assert shown.errors == []
+    logs = shown.page.locator("#measurements a[href='logs/quic/latest/quinn_quic-go/sat']")
+    assert logs.all_inner_texts() == ["SAT: 5000 (± 0) kbps"]
     texts = cells(shown.page.locator("#measurements tbody td .btn"), document["measurements"])
     assert texts.count("SAT: 5000 (± 0) kbps") == 2
     assert set(cells(shown.page.locator("#interop tbody td .btn"), known(document["results"]))) == {"H"}
