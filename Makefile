@@ -19,7 +19,7 @@ BESIDE_IMAGES = simulator quic-go aioquic base endpoint-base --also nginx curl l
 
 SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* ci/* scripts/* ns3-scenarios/bin/* link-gateways/bin/* link-tools/bin/* virtual-time/bin/* endpoints/*/*)
 BIOME = build/vendor/biomejs/biome
-# All checkouts share it: a new one is checked in 5 s instead of 30 s. Mypy compares sources by their hash.
+# All checkouts share it, so that mypy does not check a new one from the beginning. It compares sources by their hash.
 MYPY_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quicsat/mypy
 # Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
 PARALLEL = -n logical --dist worksteal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 
 from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS
@@ -10,6 +11,21 @@ from interop.model.emulated_link import EmulatedLink
 from interop.model.results import ResultSet
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
+from interop.statistics.samples import GOODPUT, value_of
+
+STREAM_GOODPUT = "stream_goodput"
+"""From the first to the last new byte of the file (docs/reference/metrics.md)."""
+
+
+def factor_of_stream_goodput(results: ResultSet) -> float | None:
+    """How many times as high goodput is without the packets around the file, over sat; None if it is not known."""
+    found = [
+        stream / goodput
+        for run in results.results
+        if run.test_case == "sat"
+        if (stream := value_of(run, STREAM_GOODPUT)) and (goodput := value_of(run, GOODPUT))
+    ]
+    return statistics.median(found) if found else None
 
 
 def method(results: ResultSet) -> Iterator[str]:
@@ -21,6 +37,12 @@ def method(results: ResultSet) -> Iterator[str]:
         "of the server in the client's trace, so that it does not include the handshake. Efficiency is goodput divided "
         "by the rate of the forward link."
     )
+    if (factor := factor_of_stream_goodput(results)) is not None:
+        yield (
+            "- The first and the last 1-RTT packet of the server need not contain bytes of the file, and goodput "
+            "includes the time without any. From the first to the last byte of the file, goodput is "
+            f"{factor:.2f} times as high (median of the successful runs over `sat`)."
+        )
     yield (
         "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
         "exactly the number in the table below."

@@ -34,7 +34,7 @@ class Pair:
 
 
 OF_THE_PAPER = {Pair("picoquic", "picoquic", "satloss"): "Figure 7", Pair("kwik", "msquic", "sat"): "Figure 8"}
-"""Pairs of which the paper shows a time-offset figure, and that we measure, too."""
+"""Pairs that we measure and for which the paper shows a time-offset figure."""
 EXPLAINED, BESIDE = Pair("picoquic", "quic-go", "sat"), Pair("picoquic", "ngtcp2", "sat")
 KEPT = (*OF_THE_PAPER, EXPLAINED, BESIDE)
 

@@ -192,8 +192,8 @@ def findings(results: ResultSet) -> Iterator[str]:
             parts.append(f"{in_words(server)} over `{case.name}`")
     if parts:
         yield (
-            "- The server decides the goodput of a pair. Its share of the variance of the logarithm of goodput is "
-            f"{', '.join(parts)}. See [Influence of server and client](#influence-of-server-and-client)."
+            "- The goodput of a pair depends mostly on its server. The server's share of the variance of the logarithm "
+            f"of goodput is {', '.join(parts)}. See [Influence of server and client](#influence-of-server-and-client)."
         )
     fast = {name: len(set(servers)) for name, (servers, _) in exceeding(results).items() if servers}
     if fast:

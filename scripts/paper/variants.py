@@ -106,7 +106,7 @@ def conclusion(results: ResultSet) -> Iterator[str]:
         elif implementation[1] > control[2]:
             which = "The implementation has a larger share than its congestion control"
         else:
-            which = "The intervals overlap, so neither is certain to have the larger share"
+            which = "These data do not show which share is larger"
         yield (
             f"- Over `{names[case]}`, the congestion control within an implementation has {_in_words(control)} of the "
             f"variance, and the implementation {_in_words(implementation)}. {which}."

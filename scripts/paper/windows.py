@@ -38,8 +38,8 @@ def windows(
     yield "## Receive windows of clients"
     yield ""
     yield (
-        "The variants of a client announce other windows, and change nothing else. A client may raise its windows "
-        "later: by how much and how early is up to the implementation."
+        "A variant of a client sets its windows with one option. The option can also decide how far the client raises "
+        "its windows later, so that clients with the same announced windows can differ."
     )
     yield ""
     yield from rendered(by_window(results))
@@ -151,8 +151,8 @@ def cause(
         )
     yield (
         "- So picoquic's BBR first takes the link for much faster than it is, and then for much slower, and needs most "
-        "of the transfer to correct that (see the figure). With larger windows, the server sends on behind the burst, "
-        "and what arrives then shows the rate of the link."
+        "of the transfer to correct that (see the figure). We assume that with larger windows, the server continues to "
+        "send after the burst, and that the packets that arrive then show the link's rate. We did not measure this."
     )
 
 
@@ -190,7 +190,8 @@ def with_large_windows(results: ResultSet, large: ResultSet | None) -> Iterator[
         f"With quic-go as client, {SERVER}'s server reaches {slow / 1e6:.2f} Mbit/s, and with {BESIDE} "
         f"{other / 1e6:.2f} Mbit/s. We built quic-go's client with a stream window of {stream} and a connection window "
         f"of {connection} (four fields of `quic.Config` in `main.go` of this client), and changed nothing else. "
-        f"With this client, {SERVER} reaches {wider[SERVER] / 1e6:.2f} Mbit/s. Therefore, the windows are the cause."
+        f"With this client, {SERVER} reaches {wider[SERVER] / 1e6:.2f} Mbit/s. Therefore, the small "
+        f"windows of quic-go's client make this pair slow.{_beside_the_windows(results, slow)}"
     )
     yield ""
     others = [
@@ -199,8 +200,23 @@ def with_large_windows(results: ResultSet, large: ResultSet | None) -> Iterator[
         if server != SERVER and (server, CLIENT) in own
     ]
     if others:
-        yield f"Larger windows change other servers less: {', '.join(sorted(others))}."
+        yield f"With quic-go's client, larger windows change other servers less: {', '.join(sorted(others))}."
         yield ""
+
+
+def _beside_the_windows(results: ResultSet, slow: float) -> str:
+    """Other clients that announce the same windows, and are faster; a sentence, or nothing."""
+    by_client = {
+        name: [run for run in results.results if run.client == name and run.server == SERVER]
+        for name in results.manifest.clients
+    }
+    windows = {name: [_announced(runs, fact) for fact in FACTS] for name, runs in by_client.items()}
+    faster = [
+        f"{name} announces the same windows and receives {mean / 1e6:.2f} Mbit/s"
+        for name, runs in by_client.items()
+        if name != CLIENT and windows[name] == windows.get(CLIENT) and (mean := _mean(runs)) and mean > slow
+    ]
+    return f" They are not the whole cause: {', and '.join(faster)}." if faster else ""
 
 
 def gain(results: ResultSet, large: ResultSet) -> float | None:

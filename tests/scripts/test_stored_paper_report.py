@@ -639,6 +639,24 @@ def test_the_largest_share_that_the_queue_dropped(test_case: str) -> None:
     assert f"The median over the servers is {100 * median(means.values()):.1f} %." in section
 
 
+@pytest.mark.skipif(not documents("windows"), reason="no clients with other windows are stored")
+def test_a_client_with_the_windows_of_quic_go_is_faster() -> None:
+    [value] = [
+        goodput / 1e6
+        for run in runs_of("windows")
+        if (run["server"], run["client"]) == ("picoquic", "openssl")
+        if (goodput := metric(run, "goodput")) is not None
+    ]
+    assert f"openssl announces the same windows and receives {value:.2f} Mbit/s" in PAGE.read_text(encoding="utf-8")
+
+
+def test_goodput_from_the_first_to_the_last_byte() -> None:
+    over_sat = [run for run in matrix() if run["test_case"] == "sat"]
+    both = [(metric(run, "stream_goodput"), metric(run, "goodput")) for run in over_sat]
+    factor = median(stream / goodput for stream, goodput in both if stream and goodput)
+    assert f"goodput is {factor:.2f} times as high" in PAGE.read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not documents("repeat"), reason="no run was repeated")
 def test_numbers_of_repeated_runs() -> None:
     """Runs have the same seed if it is the same in their evidence."""

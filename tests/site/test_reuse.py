@@ -125,7 +125,7 @@ def test_a_new_campaign_leaves_all_pages_of_the_others_as_they_are(place: Path) 
 def test_the_results_of_a_campaign_that_has_not_changed_are_not_read(place: Path, read: list[str]) -> None:
     shown = without_footers(place)
     builder.build(place / "results", place / "site")
-    assert read == ["later"]  # the start page of the newest is made anew
+    assert read == ["later"]  # the build writes the start page of the newest campaign again
     assert without_footers(place) == shown
 
 

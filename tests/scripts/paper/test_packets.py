@@ -1,4 +1,4 @@
-"""Series of single runs in the data set, and what is said of them."""
+"""The data set has series of single runs, and the report describes them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def campaign() -> ResultSet:
 
 
 def burst() -> Series:
-    """A packet per 8 ms from 0.9 s on; 20 packets at 1 s, of which five are lost; nothing new for 0.6 s after them."""
+    """The server sends 10 packets, a burst of 20 at 1 s, of which the link drops five, and the rest 0.6 s later."""
     made = series(Transfer(size=100_000))
     times = np.concatenate([0.9 + 0.008 * np.arange(10), 1.0 + 1e-5 * np.arange(20), 1.6 + 0.008 * np.arange(70)])
     lost = (np.arange(100) >= 15) & (np.arange(100) < 20)
@@ -79,6 +79,17 @@ def test_the_cause_is_told_only_with_larger_windows() -> None:
     assert gain(campaign(), result_set()) is None
     assert "20 packets in one burst" in told
     assert "grows from 20 to 200 KiB with one acknowledgement after 3.00 s. After the losses, it falls to 4 KiB" in told
-    assert "the windows are the cause" not in "\n".join(
-        str(line) for line in windows(campaign(), None, (), (None, None))
-    )
+    assert "make this pair slow" in told
+    assert "the whole cause" not in told
+    assert "make this pair slow" not in "\n".join(str(line) for line in windows(campaign(), None, (), (None, None)))
+
+
+def test_a_faster_client_with_the_same_windows_shows_another_cause() -> None:
+    """A slower one, and one with other windows, do not."""
+    others = [run("picoquic", name, goodput, MIB // 2) for name, goodput in (("openssl", 5e6), ("kwik", 1e6))]
+    small = campaign()
+    clients = (*small.manifest.clients, "openssl", "kwik")
+    both = replace(small, results=(*small.results, *others), manifest=replace(small.manifest, clients=clients))
+    larger = result_set([run("picoquic", "quic-go", 9e6, 16 * MIB)])
+    told = "\n".join(str(line) for line in windows(both, larger, (), (None, None)))
+    assert "not the whole cause: openssl announces the same windows and receives 5.00 Mbit/s." in told
