@@ -52,7 +52,7 @@ CLIENTS_OF_WINDOWS = ("quic-go", "openssl", "quiche")
 """Clients with their own windows, beside those that have variants with other windows."""
 SERVERS_OF_WINDOWS = ("picoquic", "lsquic", "quinn")
 SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
-"""Implementations of the sweeps, each with itself, and of the matrix in real time."""
+"""Implementations of the sweeps, each with itself, of the spread between seeds, and of the matrix in real time."""
 SEEDS = (1, 2, 3, 4, 5)
 REPETITIONS_IN_REAL_TIME = 3
 MOST_CAMPAIGNS = 1000
@@ -96,9 +96,16 @@ def congestion_controls(known: Mapping[str, Implementation]) -> list[str]:
 
 
 def matrix(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
-    """All clients with all servers over the links of the paper."""
+    """All clients with all servers: over all links with the first seed, over the link with random loss with others."""
     pairs = ("-s", *of_role(known, Role.SERVER), "-c", *of_role(known, Role.CLIENT))
-    return [Campaign(f"matrix-{seed}", (*pairs, "-t", *LINKS, *_once(seed)))]
+    links = LINKS if seed == SEEDS[0] else LINKS[-1:]
+    return [Campaign(f"matrix-{seed}", (*pairs, "-t", *links, *_once(seed)))]
+
+
+def spread(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Six clients with six servers over the links without random loss, with the seeds after the first."""
+    words = ("-s", *SWEPT, "-c", *SWEPT, "-t", *LINKS[:-1], *_once(seed))
+    return [] if seed == SEEDS[0] else [Campaign(f"spread-{seed}", words)]
 
 
 def queues(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
@@ -147,6 +154,7 @@ def repeat(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
 
 PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]]] = {
     "matrix": matrix,
+    "spread": spread,
     "queues": queues,
     "variants": variants,
     "sweeps": sweeps,

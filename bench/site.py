@@ -159,16 +159,16 @@ def matrix(browser: Browser, place: Path) -> bool:
     write_result_json(place / "results", results)
     with built(results, place) as (_, _, served):
         ready, clicks, received, nodes = load_and_click(browser, served)
-        on_request = {"sequence.js", "export.js", "side.js"}
+        later = {"sequence.js", "export.js", "side.js"}
         scripts = sum(path.stat().st_size for path in (place / "site" / "assets").rglob("*.js")
-                      if path.name not in on_request)  # fmt: skip
+                      if path.name not in later)  # fmt: skip
     return all([
         tell("18 x 18 x 26: matrix ready, median", statistics.median(ready), "ms", 800),
         tell("18 x 18 x 26: filter click, median", statistics.median(clicks), "ms", 300),
         tell("18 x 18 x 26: filter click, worst", max(clicks), "ms", 300),
         tell("18 x 18 x 26: DOM nodes, filters included", nodes, "", 10_000),
         tell("18 x 18 x 26: first page with all that it loads", received / 1000, "kB", 250),
-        tell("JavaScript of a cell's page before somebody asks for more", scripts / 1000, "kB", 120),
+        tell("JavaScript of a cell's page before it is idle", scripts / 1000, "kB", 120),
     ])  # fmt: skip
 
 
@@ -326,7 +326,7 @@ def earlier_site(place: Path, earlier: Sequence[campaigns.SiteCampaign]) -> None
         for before, after in report_pages.twos(earlier)
     ]
     histories = report_pages.histories(earlier, compared)
-    contents = {address.MARKER: publish.marker(ROOT, earlier, keys, histories, compared)}
+    contents = {address.MARKER: publish.marker(ROOT, earlier, keys, histories, compared, {})}
     contents |= {each.address: b"compared" for each in compared}
     for each in earlier:
         contents[address.campaign(each.folder)] = b"start"

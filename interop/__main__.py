@@ -5,12 +5,10 @@ The only module that knows both the command line and the figures; it needs the f
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.execution import lock
 from interop.model.errors import MachineError, UserError
 
 if TYPE_CHECKING:
@@ -22,14 +20,10 @@ NEEDED = ("implementations.json", "testcases", "web")
 
 
 def start(root: Path = ROOT) -> int:
-    """Run the command line for the checkout at ``root``; the exit status.
-
-    A second campaign fails here, before numpy, Docker's client and others are loaded.
-    """
+    """Run the command line for the checkout at ``root``; the exit status."""
     try:
         check_checkout(root)
-        with lock.early(sys.argv[1:], os.environ):
-            return _run_command(root)
+        return _run_command(root)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_status

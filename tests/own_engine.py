@@ -31,6 +31,9 @@ GRACE = 20.0
 """Seconds that what is asked to end has for it."""
 TRIES = 3
 """Starts of a daemon until it is given up."""
+SELDOM = {"GOGC": "400"}
+"""Go's garbage collector works only when memory has grown fivefold: a daemon starts a program for each archive and each
+network, and at its start that program spends a quarter of its CPU time on memory that it is about to give back."""
 IDLE = ("dockerd", "containerd")
 """What runs in the namespaces of an engine that has nothing to do, beside their first process."""
 SET_UP = (
@@ -96,6 +99,7 @@ class OwnEngine:
                 stdout=said,
                 stderr=said,
                 start_new_session=True,
+                env={**os.environ, **SELDOM},
             )
         self._daemon = _child(self._entry)
         wait_for(self._answers, "dockerd", self._entry, log)

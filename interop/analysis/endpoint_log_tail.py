@@ -8,8 +8,8 @@ from pathlib import Path
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.run import OUTPUT
 from interop.model.text import printable
-from interop.results.store import OUTPUT
 
 TAIL = 65536
 """Bytes at the end of the output that are looked at."""

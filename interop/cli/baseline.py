@@ -54,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
         baseline.save(record.result_set, options.file)
         console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
-    request = continuous_integration.read_request(options)
+    begun = record.result_set.manifest
+    names = (*begun.servers, *begun.clients)
+    request = continuous_integration.read_request(options, names, begun.test_cases)
     request = replace(request, baseline=baseline.read(options.file), decides=True)
     status = continuous_integration.conclude(request, record.result_set, options.directory, options.draw)
     return ExitStatus.SUCCESS if status is None else status

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console, continuous_integration
 from interop.cli.exit_status import SIGNAL, ExitStatus, exit_status_of
+from interop.model.errors import UserError
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
+from interop.model.text import command_line
 from interop.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
@@ -37,22 +39,33 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
     """
     results = finished.record.result_set
     show_results(results, markdown=options.markdown)
+    console.show(f"\nResults: {finished.directory}")
+    stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
+    if ended := stopped or finished.fault or finished.out_of_time:
+        kept = f"{len(results.done)} of {results.manifest.planned_runs} runs are finished and stored."
+        console.message(f"{ended}\n{kept}\nTo continue: {command_line('resume', finished.directory)}")
+    try:
+        status = _write(finished, options, request)
+    except UserError as error:
+        if finished.signal is None:
+            raise
+        console.message(str(error))
+    if finished.signal is not None:
+        return SIGNAL + finished.signal
+    if ended:
+        return ExitStatus.MACHINE if finished.fault else ExitStatus.TIME_UP
+    return exit_status_of(results) if status is None else status
+
+
+def _write(
+    finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest
+) -> ExitStatus | None:
+    """Write the files that were asked for; the exit status if expectations decide it."""
+    results = finished.record.result_set
     if options.json:
         from interop.cli.export import log_directory
         from interop.results import qir_export
 
         document = qir_export.to_qir_se(results, log_directory(finished.directory, options.json))
         qir_export.write_json(options.json, document)
-    console.show(f"\nResults: {finished.directory}")
-    done = sum(result.verdict.outcome is not Outcome.ERROR for result in results.results)
-    kept = f"{done} of {results.manifest.planned_runs} runs are finished and stored."
-    more = f"To continue: ./run.py resume {finished.directory}"
-    if finished.signal is not None:
-        console.message(f"Stopped by signal {finished.signal}. {kept}\n{more}")
-        return SIGNAL + finished.signal
-    if ended := finished.fault or finished.out_of_time:
-        console.message(f"{ended}\n{kept}\n{more}")
-    status = continuous_integration.conclude(request, results, finished.directory, options.draw)
-    if ended:
-        return ExitStatus.MACHINE if finished.fault else ExitStatus.TIME_UP
-    return exit_status_of(results) if status is None else status
+    return continuous_integration.conclude(request, results, finished.directory, options.draw)

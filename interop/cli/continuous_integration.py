@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +15,15 @@ from interop.cli.exit_status import ExitStatus
 from interop.cli.export import check_target
 from interop.model.errors import InputError, MachineError
 from interop.model.expectations import Expectations
+from interop.model.names import VARIANT_SIGN
 from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
+    from interop.config.expectations import KnownNames
     from interop.model.clock import Clock
     from interop.model.results import ResultSet
+    from interop.model.test_case import TestCase
     from interop.report.plot_request import Draw
     from interop.statistics.judgement import JudgedCell, Judgement
 
@@ -78,26 +82,60 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
 
 
-def read_request(options: argparse.Namespace) -> CiRequest:
-    """Read and check the files; raises InputError. From here on, GitHub takes no printed line for a command."""
-    from interop.config.expectations import load_expectations
-    from interop.results import baseline
+def read_request(
+    options: argparse.Namespace, implementations: Iterable[str], test_cases: Iterable[TestCase]
+) -> CiRequest:
+    """Read and check the files; raises InputError. From here on, GitHub takes no printed line for a command.
 
-    expectations = load_expectations(options.expect) if options.expect else Expectations()
+    ``implementations`` and ``test_cases``: those of the campaign, which an expectation may name besides known ones.
+    """
+    from interop.config.expectations import load_expectations
+
+    expectations = Expectations()
+    if options.expect:
+        expectations = load_expectations(options.expect, _known_names(options.root, implementations, test_cases))
     for file in (options.junit, options.comment):
         check_target(file)
     summary = os.environ.get(SUMMARY) if options.github else None
     if options.github and not summary:
         raise InputError(f"--github: the variable {SUMMARY} is not set, so this is no step of GitHub Actions.")
+    if summary:
+        try:
+            _append(Path(summary), "")
+        except MachineError as error:
+            raise InputError(f"--github: {error} The variable {SUMMARY} names this file.") from error
     return CiRequest(
         expectations,
         decides=options.expect is not None,
-        baseline=baseline.read(expectations.baseline) if expectations.baseline else None,
+        baseline=_read_baseline(expectations.baseline) if expectations.baseline else None,
         junit=options.junit,
         comment=options.comment,
         summary=Path(summary) if summary else None,
         token=_stop_commands() if options.github else "",
     )
+
+
+def _known_names(root: Path, implementations: Iterable[str], test_cases: Iterable[TestCase]) -> KnownNames:
+    from interop.config import loader
+    from interop.config.expectations import KnownNames
+
+    known = loader.load_implementations(root / "implementations.json")
+    cases = loader.load_known_test_cases(root / "testcases")
+    on_request = loader.load_cases_on_request(root / "testcases", cases)
+    workloads = loader.known_workloads(root / "testcases" / "workloads")
+    variants = (f"{each.name}{VARIANT_SIGN}{variant.name}" for each in known.values() for variant in each.variants)
+    labels = (case.labels for case in (*cases.values(), *on_request.values(), *test_cases))
+    return KnownNames(
+        frozenset((*known, *variants, *implementations)),
+        frozenset().union(*labels),
+        frozenset(name for each, files in workloads.items() for name in (each, files.abbreviation)),
+    )
+
+
+def _read_baseline(file: Path) -> ResultSet:
+    from interop.results import baseline
+
+    return baseline.read(file)
 
 
 def check_plan(request: CiRequest, clock: Clock, seed: int) -> None:
@@ -155,7 +193,7 @@ def conclude(request: CiRequest, results: ResultSet, directory: Path, draw: Draw
         return None
     if any(result.verdict.outcome is Outcome.ERROR for result in results.results):
         return ExitStatus.MACHINE
-    return ExitStatus.FAILURE if judgement.failed else ExitStatus.SUCCESS
+    return ExitStatus.FAILURE if judgement.failed or judgement.unfinished else ExitStatus.SUCCESS
 
 
 def _show(judgement: Judgement, *, decides: bool) -> None:
@@ -169,9 +207,10 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
         sample = cell.sample
         console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
         console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
-    for line in (*judgement.groups, *judgement.builds, *judgement.notes):
+    for line in filter(None, (*judgement.groups, *judgement.builds, *judgement.notes, judgement.unfinished)):
         console.show(line)
-    verdict = "Something is worse than expected" if judgement.failed else "Nothing is worse than expected"
+    verdict = "The campaign is unfinished" if judgement.unfinished else "Nothing is worse than expected"
+    verdict = "Something is worse than expected" if judgement.failed else verdict
     console.show(f"{verdict}: {judgement.counts}.")
 
 

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
-from interop.images.status import ImageState, Stocked, stock_of, stock_of_own
+from interop.images.status import ImageState, Stocked, stock_of_own, used_by
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.results import ResultSet
@@ -38,12 +38,15 @@ class DryRunRequest:
     """Of the Docker daemon."""
     root: Path
     """The checkout."""
+    place: Path
+    """Directory for the results, or the one that will contain it."""
     limits: CampaignLimits
     past: tuple[ResultSet, ...]
-    """Earlier campaigns, from which durations are estimated."""
+    """Campaigns from whose runs durations are estimated."""
     testbeds: int | None
     """Runs at a time; None for as many as the CPUs allow."""
     clock: Clock = Clock.REAL
+    markdown: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def describe(request: DryRunRequest, runs: Sequence[Run]) -> str:
     now, durations = datetime.now(UTC), Durations(request.past)
     estimates = [
         *time_needed(runs, durations, request.limits, now, _testbeds(request)),
-        disk_needed(runs, request.root / "results"),
+        disk_needed(runs, request.root / "results", request.place),
     ]
     return "\n".join(["", images(request, runs), "", *estimates])
 
@@ -102,7 +105,7 @@ def time_needed(
     """Sentences on when runs may start, how long all take, when the last ends, and how many would be left."""
     spans = [durations.of(run) for run in runs]
     known = sum(durations.known(run) for run in runs)
-    source = "from earlier campaigns" if known == len(runs) else f"{known} of {len(runs)} from earlier campaigns"
+    source = "from earlier runs" if known == len(runs) else f"{known} of {len(runs)} from earlier runs"
     side_by_side = testbeds or 1
     total = Span(sum(span.low for span in spans) / side_by_side, sum(span.high for span in spans) / side_by_side)
     note = f"; {side_by_side} at a time" if side_by_side > 1 else ""
@@ -133,12 +136,11 @@ def shown(moment: datetime, zone: tzinfo | None) -> str:
     return f"{moment.astimezone(zone):%a %Y-%m-%d %H:%M}"
 
 
-def disk_needed(runs: Sequence[Run], results: Path) -> str:
-    """Disk space, estimated from runs of the same test cases in the newest campaigns below ``results``."""
-    place = results if results.is_dir() else results.parent
-    free = shutil.disk_usage(place).free
+def disk_needed(runs: Sequence[Run], results: Path, place: Path) -> str:
+    """Disk space at ``place``, estimated from runs of the same test cases there and in campaigns below ``results``."""
+    free = shutil.disk_usage(next(filter(Path.is_dir, (place, *place.absolute().parents)))).free
     counts = Counter(run.test_case.name for run in runs)
-    known = {name: fmean(sizes) for name in counts if (sizes := list(islice(_sizes(results, name), SAMPLED)))}
+    known = {name: fmean(sizes) for name in counts if (sizes := list(islice(_sizes(results, place, name), SAMPLED)))}
     if not known:
         return f"Disk space needed: unknown, no earlier campaign; {byte_size(free)} are free."
     unlike = fmean(known.values())
@@ -154,9 +156,9 @@ def disk_needed(runs: Sequence[Run], results: Path) -> str:
     return f"{estimate}; {byte_size(free)} are free.{room}"
 
 
-def _sizes(results: Path, test_case: str) -> Iterator[int]:
+def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
     """Sizes in bytes of run directories of a test case, those of the newest campaign first."""
-    journals = [place / JOURNAL for place in results.glob("*") if not place.is_symlink()]
+    journals = {(place / JOURNAL).resolve() for place in (campaign, *results.glob("*"))}
     for journal in sorted(filter(Path.is_file, journals), key=lambda path: path.stat().st_mtime, reverse=True):
         for run in journal.parent.glob(f"*/{glob.escape(test_case)}/*"):
             if run.name.isdecimal():
@@ -174,7 +176,7 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
     own = ("simulator", *(("virtual-time",) if request.clock is Clock.VIRTUAL else ()))
     own += ("link-gateways",) if any(run.test_case.has_gateways for run in runs) else ()
     stocked: list[Stocked] = [stock_of_own(store, request.root, name) for name in own]
-    stocked += [each for end in ends for each in stock_of(store, request.root, end)]
+    stocked += [used_by(store, request.root, end) for end in ends]
     states = {ImageState.OUTDATED: "outdated, will be rebuilt"}
     rows = [
         [
@@ -186,4 +188,10 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
         ]
         for each in stocked
     ]
-    return draw(["image of", "source", "state", "digest", "reference"], rows)
+    lacking = [
+        f"{end.image}, which replaces the image of {end.name}, is not on this machine: the campaign has to pull it."
+        for end, each in zip(ends, stocked[len(own) :], strict=True)
+        if end.replaced and each.state is ImageState.MISSING
+    ]
+    table = draw(["image of", "source", "state", "digest", "reference"], rows, markdown=request.markdown)
+    return "\n".join([table, *lacking])

@@ -11,7 +11,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Protocol
 from interop.model.outcomes import Outcome
-from interop.model.text import printable
+from interop.model.text import command_line, printable
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         console.show("quicsat has stored no packets of this run; its logs are in output.txt.")
     console.show(end_of(result))
     if result.protocol is not Protocol.TCP and (frames := _frames(directory, events)):
-        console.show(f"To see these packets: ./run.py packets {directory} {' '.join(map(str, frames))}")
+        console.show(f"To see these packets: {command_line('packets', directory, *frames)}")
     return ExitStatus.SUCCESS
 
 

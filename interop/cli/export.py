@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,11 +52,24 @@ def check_target(file: Path | None, campaign: Path | None = None) -> None:
     """
     if file is None:
         return
-    places = {file.absolute().parent} - ({campaign.absolute()} if campaign else set())
-    if not all(place.is_dir() for place in places):
+    place = file.absolute().parent
+    if not place.is_dir():
+        if campaign is not None and place == campaign.absolute():
+            return
         raise InputError(f"{file}: the directory does not exist. Create it, or choose another file.")
     if file.is_dir():
         raise InputError(f"{file}: is a directory. Choose the name of a file.")
+    check_place(place, str(file))
+
+
+def check_place(directory: Path, name: str) -> None:
+    """Raise InputError with ``name`` if no file can be written to ``directory``, made first if it is missing."""
+    existing = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise InputError(f"{name}: no file can be written there: {error.strerror}. Choose another place.") from error
 
 
 def log_directory(directory: Path, file: Path) -> str:

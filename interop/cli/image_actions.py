@@ -21,6 +21,7 @@ from interop.model.errors import InputError
 from interop.model.implementation import OWN_IMAGES, Implementation
 from interop.model.results import ImageFacts, RunResult
 from interop.model.run import Run
+from interop.model.text import command_line
 from interop.plan import selection as plan
 from interop.results.store import write_atomically
 
@@ -115,7 +116,7 @@ def _build(
             ways[package.name] = partial(images.ensure, package)
             stocked += stock_of(store, request.root, package)
         elif request.names:
-            message = f"{package.name} has no Dockerfile here; try `./run.py images pull {package.name}`."
+            message = f"{package.name} has no Dockerfile here; try `{command_line('images', 'pull', package.name)}`."
             raise InputError(message)
     current = {each.name for each in stocked if each.state is ImageState.CURRENT}
     workers = builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"]))
@@ -126,14 +127,16 @@ def _pull(
     request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str], say: Callable[[str], None]
 ) -> Report:
     if own and request.names:
-        raise InputError(f"{own[0]} is in no image registry; use `./run.py images build {own[0]}`.")
+        raise InputError(f"{own[0]} is in no image registry; use `{command_line('images', 'build', own[0])}`.")
     images = Images(DaemonImages(Daemon(request.url, "images")), request.root, Policy.PULL, say)
     ways: dict[str, Callable[[], ImageFacts]] = {}
     for package in packages:
         if package.image:
             ways[package.name] = partial(images.renew, package)
         elif request.names:
-            raise InputError(f"{package.name} has no public image; try `./run.py images build {package.name}`.")
+            raise InputError(
+                f"{package.name} has no public image; try `{command_line('images', 'build', package.name)}`."
+            )
     return _got(get_all(ways, PULLS), say)
 
 
@@ -146,7 +149,9 @@ def _lock(request: ImageRequest, packages: Sequence[Implementation], own: Sequen
     found = images_here(DaemonImages(Daemon(request.url, "images")), request.root, chosen, tuple(own))
     asked = [*own, *(package.name for package in packages)] if request.names else []
     if missing := [name for name in asked if name not in found]:
-        raise InputError(f"{missing[0]}: there is no image on this machine; try `./run.py images build {missing[0]}`.")
+        raise InputError(
+            f"{missing[0]}: there is no image on this machine; try `{command_line('images', 'build', missing[0])}`."
+        )
     if not found:
         raise InputError("There is no image on this machine; try `./run.py images build`.")
     kept = read_lock(request.lock) if request.names and request.lock.exists() else {}

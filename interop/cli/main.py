@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from interop.report.plot_request import Draw
 
 
+CHATTY = ("urllib3", "docker")
+"""Libraries with a debug message for each request to the Docker daemon."""
+
+
 def main(
     root: Path,
     arguments: Sequence[str] | None = None,
@@ -42,6 +46,8 @@ def main(
     options = parse(words)
     options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
+    for library in CHATTY:
+        logging.getLogger(library).setLevel(logging.WARNING)
     try:
         return commands.load(options.command).run(options)
     except UserError as error:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
+from interop.cli.options import port
 from interop.cli.site import PORT
 from interop.model.errors import InputError
+from interop.model.text import command_line
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -32,7 +34,7 @@ def add_options(parser: Parser) -> None:
         help="Directory of the website (default: the newest one in this checkout; example: site).",
     )  # fmt: skip
     parser.add_argument_group("output").add_argument(
-        "--port", type=int, default=PORT, metavar="PORT",
+        "--port", type=port, default=PORT, metavar="PORT",
         help=f"Serve the website on this port (default: {PORT}; example: 8001).",
     )  # fmt: skip
 
@@ -43,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
 
     site = options.site or newest(options.root)
     if not is_site(site):
-        raise InputError(f"{site}: is not a site made by quicsat. To build one: ./run.py site results -o {site}")
+        raise InputError(
+            f"{site}: is not a site made by quicsat. To build one: {command_line('site', 'results', '-o', site)}"
+        )
     with serve.server(site, options.port) as address:
         console.show(address)
         console.message(f"Serving {site} until Ctrl-C")

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -108,7 +109,7 @@ def add_clock(parser: Parser) -> None:
     """Declare the clock of the runs."""
     group = parser.add_argument_group("clock")
     group.add_argument(
-        "--clock", type=Clock, choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
+        "--clock", type=value_of(_clock), choices=tuple(Clock), default=Clock.REAL, metavar="CLOCK",
         help="Clock for endpoints and emulated links: real, or virtual, which is a simulated clock that the load on "
         "this machine cannot disturb (default: real; example: virtual).",
     )  # fmt: skip
@@ -227,6 +228,16 @@ def daemon_url() -> str:
     return address.daemon_url(os.environ)
 
 
+def engine_for_itself(options: argparse.Namespace) -> AbstractContextManager[None]:
+    """Hold the lock of this machine's daemon during a campaign, unless it runs on a cluster; raises LockedError.
+
+    It needs no large library, so that a second campaign is told at once.
+    """
+    from interop.execution import lock
+
+    return nullcontext() if options.cluster else lock.early(options.words[1:], os.environ)
+
+
 def cluster(options: argparse.Namespace) -> Scheduler | None:
     """The Dask scheduler of ``--cluster``, None if it is not given."""
     from interop.model.real_link import Scheduler
@@ -322,6 +333,15 @@ def value_of(parse: Callable[[str], T]) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(message) from fault
 
     return parse_word
+
+
+def _clock(word: str) -> Clock:
+    return Clock(quantities.one_of(Clock)(word))
+
+
+def port(word: str) -> int:
+    """A TCP port on which to serve; 0 is any free one. Raises ArgumentTypeError."""
+    return value_of(quantities.within(quantities.count, "0", "65535"))(word)
 
 
 def _shard(word: str) -> str:

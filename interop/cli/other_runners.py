@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from interop.model.errors import InputError
+from interop.model.text import command_line
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -83,7 +84,7 @@ def check_earlier_results(file: Path | None) -> None:
     if store.load(directory).result_set.finished is None:
         raise InputError(
             f"{file}: holds the results of a campaign that is not finished. To continue it: "
-            f"./run.py resume {directory} -j {file}\nTo start another campaign, choose another file."
+            f"{command_line('resume', directory, '-j', file)}\nTo start another campaign, choose another file."
         )
 
 

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
+from interop.cli.options import value_of
+from interop.config import quantities
 from interop.model.errors import InputError
 from interop.model.text import printable
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
+MOST = "1000000000"
+"""Highest number of a packet."""
 LONGEST = 200
 """Characters of a field's values that are shown."""
 DESCRIPTION = "Decrypt packets of a run, and show them with every QUIC and TLS field. This command needs tshark."
@@ -26,8 +30,9 @@ def add_options(parser: Parser) -> None:
         "run", type=Path, metavar="RUN", help="Directory of a run; example: results/latest/quic-go_aioquic/sat/1."
     )
     parser.add_argument(
-        "frames", type=int, nargs="+", metavar="FRAME", help="Numbers of packets in the trace; example: 146 147."
-    )
+        "frames", type=value_of(quantities.within(quantities.count, "1", MOST)), nargs="+", metavar="FRAME",
+        help="Numbers of packets in the trace; example: 146 147.",
+    )  # fmt: skip
     parser.add_argument_group("trace").add_argument(
         "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."
     )

@@ -13,11 +13,13 @@ from typing import Any, NoReturn
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.model.names import did_you_mean
-from interop.model.text import escaped
+from interop.model.text import command_line, escaped
 
 MOST_COLUMNS = 100
 """Width of help on wide terminals."""
 HELP_COLUMN = 30
+NEGATIVE = re.compile(r"-\.?[0-9]")
+"""How a word begins that is a negative value, ``-3s``, and no option; argparse takes only plain numbers for values."""
 SEE_STATUSES = "./run.py --help lists the exit statuses."
 
 
@@ -40,6 +42,7 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
         )
         self._positionals.title = "arguments"
+        self._negative_number_matcher = NEGATIVE
         self._known = known
         self._renamed = dict[str, str]()
         self._bare = dict[str, str]()
@@ -93,7 +96,7 @@ class Parser(argparse.ArgumentParser):
         for index, word in enumerate(words):
             if word == "--":
                 return [*arguments, *rest, *words[index:]], []
-            if word.startswith("-") and len(word) > 1:
+            if word.startswith("-") and len(word) > 1 and not NEGATIVE.match(word):
                 single = word[:2] != "--" and options.get(word[:2])  # -mj FILE: flags, and an option with a value
                 last = word if not single or single.nargs != 0 else f"-{word[-1]}"
                 action, taken = options.get(last), 0
@@ -113,12 +116,13 @@ class Parser(argparse.ArgumentParser):
             known.update(action.option_strings, map(str, action.choices or ()))
         wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
         hints = "".join(
-            f" {first} is a command; write it first: ./run.py {first}."
+            f" {first} is a command; write it first: {command_line(first)}."
             if first in self._known
             else did_you_mean(first or second, known)
             for first, second in wrong
         )
-        self.exit(ExitStatus.USAGE, f"{self.prog}: {escaped(message)}.{hints} See {self.prog} --help.\n")
+        fault = escaped(message) if message.endswith("?") else f"{escaped(message)}."
+        self.exit(ExitStatus.USAGE, f"{self.prog}: {fault}{hints} See {self.prog} --help.\n")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from interop.cli import console, stored_campaigns
 from interop.cli.exit_status import ExitStatus
+from interop.cli.export import check_place
 from interop.model.errors import InputError
 from interop.report.plot_request import FORMATS, PlotRequest
 
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     campaigns = stored_campaigns.open_campaigns(options)
     first = options.directories[0]
     target = options.output or (first if first.is_dir() else first.parent) / "plots"
+    check_place(target, str(target))
     request = PlotRequest(
         campaigns=campaigns,
         target=target,

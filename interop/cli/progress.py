@@ -25,11 +25,14 @@ PAST = 3
 """Newest campaigns from which durations are estimated."""
 
 
-def earlier_campaigns(root: Path, clock: Clock) -> tuple[ResultSet, ...]:
-    """The newest campaigns of the checkout at ``root`` with that clock."""
+def earlier_campaigns(root: Path, clock: Clock, resumed: ResultSet | None = None) -> tuple[ResultSet, ...]:
+    """The newest campaigns of the checkout at ``root`` with that clock, after the one that is ``resumed``, if any."""
     from interop.results import store
 
-    return tuple(each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock)
+    others = [each for each in store.newest(root / "results", PAST) if each.manifest.clock is clock]
+    if resumed is None:
+        return tuple(others)
+    return resumed, *(each for each in others if each.manifest.id != resumed.manifest.id)
 
 
 class ProgressView(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
+    from interop.model.real_link import Host
+    from interop.model.results import ResultSet
+    from interop.plan.limits import CampaignLimits
 
 DESCRIPTION = (
     "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "
@@ -49,18 +53,36 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run what is left, and print the results."""
-    from interop.execution import run_campaign
-    from interop.execution.campaign_config import CampaignConfig
-    from interop.images import pull_or_build as images
+    """Check all that needs no engine, run what is left, and print the results."""
     from interop.results import store
 
     check_target(options.json)
     directory = options.directory or options.root / "results" / "latest"
-    begun = store.load(directory).result_set.manifest
-    request = continuous_integration.read_request(options)
+    stored = store.load(directory).result_set
+    begun = stored.manifest
+    request = continuous_integration.read_request(options, (*begun.servers, *begun.clients), begun.test_cases)
     continuous_integration.check_plan(request, begun.clock, begun.seed)
-    past = earlier_campaigns(options.root, begun.clock)
+    limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
+    machines = hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts)
+    with shared.engine_for_itself(options):
+        return _measure(options, directory, stored, limits, machines, request)
+
+
+def _measure(
+    options: argparse.Namespace,
+    directory: Path,
+    stored: ResultSet,
+    limits: CampaignLimits,
+    machines: Mapping[str, Host],
+    request: continuous_integration.CiRequest,
+) -> int:
+    """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
+    from interop.execution import run_campaign
+    from interop.execution.campaign_config import CampaignConfig
+    from interop.images import pull_or_build as images
+
+    begun = stored.manifest
+    past = earlier_campaigns(options.root, begun.clock, stored)
     config = CampaignConfig(
         shared.daemon_url(),
         options.root,
@@ -70,10 +92,10 @@ def run(options: argparse.Namespace) -> int:
         0,
         (),
         testbeds=shared.most_testbeds(options, begun.schedule),
-        limits=shared.limits(options, os.environ, begun.schedule, begun.test_cases),
+        limits=limits,
         past=past,
         cluster=shared.cluster(options),
-        hosts=hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts),
+        hosts=machines,
     )
     retry = [Outcome(word) for word in options.retry]
     with view(past, debug=options.debug) as progress:

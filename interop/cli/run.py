@@ -79,13 +79,28 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure, and print the results."""
+    """Check all that needs no engine, measure, and print the results."""
     selection, runs, seed = select_runs.select(options)
+    request = check_files(options, selection, seed)
+    return measure(options, selection, runs, seed, request)
+
+
+def check_files(options: argparse.Namespace, selection: plan.Selection, seed: int) -> continuous_integration.CiRequest:
+    """Read the files that options name, and raise InputError if one cannot be read, or be written at the end."""
     check_target(options.json, options.log_dir)
     other_runners.check_earlier_results(options.json)
-    request = continuous_integration.read_request(options)
+    if options.log_dir:
+        from interop.results.store import check_campaign_directory
+
+        check_campaign_directory(options.log_dir)
+    if options.locked:
+        from interop.images.lock_file import read_lock
+
+        read_lock(options.locked)
+    names = (each.name for each in (*selection.servers, *selection.clients))
+    request = continuous_integration.read_request(options, names, selection.test_cases)
     continuous_integration.check_plan(request, options.clock, seed)
-    return measure(options, selection, runs, seed, request)
+    return request
 
 
 def measure(
@@ -95,20 +110,23 @@ def measure(
     seed: int,
     request: continuous_integration.CiRequest,
 ) -> int:
-    """Carry the runs out, and print the results; only here are the libraries imported that this takes.
+    """Carry the runs out with an engine for itself, and print the results; only then are large libraries imported.
 
     ``options``: of :func:`add_options`, with the root of the checkout and the words of the command line.
     """
-    from interop.execution import run_campaign
+    limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
+    machines = hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
+    with shared.engine_for_itself(options):
+        from interop.execution import run_campaign
 
-    past = earlier_campaigns(options.root, options.clock)
-    config = _config(options, selection, seed, past)
-    if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
-        console.message(lost)
-    with view(past, debug=options.debug) as progress:
-        config = replace(config, watcher=progress.watcher)
-        finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
-    return campaign_report.conclude(finished, options, request)
+        past = earlier_campaigns(options.root, options.clock)
+        config = replace(_config(options, selection, seed, past), limits=limits, hosts=machines)
+        if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
+            console.message(lost)
+        with view(past, debug=options.debug) as progress:
+            config = replace(config, watcher=progress.watcher)
+            finished = run_campaign.run_campaign(selection, runs, config, console.message, progress.begin(runs))
+        return campaign_report.conclude(finished, options, request)
 
 
 def _config(
@@ -120,7 +138,6 @@ def _config(
     from interop.images import pull_or_build as images
 
     return CampaignConfig(
-        hosts=hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts),
         bare_link=options.baseline,
         url=shared.daemon_url(),
         root=options.root,
@@ -143,7 +160,6 @@ def _config(
         shuffle=options.shuffle,
         shard=options.shard or "",
         must_include=select_runs.must_include(options),
-        limits=shared.limits(options, os.environ, Schedule(), selection.test_cases),
         past=past,
         cluster=shared.cluster(options),
     )

@@ -12,11 +12,9 @@ from dataclasses import replace
 
 from interop.cli import options as shared
 from interop.config import loader
-from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
 from interop.model.implementation import Protocol
-from interop.model.results import Schedule
 from interop.model.run import Run
 from interop.model.text import quoted
 from interop.plan import order
@@ -89,22 +87,3 @@ def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Select
         servers=servers if named_clients or not names else named_servers,
         clients=clients if named_servers or not names else named_clients,
     )
-
-
-def planned(options: argparse.Namespace) -> tuple[Sequence[Run], str, Schedule, Clock]:
-    """For ``plan``: the runs, notes about them, and schedule and clock of the campaign, or of the one to be resumed."""
-    if options.resume is None:
-        selection, runs, seed = select(options)
-        lines = [plan.left_out(selection.servers, selection.clients, selection.test_cases)]
-        if options.shuffle and options.seed is None:
-            lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
-        return runs, "\n".join(filter(None, lines)), shared.usual_schedule(options.clock), options.clock
-    from interop.execution import remaining_work as resume
-    from interop.results import store
-
-    record = store.load(options.resume)
-    rest = resume.remaining_work(record, ())
-    manifest = record.result_set.manifest
-    done = manifest.planned_runs - len(rest.runs)
-    note = f"{done} of {manifest.planned_runs} runs of {options.resume} are finished."
-    return rest.runs, note, manifest.schedule, manifest.clock

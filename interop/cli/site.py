@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
+from interop.cli.options import port
 from interop.model.units import byte_size
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
     group.add_argument(
-        "--serve", nargs="?", type=int, const=PORT, metavar="PORT",
+        "--serve", nargs="?", type=port, const=PORT, metavar="PORT",
         help=f"Serve the built website on this port of this machine until Ctrl-C (default: {PORT}; example: 8001).",
     )  # fmt: skip
 
@@ -43,11 +45,11 @@ def run(options: argparse.Namespace) -> int:
     target = options.output or options.root / "site"
     places = options.directories or [options.root / "results"]
     request = publish.SiteRequest(places, target, options.root, files=options.files)
-    built = publish.build(request, console.message)
-    campaigns = "1 campaign" if built.campaigns == 1 else f"{built.campaigns} campaigns"
-    console.show(f"{target}: {campaigns}, {built.pages} pages, {byte_size(built.size)}")
-    if options.serve is not None:
-        with serve.server(target, options.serve) as address:
+    with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
+        built = publish.build(request, console.message)
+        campaigns = "1 campaign" if built.campaigns == 1 else f"{built.campaigns} campaigns"
+        console.show(f"{target}: {campaigns}, {built.pages} pages, {byte_size(built.size)}")
+        if address is not None:
             console.message(f"Serving the site at {address} until Ctrl-C")
             serve.wait()
     return ExitStatus.SUCCESS

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from interop.config.quantities import rate, share, within
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
 from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
-from interop.model.names import is_implementation
+from interop.model.names import FOLDER_SIGN, did_you_mean, split_flows
 
 KEYS = ("baseline", "regression", "known failures", "goodput floors")
 CELL_KEYS = ("server", "client", "test")
@@ -19,7 +20,34 @@ _FLOOR = within(rate, "1 bit/s", "1000 Gbit/s")
 _LONGEST_REASON = 300
 
 
-def load_expectations(path: Path) -> Expectations:
+@dataclass(frozen=True)
+class KnownNames:
+    """The names that an entry may have: those of quicsat, and those of the campaign."""
+
+    implementations: frozenset[str]
+    """Variants, too."""
+    test_cases: frozenset[str]
+    """Names and abbreviations of test cases and families."""
+    workloads: frozenset[str] = frozenset()
+    """Names and abbreviations."""
+
+    def implementation(self, text: str) -> str:
+        """Return ``text``; ValueError if no implementation or variant has this name."""
+        if text not in self.implementations:
+            raise ValueError(f"is no implementation and no variant.{did_you_mean(text, self.implementations)}")
+        return text
+
+    def test_case(self, text: str) -> str:
+        """Return ``text``; ValueError if it is no label, with a workload and flows or without."""
+        labels, workloads = ({label.casefold() for label in each} for each in (self.test_cases, self.workloads))
+        base, plus, workload = split_flows(text.casefold())[0].partition(FOLDER_SIGN)
+        if text.casefold() in labels or (base in labels and (not plus or workload in workloads)):
+            return text
+        wrong = {f"{base}{plus}{each}" for each in workloads} if plus and base in labels else self.test_cases
+        raise ValueError(f"is no test case and no family.{did_you_mean(text, wrong)}")
+
+
+def load_expectations(path: Path, known: KnownNames) -> Expectations:
     """The expectations of a file; the baseline is relative to its folder. Raises InputError with every fault."""
     problems: list[Problem] = []
     documents = read_yaml(path, problems)
@@ -27,21 +55,21 @@ def load_expectations(path: Path) -> Expectations:
         problems.append(Problem(display_path(path), 0, "must hold one document."))
     raise_problems(problems)
     fields = documents[0]
-    found = _read(fields, path.parent) if fields.is_mapping else Expectations()
+    found = _read(fields, path.parent, known) if fields.is_mapping else Expectations()
     raise_problems(problems)
     return found
 
 
-def _read(fields: Fields, folder: Path) -> Expectations:
+def _read(fields: Fields, folder: Path, known: KnownNames) -> Expectations:
     fields.allow_only(KEYS)
     baseline = fields.read("baseline", str)
     return Expectations(
         known_failures=tuple(
-            KnownFailure(_cells(entry), entry.read("reason", _reason) or "")
+            KnownFailure(_cells(entry, known), entry.read("reason", _reason) or "")
             for entry in _entries(fields, "known failures", KNOWN_FAILURE_KEYS)
         ),
         floors=tuple(
-            GoodputFloor(_cells(entry), entry.read("floor", _FLOOR) or 0.0)
+            GoodputFloor(_cells(entry, known), entry.read("floor", _FLOOR) or 0.0)
             for entry in _entries(fields, "goodput floors", FLOOR_KEYS)
         ),
         baseline=folder / baseline if baseline else None,
@@ -59,15 +87,9 @@ def _entries(fields: Fields, key: str, keys: tuple[str, ...]) -> Iterator[Fields
         yield entry
 
 
-def _cells(entry: Fields) -> CellPattern:
-    servers, clients = (entry.read_list(key, _implementation) or () for key in ("server", "client"))
-    return CellPattern(servers, clients, entry.read_list("test", str) or ())
-
-
-def _implementation(text: str) -> str:
-    if not is_implementation(text):
-        raise ValueError("is not the name of an implementation.")
-    return text
+def _cells(entry: Fields, known: KnownNames) -> CellPattern:
+    servers, clients = (entry.read_list(key, known.implementation) or () for key in ("server", "client"))
+    return CellPattern(servers, clients, entry.read_list("test", known.test_case) or ())
 
 
 def _reason(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
 
@@ -19,7 +19,8 @@ N = TypeVar("N", int, float)
 
 # Bounded, so that neither a number nor its product with a unit loses a digit in a Decimal.
 _NUMBER = r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?"
-_QUANTITY = re.compile(rf"({_NUMBER})\s*(\S*)")
+_QUANTITY = re.compile(rf"({_NUMBER})(?![0-9.])\s*(\S*)")
+_LONG = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?\s*[^0-9.\s]*")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 
 
@@ -31,17 +32,21 @@ class Dimension:
     example: str
     units: dict[str, Decimal]
     """Unit -> its size in the SI base unit."""
+    misspelt: dict[str, str] = field(default_factory=dict)
+    """What is often written for a unit that is spelt otherwise."""
 
 
 TIME = Dimension(
     "duration",
     "300 ms",
     {"us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600)},
+    {"m": "min"},
 )
 RATE = Dimension(
     "rate",
     "20 Mbit/s",
     {"bit/s": Decimal(1), "kbit/s": Decimal(10**3), "Mbit/s": Decimal(10**6), "Gbit/s": Decimal(10**9)},
+    {f"{prefix}bps": f"{prefix}bit/s" for prefix in ("", "k", "M", "G")},
 )
 SIZE = Dimension(
     "size",
@@ -81,13 +86,16 @@ class NoQuantityError(ValueError):
 def _parse(text: str, dimension: Dimension) -> Decimal:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
+        if _LONG.fullmatch(text.strip()):
+            raise NoQuantityError("has more than 15 digits before the point or 9 behind it", dimension.example)
         raise NoQuantityError(f"is no {dimension.name}", dimension.example)
     number, unit = match.groups()
     allowed = ", ".join(dimension.units)
     if not unit:
         raise NoQuantityError("has no unit", dimension.example, allowed)
     if unit not in dimension.units:
-        hint = did_you_mean(unit, dimension.units)
+        meant = dimension.misspelt.get(unit)
+        hint = f" Did you mean {meant}?" if meant else did_you_mean(unit, dimension.units)
         raise NoQuantityError(f"has a unit that is none of {allowed}", hint=hint)
     return Decimal(number) * dimension.units[unit]
 

@@ -12,7 +12,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -21,7 +21,6 @@ from interop.model.errors import LockedError, MachineError
 
 FOLDERS = ("/run/lock", "/tmp")
 """Folders for locks, the preferred one first."""
-MEASURING, ASKING = ("run", "resume"), ("-h", "--help", "--version")
 SHOWN = 200
 """Characters of the command line that the lock file shows."""
 INTRODUCTION = 1.0
@@ -58,19 +57,12 @@ def exclusive(daemon: str, purpose: str) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def early(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[None]:
+def early(words: Sequence[str], environment: Mapping[str, str]) -> AbstractContextManager[None]:
     """Hold the lock of the daemon's address while a command that measures on this machine runs.
 
     ``words``: the command line. A daemon may have several addresses; the lock of its identity is taken later.
     """
-    measures = not words or words[0].startswith("-") or words[0] in MEASURING
-    elsewhere = any(word.split("=")[0] == "--cluster" for word in words)
-    if not measures or elsewhere or any(word in ASKING for word in words):
-        yield
-    else:
-        with exclusive(daemon_url(environment), " ".join(words)[:SHOWN] or "run"):
-            yield
+    return exclusive(daemon_url(environment), " ".join(words)[:SHOWN] or "run")
 
 
 def _holder(file: TextIO) -> str:

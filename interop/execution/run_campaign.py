@@ -261,6 +261,13 @@ def _relative(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
+def _from_checkout(source: str, root: Path) -> str:
+    """A test case's file as a command in ``root`` names it; an absolute path that is not near it stays as it is."""
+    path = Path(source)
+    near = not path.is_absolute() or path.is_relative_to(root.parent)
+    return os.path.relpath(path, root) if source and near else source
+
+
 def _manifest(
     campaign_id: str,
     selection: Selection,
@@ -278,7 +285,9 @@ def _manifest(
         servers=tuple(server.name for server in selection.servers),
         clients=tuple(client.name for client in selection.clients),
         implementations=tuple(dict.fromkeys((*selection.servers, *selection.clients, *selection.others))),
-        test_cases=selection.test_cases,
+        test_cases=tuple(
+            replace(case, source=_from_checkout(case.source, config.root)) for case in selection.test_cases
+        ),
         images=dict(facts),
         planned_runs=len(plan),
         options={

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from interop.model.clock import Clock
-
-PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
-"""Environment variables of this program that endpoints get (docs/reference/endpoint-contract.md)."""
+from interop.model.results import PARAMETERS
 
 
 @dataclass(frozen=True)

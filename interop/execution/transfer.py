@@ -28,11 +28,10 @@ from interop.model.flow import flow_directory
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import ErrorCode
 from interop.model.real_link import RealLink, RealLinkReport
-from interop.model.run import File, Run
+from interop.model.run import OUTPUT, File, Run
 from interop.model.test_case import TestCase
 from interop.model.text import printable_lines
 from interop.model.webtransport import NEGOTIATED, WebTransport
-from interop.results.store import OUTPUT
 
 KEPT = ("www", "downloads")
 """Directories that hold the files of a run, if they are kept."""

@@ -28,7 +28,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import Scheduler
 from interop.model.results import Compliance, ImageFacts, RunResult
 from interop.model.run import Run
-from interop.model.text import printable
+from interop.model.text import command_line, printable
 from interop.model.units import byte_size
 
 Say = Callable[[str], None]
@@ -236,7 +236,7 @@ def discover_workers(
     with closing(Cluster(scheduler)) as cluster:
         no_worker = (
             f"No worker of the cluster {address} has offered testbeds for {PATIENCE:.0f} s: "
-            f"start some with `./run.py worker {address}`."
+            f"start some with `{command_line('worker', address)}`."
         )
         workers = WorkerPool(stop, max_slots=MAX_SLOTS, no_worker=no_worker, patience=PATIENCE)
         discovery = _WorkerDiscovery(cluster, workers, config, source, say)

@@ -13,6 +13,7 @@ from interop.images.pull_or_build import PULL_STALL, Images, ImageStore, Policy
 from interop.model.errors import HarnessFault, InputError, MachineError
 from interop.model.implementation import Implementation
 from interop.model.results import ImageFacts
+from interop.model.text import command_line
 
 EXAMPLES = {"reference": '"quicsat/quic-go:1a2b3c4d5e6f"', "id": '"sha256:…"'}
 
@@ -102,9 +103,10 @@ class LockedImages:
     def _resolve(self, name: str, references: set[str], here: Callable[[], ImageFacts]) -> ImageFacts:
         base = name.partition(":")[0]
         locked = self._locked.get(name) or self._locked.get(base)
-        remedy = f"use the locked image, or accept the other one with `./run.py images lock {base}`"
+        remedy = f"use the locked image, or accept the other one with `{command_line('images', 'lock', base)}`"
         if locked is None:
-            raise MachineError(f"{name}: {self._file} does not name its image; add it: `./run.py images lock {base}`.")
+            fault = f"{name}: {self._file} does not name its image; add it"
+            raise MachineError(f"{fault}: `{command_line('images', 'lock', base)}`.")
         if locked.reference not in references:
             used = " or ".join(sorted(references))
             raise MachineError(f"{name}: {self._file} has {locked.reference}, a campaign would use {used}: {remedy}.")

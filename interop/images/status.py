@@ -42,7 +42,7 @@ class Stocked:
 
     name: str
     source: str
-    """public or built."""
+    """public, built, or given (with ``-r``)."""
     state: ImageState
     reference: str
     image: ImageFacts | None = None
@@ -70,6 +70,15 @@ def stock_of(store: ImageStore, root: Path, implementation: Implementation) -> t
     if folder is not None:
         found.append(_built(store, name, recipe_of(root, name, folder)))
     return tuple(found) or (Stocked(name, "public", ImageState.MISSING, reference),)
+
+
+def used_by(store: ImageStore, root: Path, implementation: Implementation) -> Stocked:
+    """The image that a campaign would use, see :meth:`interop.images.pull_or_build.Images.ensure`."""
+    if implementation.replaced:
+        image = store.find(implementation.image)
+        state = ImageState.HERE if image else ImageState.MISSING
+        return Stocked(implementation.name, "given", state, implementation.image, image)
+    return stock_of(store, root, implementation)[-1 if implementation.is_variant else 0]
 
 
 def stock_of_own(store: ImageStore, root: Path, name: str = "simulator") -> Stocked:

@@ -34,7 +34,3 @@ class Family:
     def words(self) -> str:
         """``loss 1 %, delay 15 ms``."""
         return ", ".join(f"{value.key} {value.text}" for value in self.values)
-
-    def has_label(self, label: str) -> bool:
-        """Whether ``label`` is its name or abbreviation, upper and lower case being alike."""
-        return label.casefold() in (self.name.casefold(), self.abbreviation.casefold())

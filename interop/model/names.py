@@ -35,6 +35,8 @@ _IMAGE = re.compile(
 
 _LONGEST_GUESS = 60
 """Characters of a mistyped word that are compared."""
+_GUESSES = 10
+"""Names of which the nearest is looked for."""
 
 
 def is_name(text: str) -> bool:
@@ -99,5 +101,21 @@ def is_image(text: str) -> bool:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``" Did you mean satloss?"`` with the nearest name, upper and lower case being alike, or nothing."""
     spelling = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word[:_LONGEST_GUESS].casefold(), spelling, n=1)
-    return f" Did you mean {spelling[near[0]]}?" if near else ""
+    mistyped = word[:_LONGEST_GUESS].casefold()
+    near = {each: _changes(mistyped, each) for each in difflib.get_close_matches(mistyped, spelling, n=_GUESSES)}
+    guess = min(near, key=lambda each: near[each], default=None)
+    return f" Did you mean {spelling[guess]}?" if guess is not None and near[guess] <= max(len(guess) // 3, 1) else ""
+
+
+def _changes(one: str, other: str) -> int:
+    """Fewest characters to add, remove, replace or swap with the next that make one word of the other."""
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, start=1):
+        row = [i]
+        for j, b in enumerate(other, start=1):
+            least = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and b == one[i - 2]:
+                least = min(least, rows[-2][j - 2] + 1)
+            row.append(least)
+        rows.append(row)
+    return rows[-1][-1]

@@ -8,10 +8,13 @@ from interop.model.clock import Clock, clock_in_words
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.negotiated import Negotiated
-from interop.model.outcomes import Verdict
+from interop.model.outcomes import Outcome, Verdict
 from interop.model.run import RunKey
 from interop.model.test_case import TestCase
 from interop.model.workload import ObjectType
+
+PARAMETERS = ("CLIENT_PARAMS", "SERVER_PARAMS", "CRON", "PROTOCOLS_CLIENT", "PROTOCOLS_SERVER")
+"""Environment variables of this program that endpoints get (docs/reference/endpoint-contract.md)."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ class Manifest:
     """Each pair contains one of these implementations; empty if all pairs of servers and clients were planned."""
     schedule: Schedule = Schedule()
     parameters: dict[str, str] | None = None
-    """CLIENT_PARAMS, SERVER_PARAMS, CRON and the like with which the campaign began; ``resume`` uses them. None in
+    """``PARAMETERS`` with which the campaign began; ``resume`` uses them. None in
     campaigns of versions that did not store them."""
     versions: Versions | None = None
     """None in campaigns of versions of quicsat that did not store them."""
@@ -239,3 +242,8 @@ class ResultSet:
     """UTC, RFC 3339; None while the campaign runs or after it was cut short."""
     earlier: tuple[RunResult, ...] = ()
     """All other attempts at the runs in ``results``: excluded ones, and those repeated on request."""
+
+    @property
+    def done(self) -> frozenset[RunKey]:
+        """Runs that have a result which counts: ``resume`` repeats those that ended in an error."""
+        return frozenset(result.key for result in self.results if result.verdict.outcome is not Outcome.ERROR)

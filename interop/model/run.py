@@ -10,6 +10,9 @@ from interop.model.implementation import Implementation, Protocol, Role
 from interop.model.names import pair_folder
 from interop.model.test_case import ORDERED, ORDERED_TESTS, PROTOCOL_TESTS, TRANSFER, TestCase
 
+OUTPUT = "output.txt"
+"""In the directory of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
+
 
 class RunKey(NamedTuple):
     """Identifies a run within its campaign. Its text is its path: ``quic-go_picoquic+bbr/sat/1``."""

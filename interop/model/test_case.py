@@ -110,10 +110,15 @@ class TestCase:
         """
         return (self.family.name if self.family else self.name).partition(FLOW_SIGN)[0]
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its name and abbreviation, and its family's."""
+        family = (self.family.name, self.family.abbreviation) if self.family else ()
+        return (self.name, self.abbreviation, *family)
+
     def has_label(self, label: str) -> bool:
-        """Whether ``label`` selects it: its name or abbreviation, or its family's; upper and lower case are alike."""
-        mine = label.casefold() in (self.name.casefold(), self.abbreviation.casefold())
-        return mine or (self.family is not None and self.family.has_label(label))
+        """Whether ``label`` is one of its labels, upper and lower case being alike."""
+        return label.casefold() in map(str.casefold, self.labels)
 
     @property
     def total_size(self) -> int:

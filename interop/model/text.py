@@ -13,6 +13,7 @@ HTML, Markdown and LaTeX need their own escaping in addition.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 
 LONGEST = 300
@@ -64,6 +65,11 @@ def escaped(text: str, longest: int | None = None) -> str:
 def quoted(text: str) -> str:
     """``text`` as :func:`escaped` writes it, cut to 60 characters, in double quotes."""
     return f'"{escaped(text, LONGEST_QUOTED)}"'
+
+
+def command_line(*words: object) -> str:
+    """A call of the program that can be copied to a shell: ``./run.py show 'results/my campaign'``."""
+    return shlex.join(["./run.py", *map(str, words)])
 
 
 def _printable_character(character: str) -> str:

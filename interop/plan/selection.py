@@ -87,11 +87,15 @@ def choose(
 def with_webtransport(
     implementations: Mapping[str, Implementation], test_cases: Mapping[str, TestCase], names: Sequence[str]
 ) -> tuple[dict[str, Implementation], dict[str, TestCase], list[str]]:
-    """Implementations and test cases with WebTransport only, and the test cases that ``names`` select among them.
+    """Implementations, test cases with WebTransport only, and those of them that ``names`` select.
 
+    Implementations without WebTransport have no role in these test cases.
     As in the QUIC Interop Runner, the name of a test case may leave ``webtransport-`` out; all are selected by none.
     """
-    able = {name: each for name, each in implementations.items() if Protocol.WEBTRANSPORT in each.protocols}
+    able = {
+        name: each if Protocol.WEBTRANSPORT in each.protocols else replace(each, roles=frozenset())
+        for name, each in implementations.items()
+    }
     cases = {name: case for name, case in test_cases.items() if case.webtransport is not None}
     words = split(names)
     if not words or ALL_FUNCTIONAL_TESTS.casefold() in map(str.casefold, words):
@@ -162,6 +166,10 @@ def select_implementations(
             found[chosen.name] = chosen
         elif role in base.roles:
             problems.append(f"{chosen.name} changes nothing in a {role}; name {base.name}.")
+        elif not base.roles:
+            problems.append(
+                f"{base.name} has no role in WebTransport tests. Implementations that have one: {_listed(able)}."
+            )
         else:
             roles = " and ".join(sorted(base.roles))
             problems.append(f"{base.name} is only a {roles}; it cannot be a {role}.")
@@ -258,8 +266,7 @@ def select_test_cases(
 
 
 def _labels(case: TestCase) -> set[str]:
-    family = (case.family.name, case.family.abbreviation) if case.family else ()
-    return {label.casefold() for label in (case.name, case.abbreviation, *family)}
+    return {label.casefold() for label in case.labels}
 
 
 def _without_labels(cases: Mapping[str, TestCase], others: Mapping[str, TestCase]) -> dict[str, TestCase]:

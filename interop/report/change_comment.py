@@ -35,7 +35,8 @@ def comment(
     """
     changed = judgement.changed
     told, rest = changed[:MOST_CELLS], len(changed) - MOST_CELLS
-    parts = [_heading(judgement), f"{_first_up(judgement.counts)}.", *map(code, judgement.builds)]
+    parts = [_heading(judgement), *([f"**{judgement.unfinished}**"] if judgement.unfinished else [])]
+    parts += [f"{_first_up(judgement.counts)}.", *map(code, judgement.builds)]
     if changed:
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]
@@ -51,6 +52,8 @@ def comment(
 def _heading(judgement: Judgement) -> str:
     if judgement.failed:
         return "### ❌ quicsat: something is worse than expected"
+    if judgement.unfinished:
+        return "### ⚠️ quicsat: the campaign is unfinished"
     if any(cell.finding is Finding.ERROR for cell in judgement.cells):
         return "### ⚠️ quicsat: some cells have no valid result"
     return "### ✅ quicsat: nothing is worse than expected"

@@ -20,6 +20,7 @@ def of_judgement(judgement: Judgement) -> tuple[str, ...]:
     return (
         *(_of_cell("error", cell) for cell in errors[:MOST_ANNOTATIONS]),
         *(command("error", "success rates", text) for text in judgement.groups),
+        *([command("warning", "quicsat", judgement.unfinished)] if judgement.unfinished else []),
         *(_of_cell("warning", cell) for cell in warnings[:MOST_ANNOTATIONS]),
         *(command("notice", "quicsat", note) for note in judgement.notes),
     )

@@ -10,7 +10,9 @@ from interop.model.text import printable
 from interop.report.cell_reasons import reasons
 from interop.statistics.judgement import Finding, JudgedCell, Judgement
 
-SKIPPED = frozenset({Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN})
+SKIPPED = frozenset(
+    {Finding.UNFINISHED, Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN}
+)
 """Findings that JUnit has no word for but skipped."""
 
 

@@ -291,7 +291,7 @@ def _durations(name: str, durations: Sequence[float | None]) -> list[str]:
 # ---- plans and lists ------------------------------------------------------------------------
 
 
-def plan(runs: Sequence[Run]) -> str:
+def plan(runs: Sequence[Run], *, markdown: bool = False) -> str:
     """The runs of a plan in their order, over which protocol if not all are over hq, and how long they take at most."""
     several = {run.protocol for run in runs} != {Protocol.HQ}
     rows = [
@@ -308,8 +308,9 @@ def plan(runs: Sequence[Run]) -> str:
     ]
     header = ["#", "server", "client", "test case", "repetition", "timeout", *(["protocol"] if several else [])]
     longest = seconds(sum(run.test_case.timeout for run in runs))
-    table = draw(header, rows, right=("#", "repetition", "timeout"))
-    lines = [table, *_families(runs), f"{len(rows)} runs; their transfers take {longest} at most."]
+    table = draw(header, rows, right=("#", "repetition", "timeout"), markdown=markdown)
+    whole = f"{len(rows)} runs; their transfers take" if len(rows) != 1 else "1 run; its transfers take"
+    lines = [table, *_families(runs), f"{whole} {longest} at most."]
     return "\n".join(lines)
 
 
@@ -325,7 +326,7 @@ def _families(runs: Sequence[Run]) -> list[str]:
         pairs = len({(run.server.name, run.client.name) for run in mine})
         lines.append(
             f"{name}: {members} {'member' if members == 1 else 'members'} × "
-            f"{pairs} {'pair' if pairs == 1 else 'pairs'}, {len(mine)} runs."
+            f"{pairs} {'pair' if pairs == 1 else 'pairs'}, {len(mine)} {'run' if len(mine) == 1 else 'runs'}."
         )
     return lines
 

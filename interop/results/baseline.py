@@ -12,6 +12,7 @@ from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
+from interop.model.text import command_line
 from interop.results.document import document
 from interop.results.store import load, write_atomically
 
@@ -57,5 +58,5 @@ def save(results: ResultSet, file: Path) -> None:
 def read(file: Path) -> ResultSet:
     """The campaign of a baseline; raises InputError if the file is none."""
     if not file.is_file():
-        raise InputError(f"{file}: no such file. `./run.py baseline save DIR {file}` writes a baseline.")
+        raise InputError(f"{file}: no such file. `{command_line('baseline', 'save', 'DIR', file)}` writes a baseline.")
     return load(file).result_set

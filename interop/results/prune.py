@@ -12,6 +12,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from interop.model.errors import MachineError, UserError
+from interop.model.run import OUTPUT
 from interop.model.units import byte_size
 from interop.results.store import JOURNAL, load
 
@@ -19,8 +20,6 @@ PINNED = "pinned"
 """A file of this name in the directory of a campaign keeps all of it."""
 TRACES, KEPT = (".pcap", ".pcapng"), ("journal.jsonl", "result.json", "series.parquet", "link.json", "keys.log")
 _NO_MORE = "results go by --keep alone, and what is pinned or in use stays."
-OUTPUT = "output.txt"
-"""Of a run; short, and the first that is asked for when it failed."""
 
 
 class Stage(IntEnum):

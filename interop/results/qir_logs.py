@@ -15,8 +15,9 @@ from pathlib import Path
 from stat import S_ISREG
 
 from interop.model.errors import InputError
+from interop.model.run import OUTPUT
 from interop.model.text import escaped
-from interop.results.store import JOURNAL, OUTPUT
+from interop.results.store import JOURNAL
 
 PARTS = ("client", "server", "sim")
 FILES = ("sim/trace_node_left.pcap", "sim/trace_node_right.pcap", "client/keys.log", "server/keys.log", OUTPUT)

@@ -37,8 +37,6 @@ from interop.results.document import (
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
 LATEST = "latest"
-OUTPUT = "output.txt"
-"""Of a run, the output of both endpoints, a line each: role, ``|``, time, and what was said."""
 
 
 def _now() -> str:
@@ -88,13 +86,11 @@ def _make_first_free(root: Path, name: str) -> Path:
             return directory
 
 
-def make_campaign_directory(directory: Path) -> Path:
-    """Make the directory that the user named (-l); InputError if it exists and is not empty."""
+def check_campaign_directory(directory: Path) -> None:
+    """Raise InputError if the directory that the user named (-l) exists and is not empty."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        occupied = any(directory.iterdir())
-        _sync_directory(directory.parent)
-    except FileExistsError as error:
+        occupied = directory.exists() and any(directory.iterdir())
+    except NotADirectoryError as error:
         message = f"{directory}: is a file. Name a directory that does not exist or is empty."
         raise InputError(message) from error
     except OSError as error:
@@ -102,6 +98,16 @@ def make_campaign_directory(directory: Path) -> Path:
     if occupied:
         message = f"{directory}: is not empty. Name a directory that does not exist or is empty, or use resume."
         raise InputError(message)
+
+
+def make_campaign_directory(directory: Path) -> Path:
+    """Make the directory that the user named (-l); raises as :func:`check_campaign_directory`."""
+    check_campaign_directory(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _sync_directory(directory.parent)
+    except OSError as error:
+        raise _not_made(directory, error) from error
     return directory
 
 
@@ -358,4 +364,6 @@ def _content(path: Path) -> bytes:
 
 
 def _no_results(place: Path) -> InputError:
+    if not place.exists():
+        return InputError(f"{place}: no such file or directory. Name the directory of a campaign.")
     return InputError(f"{place}: holds no results (no {JOURNAL}, no {DOCUMENT}). Name the directory of a campaign.")

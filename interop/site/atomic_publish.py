@@ -1,4 +1,8 @@
-"""Puts a new site in the place of the old one in one step: who looks sees the old or the new one, whole."""
+"""Puts a new site in the place of the old one in one step: who looks sees the old or the new one, whole.
+
+Folders that do not change move from the old site to the new one as a whole, however many files they have. Until the new
+site takes its place, the old one has symbolic links to them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from interop.model.errors import InputError, MachineError
 from interop.site import address
@@ -31,33 +36,98 @@ def check(target: Path, sources: list[Path]) -> None:
         raise InputError(f"{target}: is not a site made by quicsat. Name another directory, or empty it.")
 
 
+@dataclass
+class Draft:
+    """A site under construction, beside the one that it will replace."""
+
+    directory: Path
+    target: Path
+    kept: list[PurePosixPath] = field(default_factory=list)
+    """Folders of the old site that the new one has, too; each is in a folder in one of the site's folders."""
+    _lent: list[PurePosixPath] = field(default_factory=list)
+    """Those that have moved, while the old site is still in its place."""
+
+    def take_place(self) -> None:
+        """Put it where the old site is; raises OSError, and the old site is then as it was."""
+        if not self.target.exists():
+            self.directory.rename(self.target)
+            return
+        try:
+            for folder in self.kept:
+                self._lent.append(folder)
+                _lend(self.target / folder, self.directory / folder)
+            _exchange(self.directory, self.target)
+            self._lent.clear()
+        finally:
+            while self._lent:
+                _return(self.target / self._lent[-1], self.directory / self._lent[-1])
+                self._lent.pop()
+
+    def remove(self) -> None:
+        """Remove what is in its directory, which is the old site at the end."""
+        if not self._lent:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
 @contextmanager
-def staged(target: Path) -> Iterator[Path]:
+def staged(target: Path) -> Iterator[Draft]:
     """A directory beside ``target`` to build in; it takes its place at the end, and goes away if that is not reached.
 
     Raises MachineError if the place cannot be written to.
     """
+    place = target.absolute()
     try:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _return_all(place)
+        draft = Draft(Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent)), place)
     except OSError as error:
         raise MachineError(f"{target}: cannot be made: {error.strerror}. Name another place with -o.") from error
     try:
-        draft.chmod(0o755)
+        draft.directory.chmod(0o755)
         yield draft
-        _take_place(draft, target.absolute())
+        draft.take_place()
     except OSError as error:
         message = f"{target}: cannot be written: {error.strerror}. The old site is as it was. Make room, and try again."
         raise MachineError(message) from error
     finally:
+        draft.remove()
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name}."
+
+
+def _lend(old: Path, new: Path) -> None:
+    """Move a folder from ``old`` to ``new`` in one step, which leaves a link to it."""
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.symlink_to(os.path.relpath(new, old.parent))
+    _exchange(new, old)
+
+
+def _return(old: Path, new: Path) -> None:
+    """Undo ``_lend``, if it was done."""
+    if old.is_symlink():
+        _exchange(new, old)
+        new.unlink()
+
+
+def _return_all(target: Path) -> None:
+    """Bring back what a build has moved that was killed before its site took its place, and remove that site."""
+    drafts = set()
+    for link in [each for each in target.glob("*/*/*") if each.is_symlink()]:
+        lent = Path(os.path.normpath(link.parent / link.readlink()))
+        name = link.relative_to(target)
+        draft = lent.parents[len(name.parts) - 1]
+        ours = draft.parent == target.parent and draft.name.startswith(_prefix(target)) and lent == draft / name
+        if ours and lent.is_dir() and not lent.is_symlink():
+            _return(link, lent)
+            drafts.add(draft)
+    for draft in drafts:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _take_place(draft: Path, target: Path) -> None:
-    if not target.exists():
-        draft.rename(target)
-        return
+def _exchange(one: Path, other: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(_HERE, os.fsencode(draft), _HERE, os.fsencode(target), _EXCHANGE) != 0:
+    if libc.renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

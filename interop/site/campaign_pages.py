@@ -14,7 +14,7 @@ from interop.model.outcomes import Outcome
 from interop.model.test_case import TestCase
 from interop.model.units import percent
 from interop.results.document import SCHEMA_FILE, document
-from interop.site import address, cell_view, failures, summary_tables
+from interop.site import address, cell_view, failures, rerun, summary_tables
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.pages import Renderer, day
 from interop.site.recent import Past
@@ -56,11 +56,12 @@ class Listed:
     """``6 × 6``: servers and clients."""
 
 
-class Put(NamedTuple):
-    """A file of the site."""
+class PartSize(NamedTuple):
+    """What a part of the site has."""
 
-    is_page: bool
-    size: int
+    pages: int = 0
+    size: int = 0
+    """Bytes of all its files."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,20 @@ class Site:
     navigation: Sequence[tuple[str, PurePosixPath]]
     uplot: bool
     """Whether the library of the plots is here."""
-    counted: list[Put] = field(default_factory=list)
-    """All files that were put so far."""
+    parts: dict[str, PartSize] = field(default_factory=dict)
+    """Of what was put so far, by part: a folder in a folder in one of the site's folders, or a file."""
 
     def put(self, place: PurePosixPath, content: bytes) -> None:
         """Write one file; folders are made."""
         path = self.directory / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        self.counted.append(Put(place.suffix == ".html", len(content)))
+        self.count("/".join(place.parts[:3]), PartSize(place.suffix == ".html", len(content)))
+
+    def count(self, part: str, more: PartSize) -> None:
+        """Add to the size of a part."""
+        known = self.parts.get(part, PartSize())
+        self.parts[part] = PartSize(known.pages + more.pages, known.size + more.size)
 
     def show(
         self,
@@ -154,6 +160,8 @@ def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
     site.show(
         address.campaign(campaign.folder, "method"), "method.html", campaign, "Method",
         hosts=campaign.brief.hosts, fingerprint=fingerprint(campaign), compliance=_compliance(campaign),
+        command=rerun.of_campaign(campaign.manifest),
+        own_files=list(dict.fromkeys(filter(None, map(rerun.own_file, campaign.manifest.test_cases)))),
     )  # fmt: skip
     _data(site, campaign, whole=files)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,13 +16,15 @@ from interop.model.names import folder_name, pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
 from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
-from interop.site.campaign_pages import Put, Site
+from interop.site.campaign_pages import PartSize, Site
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import PARTIAL
 from interop.traces.congestion import recovery
 from interop.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
 from interop.traces.series import FILE_NAME, SeriesError, load
 
+Pair = tuple[str, str]
+"""Server and client."""
 MOST_BYTES = 24_000_000
 """Of the series of a campaign as they are stored, up to which the packets of all its runs are shown in full."""
 THINNED = 600
@@ -37,11 +39,18 @@ def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
     """All pages below ``runs/<campaign>/p/``."""
     full = _size_of_series(campaign) <= MOST_BYTES
     job = _Job(site, campaign, full=full, files=files, figures=figures.find(campaign.directory))
-    pairs: dict[tuple[str, str], list[cell_view.CellView]] = {}
-    for key, shown in zip(campaign.runs, _carry_out(job), strict=True):
-        pairs.setdefault(key[:2], []).append(shown)
-    for (server, client), cells in pairs.items():
-        _pair(site, campaign, server, client, cells, backwards=(client, server) in pairs)
+    pairs: dict[Pair, list[Key]] = {}
+    for key in campaign.runs:
+        pairs.setdefault(key[:2], []).append(key)
+    if len(campaign.results.results) < _WORTHWHILE:
+        for pair, keys in pairs.items():
+            _pair(job, pair, keys)
+        return
+    # Forked, so that nothing has to be sent to them; what comes back is small.
+    with get_context("fork").Pool(initializer=_JOB.append, initargs=(job,)) as pool:
+        for parts in pool.imap_unordered(_share, pairs.items()):
+            for part, size in parts.items():
+                site.count(part, size)
 
 
 @dataclass(frozen=True)
@@ -60,25 +69,12 @@ _JOB: list[_Job] = []
 """That of this process, if it is one of those that share the work."""
 
 
-def _carry_out(job: _Job) -> Iterator[cell_view.CellView]:
-    """Write the pages of all cells, by several processes if there are many runs."""
-    keys = list(job.campaign.runs)
-    if len(job.campaign.results.results) < _WORTHWHILE:
-        yield from (_cell(job, key) for key in keys)
-        return
-    # Forked, so that nothing has to be sent to them; what comes back is small.
-    with get_context("fork").Pool(initializer=_JOB.append, initargs=(job,)) as pool:
-        for shown, put in pool.imap(_share, keys, chunksize=4):
-            job.site.counted.extend(put)
-            yield shown
-
-
-def _share(key: Key) -> tuple[cell_view.CellView, list[Put]]:
-    """The work on one cell, in a process of its own: what its pair's page needs, and which files were put."""
+def _share(pair_and_keys: tuple[Pair, list[Key]]) -> dict[str, PartSize]:
+    """The work on one pair, in a process of its own: what was put."""
     job = _JOB[-1]
-    job.site.counted.clear()
-    shown = _cell(job, key)
-    return replace(shown, repetitions=()), list(job.site.counted)
+    job.site.parts.clear()
+    _pair(job, *pair_and_keys)
+    return dict(job.site.parts)
 
 
 def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
@@ -202,13 +198,13 @@ def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: Ru
     return taken
 
 
-def _pair(
-    site: Site, campaign: SiteCampaign, server: str, client: str, cells: list[cell_view.CellView], *, backwards: bool
-) -> None:
-    manifest = campaign.results.manifest
-    folder = PurePosixPath("runs", campaign.folder) / address.pair(manifest, server, client)
+def _pair(job: _Job, pair: Pair, keys: Sequence[Key]) -> None:
+    """Write the pages of a pair's cells, and its own."""
+    site, campaign, (server, client) = job.site, job.campaign, pair
+    cells = [_cell(job, key) for key in keys]
+    folder = PurePosixPath("runs", campaign.folder) / address.pair(campaign.results.manifest, server, client)
     back = ""
-    if backwards and server != client:
+    if server != client and any(key[:2] == (client, server) for key in campaign.runs):
         back = f"../../{folder_name(client)}/{folder_name(server)}/index.html"
     order = sorted(cells, key=lambda each: each.shown.state.key in (Outcome.SUCCEEDED, Outcome.UNSUPPORTED))
     order = sorted(order, key=lambda each: (each.shown.state.key == PARTIAL) - (not each.cell.succeeded))

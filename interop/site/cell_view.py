@@ -5,14 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from interop.analysis.metrics import METRICS, Metric
-from interop.model.functional_checks import Rules
 from interop.model.link_format import format_baseline
 from interop.model.negotiated import FACTS, fact_in_words
 from interop.model.outcomes import Outcome
@@ -23,7 +20,7 @@ from interop.report.object_tables import table_of_objects
 from interop.report.table import Table
 from interop.results.document import plain_result
 from interop.results.summary import Cell, Figures, figures
-from interop.site import address
+from interop.site import address, rerun
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.logs import Line, Log
 from interop.site.matrix_cell_text import CellText, shown
@@ -137,6 +134,9 @@ class CellView:
     images: Mapping[str, ImageFacts]
     """By role, and ``simulator``."""
     command: str
+    """What runs the cell again."""
+    own_file: str
+    """The file of its test case that quicsat does not bring; empty if it is a ready one."""
     strip: tuple[tuple[int, float], ...]
     """Repetition and its share of the best goodput, for the small picture."""
     attempts: tuple[RunResult, ...] = ()
@@ -193,7 +193,8 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
         metrics=tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions)),
         notes=_notes(repetitions),
         images=_images(manifest, server, client),
-        command=command(manifest, key),
+        command=rerun.of_cell(manifest, key),
+        own_file=rerun.own_file(case),
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
         attempts=tuple(campaign.attempts[key]),
         objects=_objects(campaign.runs[key], case),
@@ -256,28 +257,6 @@ def _spread(metric: Metric, repetitions: Sequence[Repetition]) -> MetricSummary 
 def _images(manifest: Manifest, server: str, client: str) -> dict[str, ImageFacts]:
     wanted = {"server": server, "client": client, "simulator": "simulator"}
     return {role: manifest.images[name] for role, name in wanted.items() if name in manifest.images}
-
-
-def command(manifest: Manifest, key: Key) -> str:
-    """What runs the cell again: the same images, repetitions, rules, and random numbers."""
-    server, client, name = key
-    case = next(each for each in manifest.test_cases if each.name == name)
-    own = case.source and Path("testcases") not in Path(case.source).parents
-    replaced = dict.fromkeys(
-        f"{each.name.partition(':')[0]}={each.image}"
-        for each in manifest.implementations
-        if each.name in (server, client) and each.replaced
-    )
-    words = [
-        *("./run.py", "-s", server, "-c", client, "-t"),
-        *([case.source] if own else []),
-        name,
-        *(["--hosts", "hosts.yml"] if case.real else []),
-        *(["-r", *replaced] if replaced else []),
-        *(["--strict-upstream"] if case.rules is Rules.UPSTREAM else []),
-        *("--repetitions", str(case.repetitions), "--seed", str(manifest.seed)),
-    ]
-    return shlex.join(words)
 
 
 # ---- downloads ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from interop.results.store import OUTPUT
+from interop.model.run import OUTPUT
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
+from interop.model.run import OUTPUT
 from interop.model.text import printable_lines
-from interop.results.store import OUTPUT
 
 KIB = 1024
 _SUFFIXES = (".log", ".txt", ".err", ".out")

@@ -88,13 +88,11 @@ class Renderer:
 
 
 def ends(metric: Metric, mean: Mean) -> str:
-    """The interval of a mean: ``4.9 to 5.1 Mbit/s``, with more digits where these are equal; why there is none."""
+    """The interval of a mean: ``4.90 Mbit/s to 5.10 Mbit/s``, or both ends as one; why there is none."""
     if mean.low is None or mean.high is None:
         return f"no interval: {mean.why}"
     low, high = number(metric, mean.low), number(metric, mean.high)
-    if low == high:
-        low, high = f"{mean.low:.9g}", f"{mean.high:.9g} {metric.unit}"
-    return f"{low} to {high}" if low != high else "no interval: no spread"
+    return f"{low} to {high}" if low != high else f"{low} at both ends"
 
 
 def number(metric: Metric, value: float | None) -> str:

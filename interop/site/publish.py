@@ -12,7 +12,8 @@ from typing import Any
 
 from interop import __version__
 from interop.site import address, atomic_publish, brief, campaign_pages, campaigns, cell_pages, report_pages, reuse
-from interop.site.campaign_pages import History
+from interop.site.atomic_publish import Draft
+from interop.site.campaign_pages import History, PartSize
 from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
 from interop.site.report_pages import Compared
@@ -64,25 +65,26 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
     atomic_publish.check(request.target, [campaign.directory for campaign in found])
     for problem in problems:
         say(problem)
-    with atomic_publish.staged(request.target) as directory:
+    with atomic_publish.staged(request.target) as draft:
         folder, content = assets(request.root, say)
         renderer = Renderer(request.root / "web" / "templates", folder, request.now)
         uplot = set(LIBRARY) <= set(content)
-        site = campaign_pages.Site(renderer, directory, tuple(found), NAVIGATION, uplot=uplot)
+        site = campaign_pages.Site(renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot)
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
         keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
-        compared = _comparisons(site, old, keys)
+        compared = _comparisons(site, draft, old, keys)
         shown = [each for each in compared if each.both]
         histories = report_pages.histories(found, shown)
         for campaign in found:
-            _campaign(site, old, campaign, keys[campaign.folder], histories[campaign.folder], files=request.files)
+            key, history = keys[campaign.folder], histories[campaign.folder]
+            _campaign(site, draft, old, campaign, key, history, files=request.files)
             if campaign is not found[0]:  # its badges come last
                 campaign.release()
         campaign_pages.write_list(site)
         report_pages.write_all(site, shown)
-        site.put(address.MARKER, marker(request.root, found, keys, histories, compared))
-    pages, sizes = zip(*site.counted, strict=True)
+        site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
+    pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))
 
 
@@ -92,8 +94,9 @@ def marker(
     keys: Mapping[str, str],
     histories: Mapping[str, History],
     compared: Sequence[Compared],
+    parts: Mapping[str, PartSize],
 ) -> bytes:
-    """What the next build needs to know of this one: keys of what it has made, and what comparisons tell."""
+    """What the next build needs to know of this one: keys of what it has made, its size, what comparisons tell."""
     told: dict[str, Any] = {
         "made by": f"quicsat {__version__}",
         "campaigns": [each.folder for each in found],
@@ -101,23 +104,31 @@ def marker(
         "starts": {name: reuse.start_keys(history) for name, history in histories.items()},
         "briefs": {reuse.results_key(each.directory, root): each.folder for each in found},
         "comparisons": {_both(each.before, each.after): [_two_keys(keys, each), each.plain] for each in compared},
+        "parts": {part: size for part, size in sorted(parts.items()) if "." not in PurePosixPath(part).name},
     }
     return json.dumps(told, indent=1).encode()
 
 
 def _campaign(
-    site: campaign_pages.Site, old: reuse.OldSite, campaign: SiteCampaign, key: str, history: History, *, files: bool
+    site: campaign_pages.Site,
+    draft: Draft,
+    old: reuse.OldSite,
+    campaign: SiteCampaign,
+    key: str,
+    history: History,
+    *,
+    files: bool,
 ) -> None:
     """The pages of one campaign, as far as they are not those of the old site."""
     page = address.campaign(campaign.folder)
     newest = campaign is site.campaigns[0]
-    same = old.known("keys", campaign.folder) == key and old.has(page)
+    same = old.known("keys", campaign.folder) == key and old.has(page.parent)
     if same and not newest and reuse.start_stays(history, old.known("starts", campaign.folder)):
-        site.counted.extend(old.take_over(site.directory, page.parent, start=True))
+        old.take_over(site, draft, page.parent, start=True)
     else:
         campaign_pages.write_start(site, campaign, history, newest=newest)
     if same:
-        site.counted.extend(old.take_over(site.directory, page.parent, start=False))
+        old.take_over(site, draft, page.parent, start=False)
         return
     site.put(page.parent / brief.FILE_NAME, brief.encode(campaign.brief))
     campaign_pages.write(site, campaign, files=files)
@@ -125,7 +136,9 @@ def _campaign(
     cell_pages.write(site, campaign, files=files)
 
 
-def _comparisons(site: campaign_pages.Site, old: reuse.OldSite, keys: Mapping[str, str]) -> list[Compared]:
+def _comparisons(
+    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, keys: Mapping[str, str]
+) -> list[Compared]:
     """All of them, the newest first; those of two campaigns that have not changed are taken over."""
     found = list[Compared]()
     for before, after in report_pages.twos(site.campaigns):
@@ -136,8 +149,7 @@ def _comparisons(site: campaign_pages.Site, old: reuse.OldSite, keys: Mapping[st
             compared = report_pages.compare(site, before, after)
             before.release()
         elif compared.both:
-            site.counted.extend(old.take_over(site.directory, compared.address.parent, start=True))
-            site.counted.extend(old.take_over(site.directory, compared.address.parent, start=False))
+            old.take(site, draft, compared.address.parent)
         found.append(compared)
     return found
 
@@ -150,7 +162,11 @@ def _remembered(
         compared = report_pages.remembered(before, after, plain)
     except (TypeError, ValueError, KeyError):
         return None
-    return compared if key == _two_keys(keys, compared) and (not compared.both or old.has(compared.address)) else None
+    return (
+        compared
+        if key == _two_keys(keys, compared) and (not compared.both or old.has(compared.address.parent))
+        else None
+    )
 
 
 def _both(before: SiteCampaign, after: SiteCampaign) -> str:

@@ -30,6 +30,10 @@ MOST_DOTS = 16
 """Campaigns up to which each has a dot of its own in a trend."""
 MOST_CAMPAIGNS = 60
 """Campaigns that trends look back on."""
+MOST_ROWS = 1000
+"""Of a table that a page shows, and up to which it is there as Markdown and LaTeX, too."""
+_FORMS = (("csv", "csv", "CSV"), ("md", "markdown", "Markdown"), ("tex", "latex", "LaTeX"))
+"""Suffix, form and name."""
 _MOST_LINES = 20
 """Pairs of a comparison that the feed names."""
 
@@ -51,18 +55,27 @@ def write(site: Site, campaign: SiteCampaign) -> None:
     ]
     page = address.campaign(campaign.folder, "tables")
     for table in tables:
-        _forms(site, page.parent, table)
+        _put(site, page.parent, table)
     site.show(page, "tables.html", campaign, "Tables", tables=[shown(table) for table in tables])
 
 
-def _forms(site: Site, folder: PurePosixPath, table: Table) -> None:
-    for suffix, form in (("csv", "csv"), ("md", "markdown"), ("tex", "latex")):
+def _put(site: Site, folder: PurePosixPath, table: Table) -> None:
+    for suffix, form, _ in _forms_of(table):
         site.put(folder / f"{table.name}.{suffix}", render(table, form).encode("utf-8", "replace") + b"\n")
 
 
+def _forms_of(table: Table) -> Sequence[tuple[str, str, str]]:
+    return _FORMS if len(table.rows) <= MOST_ROWS else _FORMS[:1]
+
+
 def shown(table: Table) -> dict[str, Any]:
-    """A table for its template, with a flag per column that is true for words."""
-    return {"table": table, "words": [column.unit is Unit.WORDS for column in table.columns]}
+    """A table for its template: the rows that its page has, a flag per column that is true for words, and files."""
+    return {
+        "table": table,
+        "rows": table.rows[:MOST_ROWS],
+        "words": [column.unit is Unit.WORDS for column in table.columns],
+        "files": [(name, f"{table.name}.{suffix}") for suffix, _, name in _forms_of(table)],
+    }
 
 
 def _figures(site: Site, campaign: SiteCampaign) -> None:
@@ -137,7 +150,7 @@ def compare(site: Site, before: SiteCampaign, after: SiteCampaign) -> Compared:
             replace(everything, name="all", title=title, notes=()),
         ]
         for table in tables:
-            _forms(site, compared.address.parent, table)
+            _put(site, compared.address.parent, table)
         values: dict[str, Any] = {"compared": compared, "tables": [shown(table) for table in tables]}
         values |= {"blind": found.blind, "method": address.campaign(after.folder, "method")}
         site.show(compared.address, "comparison.html", None, "Compare", **values)

@@ -1,4 +1,4 @@
-"""Takes over from the old site what has not changed, as hard links: pages of campaigns, start pages, comparisons."""
+"""Takes over from the old site what has not changed: pages of campaigns, start pages, comparisons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 import interop
 from interop.results.store import DOCUMENT, JOURNAL
 from interop.site import address, brief, figures
+from interop.site.atomic_publish import Draft
 from interop.site.brief import Brief
-from interop.site.campaign_pages import History, Put
+from interop.site.campaign_pages import History, PartSize, Site
 from interop.site.campaigns import SiteCampaign
 
 START = (address.HOME.name, "matrix")
@@ -36,7 +36,7 @@ class OldSite:
 
     def known(self, what: str, name: str) -> Any:
         """What the marker tells: ``keys`` and ``starts`` by a campaign's folder, ``briefs`` by the key of its results,
-        ``comparisons`` by both folders; None for nothing."""
+        ``comparisons`` by both folders, ``parts`` by folder; None for nothing."""
         found = self._marker.get(what)
         return found.get(name) if isinstance(found, dict) else None
 
@@ -45,27 +45,37 @@ class OldSite:
         folder = self.known("briefs", results_key(directory, root))
         return brief.read(self._place / "runs" / str(folder) / brief.FILE_NAME) if folder else None
 
-    def has(self, page: PurePosixPath) -> bool:
-        """Whether it has a page."""
-        return (self._place / page).is_file()
+    def has(self, folder: PurePosixPath) -> bool:
+        """Whether it has a folder with a page, and no link in it."""
+        place = self._place / folder
+        return (place / address.HOME).is_file() and not any(each.is_symlink() for each in (place, *place.iterdir()))
 
-    def take_over(self, new: Path, folder: PurePosixPath, *, start: bool) -> list[Put]:
-        """Link the files of a campaign's folder or, with ``start``, only its start page and matrices; what was put.
+    def take_over(self, site: Site, draft: Draft, folder: PurePosixPath, *, start: bool) -> None:
+        """Take over the content of a campaign's folder or, with ``start``, only its start page and matrices.
 
         Raises OSError.
         """
-        old = self._place / folder
-        return [self.take(new, folder / path.relative_to(old)) for path in _files(old, start=start)]
+        for each in os.scandir(self._place / folder):
+            if (each.name in START) == start:
+                if each.is_dir():
+                    self.take(site, draft, folder / each.name)
+                else:
+                    self._link(site, folder / each.name)
 
-    def take(self, new: Path, name: PurePosixPath) -> Put:
-        """Link one file. Raises OSError."""
-        path, target = self._place / name, new / name
+    def take(self, site: Site, draft: Draft, folder: PurePosixPath) -> None:
+        """Take over a folder."""
+        draft.kept.append(folder)
+        site.count(str(folder), PartSize(*self.known("parts", str(folder)) or ()))
+
+    def _link(self, site: Site, name: PurePosixPath) -> None:
+        """Take over a file, which the old site has as long as it is there."""
+        path, target = self._place / name, site.directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             target.hardlink_to(path)
         except OSError:  # this file system has no links, or the file has too many
             shutil.copyfile(path, target)
-        return Put(path.suffix == ".html", path.stat().st_size)
+        site.count(str(name), PartSize(path.suffix == ".html", path.stat().st_size))
 
 
 def key(campaign: SiteCampaign, root: Path, assets: str, *, files: bool) -> str:
@@ -100,15 +110,6 @@ def _stats(paths: list[Path]) -> list[tuple[str, int, int]]:
 
 def _digest(facts: Any) -> str:
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
-
-
-def _files(folder: Path, *, start: bool) -> Iterator[Path]:
-    """Of a campaign's folder: the start page and the matrices, or all but these."""
-    for place, directories, names in os.walk(folder):
-        if place == str(folder):
-            directories[:] = [name for name in directories if (name in START) == start]
-            names = [name for name in names if (name in START) == start]
-        yield from (path for name in names if not (path := Path(place, name)).is_symlink())
 
 
 @lru_cache(maxsize=4)

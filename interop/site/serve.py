@@ -40,9 +40,9 @@ def server(site: Path, port: int = 0, *, kept: bool = False) -> Iterator[str]:
     handler = _Kept if kept else _Quiet
     try:
         listening = ThreadingHTTPServer(("127.0.0.1", port), partial(handler, directory=str(site)))
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise InputError(
-            f"port {port}: cannot be listened on: {error}. Name another port, for example 8001."
+            f"port {port}: cannot be listened on: {error.strerror}. Name another port, for example 8001."
         ) from error
     thread = threading.Thread(target=listening.serve_forever, daemon=True)
     thread.start()

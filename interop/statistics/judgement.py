@@ -13,6 +13,7 @@ from interop.model.test_case import TestCase
 from interop.model.text import printable
 from interop.model.units import mbit_per_s, percent
 from interop.plan.order import is_named
+from interop.plan.stored_plan import plan_of
 from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, WORSE, Change, PairChange
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome, Sample, samples
@@ -38,6 +39,8 @@ class Finding(StrEnum):
     """It had a result in the baseline, or has a goodput floor, and is now unsupported or was not run."""
     SLOWER = "slower than the baseline"
     BELOW_FLOOR = "below the goodput floor"
+    UNFINISHED = "unfinished"
+    """The campaign was interrupted before all runs of the cell were made."""
     PARTLY_SLOWER = "slower with some seeds"
     """Slower in the mean over three or more seeds, but not with each of them: chance may have done it."""
     UNEXPECTED_SUCCESS = "unexpected success"
@@ -80,7 +83,7 @@ class JudgedCell:
     finding: Finding
     """The worst."""
     details: tuple[str, ...]
-    """What was expected and what was found, a sentence each; empty if there is nothing to tell."""
+    """What was expected and what was found, a sentence each, the worst first; empty if there is nothing to tell."""
     results: tuple[RunResult, ...]
     before: tuple[RunResult, ...] = ()
     """The results of the baseline; empty if it has none or if there is no baseline."""
@@ -103,6 +106,8 @@ class Judgement:
     """Implementations that fail more often than in the baseline over all their pairs together, a sentence each."""
     builds: tuple[str, ...] = ()
     """What is compared with what, for each image under test a sentence; empty without a baseline."""
+    unfinished: str = ""
+    """``4 of 9 runs measured; unfinished.``; empty if the campaign has all of its runs."""
 
     @property
     def changed(self) -> tuple[JudgedCell, ...]:
@@ -129,12 +134,25 @@ def judge(
     See ``interop.statistics.baselines``.
     """
     changes, groups = _changes(results, baseline)
+    left = _left(results)
     planned = list(_planned(results))
-    cells = [_judge(results, sample, case, expected, baseline, changes) for sample, case in planned]
+    cells = [
+        _judge(results, sample, case, expected, baseline, changes, left[sample.server, sample.client, case.name])
+        for sample, case in planned
+    ]
     cells.sort(key=lambda cell: list(Finding).index(cell.finding))
     told = [*notes, *_unused(expected, planned), *_not_measured(planned, baseline)]
     builds = tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else ()
-    return Judgement(tuple(cells), tuple(told), groups, builds)
+    progress = f"{len(results.done)} of {results.manifest.planned_runs} runs measured; unfinished." if left else ""
+    return Judgement(tuple(cells), tuple(told), groups, builds, progress)
+
+
+def _left(results: ResultSet) -> Counter[tuple[str, str, str]]:
+    """Number of runs of each cell that a campaign which was cut short has not made."""
+    if results.finished is not None:
+        return Counter()
+    keys = [run.key for run in plan_of(results.manifest)]
+    return Counter((key.server, key.client, key.test_case) for key in keys if key not in results.done)
 
 
 def _builds(before: Manifest, now: Manifest) -> Iterator[str]:
@@ -183,14 +201,14 @@ def _judge(
     expected: Expectations,
     baseline: ResultSet | None,
     changes: dict[tuple[str, str, str], PairChange],
+    left: int,
 ) -> JudgedCell:
     change = changes.get((sample.server, sample.client, case.name))
-    found = _findings(sample, case, expected, change)
-    worst = min((finding for finding, _ in found), key=list(Finding).index)
-    details = tuple(text for finding, text in found if text and (finding is worst or finding in UNEXPECTED))
+    found = sorted(_findings(sample, case, expected, change, left), key=lambda each: list(Finding).index(each[0]))
+    details = tuple(text for _, text in found if text)
     own = _of(results, sample, case.name)
     before = _of(baseline, sample, case.name) if baseline is not None else ()
-    return JudgedCell(sample, case, worst, details, own, before, change)
+    return JudgedCell(sample, case, found[0][0], details, own, before, change)
 
 
 def _of(results: ResultSet, sample: Sample, test_case: str) -> tuple[RunResult, ...]:
@@ -200,7 +218,7 @@ def _of(results: ResultSet, sample: Sample, test_case: str) -> tuple[RunResult, 
 
 
 def _findings(
-    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None
+    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None, left: int
 ) -> list[tuple[Finding, str]]:
     """All that is found about a cell, with a sentence; at least one finding."""
     outcome = sample.pair_outcome
@@ -209,13 +227,14 @@ def _findings(
     known = next(
         (each for each in expected.known_failures if each.cells.fits(sample.server, sample.client, case)), None
     )
+    rest = [(Finding.UNFINISHED, f"Runs of this cell that are left: {left}.")] if left else []
+    if outcome is PairOutcome.NOT_RUN and rest:
+        return rest
     if outcome in _LOST:
-        return [_lost(sample, expected.floors if known is None else (), case, change if known is None else None)]
-    if known is not None:
-        return [_known(sample, known)]
-    return [*_outcome(sample, change), *_speed(change, expected), *_floors(sample, case, expected)] or [
-        (Finding.PASSED, "")
-    ]
+        return [*rest, _lost(sample, expected.floors if known is None else (), case, change if known is None else None)]
+    success = [_known(sample, known)] if known is not None else _outcome(sample, change)
+    found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
+    return found or [(Finding.PASSED, "")]
 
 
 def _lost(

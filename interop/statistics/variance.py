@@ -20,7 +20,6 @@ DRAWS = 20_000
 ROUNDING = 1e-15
 """Of the sum of squares: variance below it is none."""
 SOURCES = ("server", "client", "interaction", "seed", "repetition")
-NESTED = ("implementation", "variant", "client", "rest")
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,7 @@ class Share:
 
     source: str
     """server, client, interaction; seed: what all pairs of a repetition have in common, such as their loss pattern;
-    repetition: what the repetitions of a pair differ by beyond that. Of nested servers: implementation; variant: what
-    the variants of an implementation differ by; client; rest."""
+    repetition: what the repetitions of a pair differ by beyond that."""
     share: float
     low: float
     high: float
@@ -96,65 +94,6 @@ def decompose(many: Sequence[Sample]) -> Decomposition | None:
         pairs=len(cells),
         repetitions=sum(len(sample.values) for sample in cells),
     )
-
-
-def decompose_nested(many: Sequence[Sample]) -> Decomposition | None:
-    """The same for servers that are variants of implementations (``quinn:bbr``), nested in these.
-
-    Each pair counts once, with the mean of its logarithms; clients add the same to all servers. Unweighted means of
-    implementations that have different numbers of variants (Searle, Casella and McCulloch 1992, section 4.6), and
-    generalized confidence intervals as above. None without two implementations, two clients, an implementation with
-    two variants, or if the values do not vary.
-    """
-    cells = [sample for sample in many if sample.values]
-    names = sorted({sample.server for sample in cells})
-    clients = sorted({sample.client for sample in cells})
-    groups: dict[str, list[int]] = {}
-    for number, name in enumerate(names):
-        groups.setdefault(name.partition(":")[0], []).append(number)
-    free = len(cells) - len(names) - len(clients) + 1
-    if min(len(groups), len(clients)) < 2 or len(names) == len(groups) or free < 1:
-        return None
-    source = iter(_scaled(cells))
-    means = np.array([sum(next(source) for _ in sample.values) / len(sample.values) for sample in cells])
-    rows = [names.index(sample.server) for sample in cells]
-    columns = [clients.index(sample.client) for sample in cells]
-    by_client, by_name, left = additive(rows, columns, means)
-    own = [by_name[members] for members in groups.values()]
-    sums = np.array(
-        [
-            _spread(np.array([each.mean() for each in own])),
-            sum(_spread(each) for each in own),
-            _spread(by_client),
-            float((left**2).sum()),
-        ]
-    )
-    if sums.sum() <= ROUNDING * float((means**2).sum()):
-        return None
-    degrees = np.array([len(groups) - 1, len(names) - len(groups), len(clients) - 1, free])
-    per_name = len(names) / float((1 / np.bincount(rows)).sum())
-    per_client = len(clients) / float((1 / np.bincount(columns)).sum())
-    share_of_variant = float(np.mean([1 / len(each) for each in own]))
-
-    def components(squares: Floats) -> Floats:
-        between, within, client, rest = squares
-        return np.stack(
-            [between - share_of_variant * within, within - rest / per_name, client - rest / per_client, rest]
-        )
-
-    rng = np.random.default_rng(SEED)
-    chi = np.stack([rng.chisquare(degree, DRAWS) for degree in degrees])
-    return Decomposition(
-        _with_intervals(NESTED, components(sums / degrees), components(sums[:, None] / chi)),
-        servers=len(names),
-        clients=len(clients),
-        pairs=len(cells),
-        repetitions=sum(len(sample.values) for sample in cells),
-    )
-
-
-def _spread(values: Floats) -> float:
-    return float(((values - values.mean()) ** 2).sum())
 
 
 def _with_intervals(sources: Sequence[str], point: Floats, drawn: Floats) -> tuple[Share, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
+from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.results.document import document, parse_document
 from interop.results.store import JOURNAL, load
@@ -29,6 +32,9 @@ class Part(StrEnum):
     SWEEPS = "sweeps"
     REAL = "real"
     REPEAT = "repeat"
+    SAME_DAY = "same-day"
+    """A campaign of `repeat` that ran on the day of the matrix, on the same machine."""
+    SPREAD = "spread"
     LARGE_WINDOWS = "quic-go-windows"
     """Not of `make paper`: a client of quic-go that was built with larger windows."""
     QLOG = "quic-go-qlog"
@@ -89,8 +95,9 @@ def read(data: Path) -> dict[str, ResultSet]:
 
 
 def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
-    """Campaigns with the same runs but other seeds, as one; the first one's repetitions come first."""
+    """Campaigns of the same pairs with other seeds, as one; the first one's repetitions and links come first."""
     manifest, before = campaigns[0].manifest, 0
+    cases = dict[str, TestCase]()
     results, earlier = list[RunResult](), list[RunResult]()
     for campaign in campaigns:
         if campaign.manifest.time != manifest.time:
@@ -98,9 +105,11 @@ def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
         results += [replace(each, repetition=each.repetition + before) for each in campaign.results]
         earlier += [replace(each, repetition=each.repetition + before) for each in campaign.earlier]
         before += max((case.repetitions for case in campaign.manifest.test_cases), default=0)
-    cases = tuple(replace(case, repetitions=case.repetitions * len(campaigns)) for case in manifest.test_cases)
+        for case in campaign.manifest.test_cases:
+            known = cases[case.name].repetitions if case.name in cases else 0
+            cases[case.name] = replace(cases.get(case.name, case), repetitions=known + case.repetitions)
     planned = sum(campaign.manifest.planned_runs for campaign in campaigns)
-    manifest = replace(manifest, test_cases=cases, planned_runs=planned)
+    manifest = replace(manifest, test_cases=tuple(cases.values()), planned_runs=planned)
     return replace(campaigns[0], manifest=manifest, results=tuple(results), earlier=tuple(earlier))
 
 
@@ -131,10 +140,6 @@ def size_of(data: Path) -> str:
 
 def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
     """What the data set holds, where it comes from, and what it must not be used for."""
-    columns = (Column("campaigns"), Column("clock"), Column("runs", Unit.COUNT), Column("planned", Unit.COUNT))
-    rows = tuple(
-        (part, each.manifest.time, len(each.results), each.manifest.planned_runs) for part, each in parts.items()
-    )
     return [
         "## Data set",
         "",
@@ -144,7 +149,7 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
             "(../reference/result.md) describes all fields of results, and `interop/traces/series.py` those of series."
         ),
         "",
-        *rendered(Table("data", "Campaigns", columns, rows)),
+        *rendered(campaigns(parts)),
         (
             f"- **Origin:** `make paper` on a virtual machine with two cores{_others(parts)}. Each result names the "
             "kernel, the Docker engine and the images; each campaign names the versions, sources and patches of the "
@@ -165,6 +170,45 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]
+
+
+def campaigns(parts: Mapping[str, ResultSet]) -> Table:
+    """Pairs, attempts and runs of each part; their numbers add up."""
+    columns = (
+        Column("campaigns"), Column("pairs", Unit.COUNT), Column("planned", Unit.COUNT), Column("attempts", Unit.COUNT),
+        Column("made again", Unit.COUNT), Column("runs", Unit.COUNT), Column("succeeded", Unit.COUNT),
+        Column("timed out", Unit.COUNT), Column("failed", Unit.COUNT), Column("other", Unit.COUNT),
+    )  # fmt: skip
+    rows: list[tuple[str | int | None, ...]] = [
+        (part, len({(run.server, run.client) for run in each.results}), each.manifest.planned_runs, *_counts(each))
+        for part, each in parts.items()
+    ]
+    totals = (sum(int(row[place] or 0) for row in rows) for place in range(2, len(columns)))
+    notes = (
+        (
+            "A run is a pair over a link with one seed; a pair has several runs. Runs are attempts without those that "
+            "were made again, and they are the sum of the columns to their right."
+        ),
+        _clocks(parts),
+    )
+    return Table("data", "Campaigns", columns, (*rows, ("all", None, *totals)), notes)
+
+
+def _counts(results: ResultSet) -> tuple[int, ...]:
+    outcomes = Counter(run.verdict.outcome for run in results.results)
+    counted = [outcomes[outcome] for outcome in (Outcome.SUCCEEDED, Outcome.TIMEOUT, Outcome.FAILED)]
+    runs, again = len(results.results), len(results.earlier)
+    return runs + again, again, runs, *counted, runs - sum(counted)
+
+
+def _clocks(parts: Mapping[str, ResultSet]) -> str:
+    """``All campaigns ran in virtual time.``"""
+    found: dict[str, list[str]] = {}
+    for part, each in parts.items():
+        found.setdefault(each.manifest.time, []).append(part)
+    if len(found) == 1:
+        return f"All campaigns ran in {next(iter(found))}."
+    return "; ".join(f"{', '.join(names)} ran in {clock}" for clock, names in found.items()) + "."
 
 
 def _others(parts: Mapping[str, ResultSet]) -> str:

@@ -23,6 +23,39 @@ FULL = 0.9
 YES_NO = {True: "yes", False: "no", None: "unknown"}
 
 
+OWN_PROGRAMS = ("quic-go", "picoquic", "tquic", "ngtcp2", "neqo", "nginx", "haproxy")
+"""Implementations whose own client and server, or server, we use; for the others we wrote both around their library."""
+
+
+def programs(results: ResultSet) -> Table:
+    """Where each implementation comes from, and who wrote its client and server."""
+    columns = (
+        Column("implementation"), Column("version"), Column("source"), Column("client and server"), Column("changes")
+    )  # fmt: skip
+    names = dict.fromkeys((*results.manifest.servers, *results.manifest.clients))
+    images = {name: image for name in names if (image := results.manifest.images.get(name)) is not None}
+    rows = tuple(
+        (
+            name,
+            version_in_words(image.version),
+            image.provenance.source,
+            "its own" if name in OWN_PROGRAMS else "ours",
+            image.provenance.changes,
+        )
+        for name, image in images.items()
+    )
+    notes = (
+        "*Ours* are programs that we wrote for these measurements around the library; they set its options.",
+        "The source of lsquic is the program Bun, which has a copy of it and does not tell its version.",
+    )
+    return Table("programs", "Programs", columns, rows, notes)
+
+
+def version_in_words(version: str) -> str:
+    """``bun-1.4.5`` is the version of the program that the library comes with."""
+    return version.replace("bun-", "of Bun ")
+
+
 def conditions(results: ResultSet) -> Iterator[str]:
     """Two tables, and what they do not show."""
     case = find(results, "sat")
@@ -33,6 +66,7 @@ def conditions(results: ResultSet) -> Iterator[str]:
     if versions and protocols:
         yield f"All runs used {' or '.join(versions)} with the application protocol {' or '.join(protocols)}."
         yield ""
+    yield from rendered(programs(results))
     yield from rendered(of_servers(results, runs))
     yield (
         "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the response "

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
+from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
+from interop.statistics.facts import fact_of
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
 
@@ -37,21 +39,61 @@ EXAMINED: Mapping[tuple[str, str], str] = {
 def not_successful(results: ResultSet) -> Table:
     """Runs that did not succeed, one row for those with the same reason."""
     columns = (Column("test case"), Column("outcome"), Column("reason"), Column("runs", Unit.COUNT), Column("pairs"))
-    groups: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    groups: dict[tuple[str, str, str], list[RunResult]] = {}
     for each in results.results:
         if each.verdict.outcome is not Outcome.SUCCEEDED:
-            reason = without_numbers(each.verdict.reason)
-            groups.setdefault((each.test_case, each.verdict.outcome.value, reason), []).append(
-                (each.server, each.client)
-            )
-    rows = [(*group, len(pairs), named(pairs, results.manifest.clients)) for group, pairs in groups.items()]
-    note = "Pairs are named as server with client. Reasons that differ only in numbers are the same here."
-    return Table("failures", "Runs without success", columns, tuple(rows), (note,))
+            reason = NUMBER.sub("N", told(each))
+            groups.setdefault((each.test_case, each.verdict.outcome.value, reason), []).append(each)
+    rows = [
+        (
+            case,
+            outcome,
+            with_ranges(list(map(told, runs))),
+            len(runs),
+            named([(run.server, run.client) for run in runs], results.manifest.clients),
+        )
+        for (case, outcome, _), runs in groups.items()
+    ]
+    notes = [
+        "Pairs are named as server with client. Reasons that differ only in numbers are one row, with their ranges.",
+        *_far_below_windows(results),
+    ]
+    return Table("failures", "Runs without success", columns, tuple(rows), tuple(notes))
 
 
-def without_numbers(reason: str) -> str:
-    """A reason with ``N`` in place of each number or list of numbers, so that equal reasons can be counted."""
-    return re.sub(r"N(, N)+( and N more)?", "N", re.sub(r"\d+(\.\d+)?", "N", reason))
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+LISTED = re.compile(r"; the link lost packets \d+(, \d+)*( and \d+ more)?")
+FLYING = re.compile(r"Congestion control kept ([\d.]+) KiB in flight \(median\)")
+
+
+def told(run: RunResult) -> str:
+    """The reason without the numbers of single packets; the median in flight alone does not tell what limited it."""
+    return LISTED.sub("", run.verdict.reason).replace("Congestion control kept", "The server kept")
+
+
+def with_ranges(reasons: Sequence[str]) -> str:
+    """Reasons that differ in numbers only, as one: ``after 5 to 8.5 s``."""
+    columns = zip(*(NUMBER.findall(reason) for reason in reasons), strict=True)
+    ranges = (sorted(set(column), key=float) for column in columns)
+    shown = (f"{column[0]} to {column[-1]}" if len(column) > 1 else column[0] for column in ranges)
+    return NUMBER.sub(lambda _: next(shown), reasons[0])
+
+
+def _far_below_windows(results: ResultSet) -> Iterator[str]:
+    """Whether flow control can have limited the runs whose reason names what was in flight."""
+    flying = [float(found[1]) * KIB for run in results.results if (found := FLYING.search(run.verdict.reason))]
+    windows = [
+        value
+        for run in results.results
+        for name in ("client.initial_max_data", "client.initial_max_stream_data_bidi_local")
+        if isinstance(value := fact_of(run, name), int)
+    ]
+    if flying and windows and max(flying) < min(windows):
+        yield (
+            f"In these runs, at most {byte_size(max(flying))} were in flight at the median, and the smallest window "
+            f"that a client announces in any run is {byte_size(min(windows))}. So flow control did not limit them, but "
+            "their congestion control or their server did."
+        )
 
 
 def named(pairs: Sequence[tuple[str, str]], clients: Sequence[str]) -> str:

@@ -12,8 +12,10 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import THRESHOLD, Scenario, family, scenario
 from interop.statistics.samples import GOODPUT, value_of
+from scripts.paper.endpoints import version_in_words
 from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
-from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, TABLE_II, PaperRow
+from scripts.paper.lines import rendered
+from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II, PaperRow
 
 
 def beside_the_paper(results: ResultSet) -> Table:
@@ -74,7 +76,7 @@ def congestion_controls(results: ResultSet) -> Table:
     rows = [
         (
             name,
-            results.manifest.images[name].version if name in results.manifest.images else "",
+            version_in_words(results.manifest.images[name].version) if name in results.manifest.images else "",
             PAPER_CONGESTION_CONTROL.get(name, "not measured"),
             family(known.get(name)),
             *(mean_of(results, case, [name]) for case in cases),
@@ -150,6 +152,38 @@ def _with_timeouts(results: ResultSet, case: TestCase, row: Scenario) -> str:
     if not row.timeouts + row.failures or not every:
         return ""
     return f" With the other runs, the mean is {statistics.fmean(every) / 1e6:.2f} Mbit/s."
+
+
+def time_limits(results: ResultSet) -> Iterator[str]:
+    """Runs that reached the time limit, and medians that do not depend on it."""
+    columns = (
+        Column("test case"), Column("time limit", Unit.SECONDS, 0), Column("in the paper", Unit.SECONDS, 0),
+        Column("runs", Unit.COUNT), Column("reached the limit", Unit.COUNT),
+        Column("longest success", Unit.SECONDS, 0), Column("file over limit", Unit.RATE),
+        Column("median with those at the limit", Unit.RATE),
+    )  # fmt: skip
+    rows = []
+    for case in results.manifest.test_cases:
+        runs = of_case(results, case)
+        times = [value for run in runs if (value := value_of(run, "completion_time")) is not None]
+        least, paper = 8 * sum(case.file_sizes) / case.timeout, PAPER_TIME_LIMITS.get(case.name)
+        late = sum(run.verdict.outcome is Outcome.TIMEOUT for run in runs)
+        longest, median = max(times, default=None), _median_with_slowest(runs, late)
+        rows.append((case.name, case.timeout, paper, len(runs), late, longest, least, median))
+    yield from rendered(Table("limits", "Time limits", columns, tuple(rows)))
+    yield (
+        "The paper's limits also include starting and stopping the containers, and ours begin with the client. A run "
+        "that reaches the limit has a lower goodput than the file over the limit. Means of successful runs leave it "
+        "out, so they are too high. The medians in this table count it as slower than all successful runs: they are "
+        "the same as without a limit."
+    )
+    yield ""
+
+
+def _median_with_slowest(runs: Sequence[RunResult], slowest: int) -> float | None:
+    """Median goodput of the successful runs and of so many that are slower; None if it is one of the latter."""
+    values = [0.0] * slowest + [value for run in runs if (value := value_of(run, GOODPUT)) is not None]
+    return statistics.median(values) if len(values) > 2 * slowest else None
 
 
 def exceeding(results: ResultSet) -> dict[str, tuple[list[str], int]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS
+from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS, SWEPT
 from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink
 from interop.model.results import ResultSet
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, value_of
+from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 
 STREAM_GOODPUT = "stream_goodput"
 """From the first to the last new byte of the file (docs/reference/metrics.md)."""
@@ -49,10 +50,9 @@ def method(results: ResultSet) -> Iterator[str]:
     )
     yield (
         "- All images are builds from packages, not the images of the QUIC Interop Runner, which the paper measured. "
-        "[Servers and their congestion control](#servers-and-their-congestion-control) lists the versions. "
+        "[Programs](#programs) lists the versions, the sources, and which clients and servers are ours. "
         "[Implementations](../guide/implementations.md) explains how the images are built, and the data set names the "
-        "sources and patches of each. Client and server are the programs that come with an implementation, or ours "
-        "around its library."
+        "patches of each."
     )
     if versions := results.manifest.versions:
         yield (f"- Versions: quicsat {versions.quicsat}, ns-3 from {versions.ns3}, Docker engine {versions.engine}.")
@@ -71,7 +71,9 @@ def method(results: ResultSet) -> Iterator[str]:
     yield (
         f"- The number of repetitions was fixed before the measurements: `make paper` plans {len(SEEDS)} seeds for "
         f"each campaign in virtual time, each with one repetition, and {REPETITIONS_IN_REAL_TIME} repetitions in real "
-        "time. Campaigns of seeds that are not measured yet are missing on this page."
+        "time. Campaigns of seeds that are not measured yet are missing on this page. For links without random loss, "
+        f"the matrix has only the first seed; the other seeds have {len(SWEPT)} servers and clients, to show the "
+        "spread. We chose this before we analysed other seeds than the first, to save time."
     )
     yield ""
 
@@ -95,6 +97,47 @@ def links(results: ResultSet) -> Table:
             (case.name, case.abbreviation, trip, link.forward_rate, link.return_rate, queues, loss, round(case.timeout))
         )
     return Table("links", "Links", columns, tuple(rows), ())
+
+
+def link_conditions(results: ResultSet) -> Table:
+    """What holds for all links, and the units."""
+    sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
+    rows = (
+        ("loss", "each packet independently with the same probability, in both directions; the queue comes before it"),
+        (
+            "lost packets",
+            "decided by the seed and the number of the packet in its direction, not by its time",
+        ),
+        ("rate", f"counts IP packets and {LINK_HEADER} bytes of PPP header for each; no Ethernet header"),
+        ("largest packet", f"IP packet of {MTU} bytes, so {MTU - IP_AND_UDP} bytes of UDP payload over IPv4"),
+        ("queue", "drop-tail, counted in packets of any size, in front of the link in each direction"),
+        ("delay", "half of the round-trip time each way, without jitter"),
+        ("file", " or ".join(f"{byte_size(size)} = {size:,} bytes" for size in sizes)),
+        ("units", "1 Mbit/s is 10^6 bit/s; KiB and MiB are powers of 1,024 bytes, and kB and MB are powers of 1,000"),
+    )
+    return Table("conditions", "Conditions of all links", (Column("what"), Column("value")), rows)
+
+
+def definitions() -> Iterator[str]:
+    """Words of the tables, as a list."""
+    yield "### Definitions"
+    yield ""
+    yield (
+        "- **Most in flight**: the largest number of bytes of UDP payload that the server had sent and that were not "
+        "yet acknowledged, nor lost because three later packets were."
+    )
+    yield (
+        "- **Back to back**: packets with gaps below half of the mean gap, both at the rate of the link and at the "
+        "pace of the server."
+    )
+    yield "- **Steady rate**: the 90th percentile of the rate that the client received in windows of 1 s."
+    yield (
+        "- **UDP payload per packet**: bytes of UDP payload that a server sent, divided by its number of packets. A "
+        "server that also sends small packets therefore has a mean below its largest packet. The formulas use this "
+        "mean as MSS; it includes the headers of QUIC."
+    )
+    yield "- **All runs**: means and medians that also count what had arrived in runs without success."
+    yield ""
 
 
 def limitations(results: ResultSet) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
+from interop.model.results import Manifest, ResultSet
 from interop.model.test_case import TestCase
 from interop.report import campaign_tables
 from interop.statistics.overview import scenario
@@ -19,15 +19,23 @@ from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
 from scripts.paper.goodput import of_case, with_timeouts
 from scripts.paper.lines import Line, moment, numbered, rendered
-from scripts.paper.matrix import beside_the_paper, clients, clusters, congestion_controls, differences, exceeding
-from scripts.paper.method import limitations, links, method
+from scripts.paper.matrix import (
+    beside_the_paper,
+    clients,
+    clusters,
+    congestion_controls,
+    differences,
+    exceeding,
+    time_limits,
+)
+from scripts.paper.method import definitions, limitations, link_conditions, links, method
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
 from scripts.paper.repeated import repeated
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
-from scripts.paper.theory import theory
+from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
 from scripts.paper.variants import algorithm_or_implementation, conclusion
 from scripts.paper.windows import gain, windows
 
@@ -45,15 +53,15 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
         )
         yield ""
-    yield from seeds(parts[Part.MATRIX])
-    if Part.REPEAT in parts:
-        yield from repeated(parts[Part.MATRIX], parts[Part.REPEAT])
+    yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD))
+    if again := [parts[part] for part in (Part.SAME_DAY, Part.REPEAT) if part in parts]:
+        yield from repeated(parts[Part.MATRIX], again)
         yield ""
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.SWEEPS in parts:
         maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
-        yield from sweeps(parts[Part.SWEEPS], maps_and_lines)
+        yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines)
     if Part.REAL in parts:
         yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
     if Part.WINDOWS in parts:
@@ -85,11 +93,14 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
         "## Method", "",
         *method(results),
         *rendered(links(results)),
+        *rendered(link_conditions(results)),
+        *definitions(),
         "## Endpoints", "",
         *conditions(results), "",
         "## Goodput per link", "",
         *rendered(beside_the_paper(results)),
         *differences(results), "",
+        *time_limits(results),
         *shown["cdf"],
         "## Servers and clients", "",
         *rendered(congestion_controls(results)),
@@ -133,10 +144,19 @@ def in_words(part: Share) -> str:
     return f"{100 * part.share:.0f} % ({100 * part.low:.0f} to {100 * part.high:.0f} %)"
 
 
+def _links_with(manifest: Manifest, repetitions: int) -> str:
+    return ", ".join(f"`{case.name}`" for case in manifest.test_cases if case.repetitions == repetitions)
+
+
 def introduction(results: ResultSet) -> Iterator[str]:
     """What was measured, with what, and what it took."""
     manifest = results.manifest
-    seeds = max((each.repetition for each in results.results), default=0)
+    most = max((case.repetitions for case in manifest.test_cases), default=0)
+    seeds = " and ".join(
+        f"{'one seed' if count == 1 else f'{count} seeds'}"
+        f"{f' over {links}' if (links := _links_with(manifest, count)) and most > 1 else ''}"
+        for count in sorted({case.repetitions for case in manifest.test_cases})
+    )
     began = min(each.evidence.started for each in results.results)
     done, planned = len(results.results), manifest.planned_runs
     yield (
@@ -147,8 +167,8 @@ def introduction(results: ResultSet) -> Iterator[str]:
     )
     yield ""
     yield (
-        f"`make paper` made the measurements from {began[:10]} on in {manifest.time}, with {seeds} "
-        f"{'seed' if seeds == 1 else 'seeds'}. Of {planned} planned runs, {done} have a result"
+        f"`make paper` made the measurements from {began[:10]} on in {manifest.time}, with {seeds}. "
+        f"Of {planned} planned runs, {done} have a result"
         f"{'' if done == planned else '; the other runs have not been measured yet'}. "
         f"`make paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
     )
@@ -183,7 +203,7 @@ def findings(results: ResultSet) -> Iterator[str]:
     if shares:
         yield (
             "- Goodput is far below the rate of a satellite link. The mean efficiency of the successful runs is "
-            f"{', '.join(shares)}. See [Table II](#table-ii)."
+            f"{', '.join(shares)}. {_possible(results)} See [Table II](#table-ii)."
         )
     parts = []
     for case in results.manifest.test_cases:
@@ -201,6 +221,20 @@ def findings(results: ResultSet) -> Iterator[str]:
             f"- Over `satloss`, {sum(fast.values())} servers exceed an efficiency of 10 % with at least one client; "
             f"{fast.get('BBR', 0)} of them use BBR. See [Servers and clients](#servers-and-clients)."
         )
+
+
+def _possible(results: ResultSet) -> str:
+    """What slow start allows for the size of the file, over links without loss."""
+    most = [
+        f"{goodput / 1e6:.1f} Mbit/s ({100 * goodput / case.emulated.forward_rate:.0f} %) over `{case.name}`"
+        for case in results.manifest.test_cases
+        if case.emulated.forward_loss is None
+        if (goodput := fastest(sum(case.file_sizes), case.emulated))
+    ]
+    return (
+        f"Slow start bounds it for a file of this size: an initial window of {INITIAL_WINDOW} packets that doubles in "
+        f"each round trip, and then the full rate without any loss, give {' and '.join(most)}."
+    )
 
 
 def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:

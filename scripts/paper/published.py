@@ -28,6 +28,10 @@ TABLE_II: Mapping[str, PaperRow] = {
 PAPER_PAIRS = 13 * 14
 
 
+PAPER_TIME_LIMITS: Mapping[str, int] = {"terrestrial": 60, "sat": 120, "satloss": 360}
+"""Seconds, in the measurements of QIR-SE, with which the paper was measured; they include starting the containers."""
+
+
 PAPER_CONGESTION_CONTROL: Mapping[str, str] = {
     "aioquic": "NewReno", "kwik": "NewReno", "lsquic": "BBR", "msquic": "CUBIC", "neqo": "CUBIC or NewReno",
     "ngtcp2": "CUBIC", "picoquic": "BBR", "quic-go": "CUBIC or Reno", "quiche": "CUBIC",

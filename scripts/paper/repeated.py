@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -57,28 +57,44 @@ def _identity(run: RunResult) -> tuple[str, str, str, int | None]:
     return run.server, run.client, run.test_case, run.evidence.seed
 
 
-def repeated(matrix: ResultSet, again: ResultSet) -> Iterator[str]:
-    """How many cells were reproduced, and which ones were not."""
-    found = pairs_of_runs(matrix, again)
-    if not found:
-        return
+def repeated(matrix: ResultSet, campaigns: Sequence[ResultSet]) -> Iterator[str]:
+    """How many cells each campaign reproduced, and which ones it did not; nothing without campaigns."""
+    found = [(again, pairs) for again in campaigns if (pairs := pairs_of_runs(matrix, again))]
+    if found:
+        yield "## Repeated runs"
+    for number, (again, pairs) in enumerate(sorted(found, key=lambda each: _began(each[1])), 1):
+        yield ""
+        yield from _campaign(matrix, again, pairs, number)
+
+
+def _campaign(matrix: ResultSet, again: ResultSet, found: Sequence[Repeated], number: int) -> Iterator[str]:
     hours = sorted(_hours(each) for each in found)
     first, second = (_version(each) for each in (matrix, again))
-    yield "## Repeated runs"
-    yield ""
+    same, shared = _same_images(matrix, again)
     yield (
         f"A random sample of {len(found)} of the {len(matrix.results)} runs of the matrix was measured again with the "
         f"same seeds, {hours[0]:.0f} to {hours[-1]:.0f} hours after the first time (from "
-        f"{moment(min(each.again.evidence.started for each in found))} on), with {second} instead of {first}. "
+        f"{moment(_began(found))} on), with {second} instead of {first}. {same} of {shared} images "
+        f"{'is' if same == 1 else 'are'} the same; the others were built again from the same sources. "
         "A run counts as reproduced if its outcome is the same, and its goodput "
         f"within {100 * TOLERANCE:.1f} %."
     )
     yield ""
-    yield from rendered(by_case(matrix, found))
+    yield from rendered(by_case(matrix, found, number))
     others = [each for each in found if not each.is_reproduced]
     yield from (f"- **{each.name}** is not reproduced: {_explain(each)}." for each in others)
     if not others:
         yield "All runs of the sample are reproduced."
+
+
+def _began(found: Sequence[Repeated]) -> str:
+    return min(each.again.evidence.started for each in found)
+
+
+def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, int]:
+    first, second = matrix.manifest.images, again.manifest.images
+    shared = [name for name in first if name in second]
+    return sum(first[name].id == second[name].id for name in shared), len(shared)
 
 
 def _version(results: ResultSet) -> str:
@@ -97,7 +113,7 @@ def _explain(each: Repeated) -> str:
     return f"its goodput differs by {100 * each.difference:.2f} %"
 
 
-def by_case(matrix: ResultSet, found: list[Repeated]) -> Table:
+def by_case(matrix: ResultSet, found: Sequence[Repeated], number: int) -> Table:
     """A row for each test case."""
     columns = (
         Column("test case"), Column("runs", Unit.COUNT), Column("reproduced", Unit.COUNT),
@@ -120,4 +136,4 @@ def by_case(matrix: ResultSet, found: list[Repeated]) -> Table:
                     max(differences, default=None),
                 )
             )
-    return Table("repeated", "Runs measured again with the same seed", columns, tuple(rows))
+    return Table(f"repeated-{number}", "Runs measured again with the same seed", columns, tuple(rows))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
 
 from interop.model.implementation import Role
-from interop.model.results import ResultSet
+from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import marginals
 from interop.statistics.samples import EFFICIENCY, find, samples
@@ -13,8 +14,11 @@ from scripts.paper.goodput import with_timeouts
 from scripts.paper.lines import rendered
 
 
-def seeds(results: ResultSet) -> Iterator[str]:
-    """The efficiency of each server over satloss with its interval; nothing with one seed."""
+def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
+    """The efficiency of each server over satloss with its interval, and the spread; nothing with one seed.
+
+    ``spread``: runs of the other links with further seeds.
+    """
     case = find(results, "satloss")
     count = len({run.evidence.seed for run in results.results if case and run.test_case == case.name})
     if case is None or count < 2:
@@ -27,6 +31,42 @@ def seeds(results: ResultSet) -> Iterator[str]:
     )
     yield ""
     yield from rendered(over_seeds(results))
+    runs = (*results.results, *(spread.results if spread else ()))
+    yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
+
+
+def spreads(runs: Iterable[RunResult], cases: Sequence[str]) -> Table:
+    """A row for each link: how far the goodputs of a pair differ from seed to seed."""
+    columns = (
+        Column("link"), Column("pairs", Unit.COUNT), Column("seeds", Unit.COUNT), Column("median", Unit.SHARE, 1),
+        Column("90th percentile", Unit.SHARE, 1), Column("largest", Unit.SHARE, 1), Column("pair with the largest"),
+    )  # fmt: skip
+    found = dict[tuple[str, str, str], dict[int | None, float | None]]()
+    for run in runs:
+        goodput = run.measurement.values.get("goodput") if run.measurement else None
+        key = run.test_case, run.server, run.client
+        found.setdefault(key, {})[run.evidence.seed] = goodput
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in cases:
+        mine = {key[1:]: list(values.values()) for key, values in found.items() if key[0] == case}
+        most = max(map(len, mine.values()), default=0)
+        deviations = {
+            pair: statistics.stdev(known) / statistics.mean(known)
+            for pair, values in mine.items()
+            if len(values) == most > 1 and len(known := [value for value in values if value is not None]) == most
+        }
+        if deviations:
+            worst = max(deviations, key=lambda pair: deviations[pair])
+            values = sorted(deviations.values())
+            ninety = statistics.quantiles(values, n=10, method="inclusive")[-1] if len(values) > 1 else values[0]
+            rows.append(
+                (case, len(values), most, statistics.median(values), ninety, values[-1], f"{worst[0]} with {worst[1]}")
+            )
+    note = (
+        "Standard deviation over the seeds, divided by the mean, for each pair of server and client that succeeded "
+        "with all seeds. Without random loss, a seed decides only the random numbers of the endpoints."
+    )
+    return Table("spread", "Spread of the goodput of a pair over seeds", columns, tuple(rows), (note,))
 
 
 def over_seeds(results: ResultSet) -> Table:

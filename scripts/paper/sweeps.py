@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from interop.model.emulated_link import loss_share
 from interop.model.family import SweptValue
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table
 from interop.statistics.overview import by_family
+from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.goodput import known, of_case
 from scripts.paper.lines import Figure, Line, rendered
 
+PACKET = 8 * 1500
+"""Bits of the packets in which bandwidth-delay products are told."""
 
-def sweeps(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
-    """A table, a figure and the range of each sweep."""
+
+def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
+    """A table, a figure and the range of each sweep; ``matrix`` has runs over the same link as some of them."""
     yield "## Sweeps"
     yield ""
     yield (
@@ -25,9 +31,13 @@ def sweeps(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
         "of `sat` is 1,000 packets of 1,500 bytes."
     )
     yield ""
+    yield from over_the_same_link(results, matrix)
     for cases in by_family(results.manifest.test_cases).values():
         yield from rendered(by_value(results, cases))
         yield from ranges(results, cases)
+        if about := ABOUT.get(swept(cases[0]).key):
+            yield ""
+            yield from about(results, cases)
         yield ""
         yield from (each for each in figures if isinstance(each, Figure) and each.shows(_abbreviation(cases)))
 
@@ -72,3 +82,73 @@ def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
         f"From {swept(first).text} to {swept(last).text}, goodput changes by a factor of {ratios[least]:.2f} ({least}) "
         f"to {ratios[most]:.2f} ({most})."
     )
+
+
+# ---- what a reader has to know of single sweeps ---------------------------------------------
+
+
+def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
+    """How far runs over ``sat`` differ that are in several sweeps and in the matrix, each with another seed."""
+    sat = find(matrix, "sat")
+    if sat is None:
+        return
+    cases = [case for case in results.manifest.test_cases if _is_same(case, sat)]
+    found = dict[str, list[float]]()
+    for name in results.manifest.servers:
+        runs = [run for case in cases for run in of_case(results, case) if run.server == name]
+        runs += [run for run in of_case(matrix, sat) if (run.server, run.client) == (name, name)]
+        values = [value for run in runs if (value := value_of(run, GOODPUT)) is not None]
+        if len(values) > 1:
+            found[name] = sorted(values)
+    if not found:
+        return
+    spread = {name: values[-1] / values[0] - 1 for name, values in found.items()}
+    most = max(spread, key=spread.__getitem__)
+    others = [value for name, value in spread.items() if name != most]
+    rest = f" Those of the other implementations differ by at most {100 * max(others):.1f} %." if others else ""
+    yield (
+        f"{len(cases)} of these test cases and the matrix have the same link and the same file, without loss. Their "
+        f"seeds differ, since they depend on the name of the test case. {most} reaches "
+        f"{', '.join(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s in these runs, so that single seeds differ "
+        f"by up to {100 * spread[most]:.0f} %.{rest} A seed decides the random numbers of the endpoints, and single "
+        "runs are not more exact than this spread."
+    )
+    yield ""
+
+
+def _is_same(case: TestCase, sat: TestCase) -> bool:
+    without_loss = replace(case.emulated, forward_loss=None, return_loss=None)
+    loss = loss_share(case.emulated.forward_loss) + loss_share(case.emulated.return_loss)
+    return without_loss == sat.link and loss == 0 and case.file_sizes == sat.file_sizes
+
+
+def _queue_and_delay(_: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
+    links = [case.emulated for case in cases]
+    products = [link.forward_rate * link.round_trip_delay / PACKET for link in links]
+    queue = links[0].forward_queue
+    assert isinstance(queue, int)
+    yield (
+        f"The queue holds {queue} packets at each delay, while the bandwidth-delay product is {products[0]:.0f} to "
+        f"{products[-1]:.0f} packets. The queue therefore falls from {100 * queue / products[0]:.0f} to "
+        f"{100 * queue / products[-1]:.1f} % of it, and the sweep does not separate the delay from this ratio."
+    )
+
+
+def _runs_with_loss(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
+    parts = []
+    for case in cases:
+        reports = [run.evidence.simulator for run in of_case(results, case)]
+        drops = [report.forward.loss_drops for report in reports if report is not None]
+        if loss_share(case.emulated.forward_loss) and drops:
+            parts.append(f"{sum(drop > 0 for drop in drops)} of {len(drops)} at {swept(case).text}")
+    if parts:
+        yield (
+            f"Number of runs in which the link lost at least one packet: {', '.join(parts)}. Runs without such a "
+            "packet do not show the effect of loss."
+        )
+
+
+ABOUT: Mapping[str, Callable[[ResultSet, Sequence[TestCase]], Iterator[str]]] = {
+    "delay": _queue_and_delay, "forward loss": _runs_with_loss
+}  # fmt: skip
+"""Sentences by the swept key."""

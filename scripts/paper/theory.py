@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from interop.model.emulated_link import loss_share
+from interop.model.emulated_link import EmulatedLink, loss_share
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import family
@@ -27,6 +27,27 @@ def cubic(payload: float, trip: float, loss: float) -> float:
     """Bit/s of CUBIC (RFC 9438, equation 5), or of Reno if that is faster: then CUBIC behaves like Reno."""
     constant = math.pow(CUBIC_C * (3 + CUBIC_BETA) / 4 / (1 - CUBIC_BETA), 0.25)
     return max(8 * payload / trip * constant * math.pow(trip / loss, 0.75), reno(payload, trip, loss))
+
+
+MTU, IP_AND_UDP, LINK_HEADER = 1500, 28, 2
+"""Bytes: largest IP packet of a link, headers of IPv4 and UDP in it, and the PPP header that a link's rate counts."""
+INITIAL_WINDOW = 10
+"""Packets, as RFC 9002 recommends (section 7.2)."""
+
+
+def fastest(size: int, link: EmulatedLink) -> float:
+    """Goodput, bit/s, of a server that only slow start and the forward rate limit.
+
+    It begins with ``INITIAL_WINDOW`` packets, sends twice as many in each further round trip until that fills the link,
+    and from then on at its rate; all packets are as large as possible, no header of QUIC counts, and none is lost.
+    """
+    payload, per_packet = MTU - IP_AND_UDP, 8 * (MTU + LINK_HEADER) / link.forward_rate
+    window, left, time = INITIAL_WINDOW, math.ceil(size / payload), 0.0
+    while window * per_packet < link.round_trip_delay and window < left:
+        left -= window
+        time += link.round_trip_delay
+        window *= 2
+    return 8 * size / (time + left * per_packet)
 
 
 FORMULAS = {"Reno": reno, "NewReno": reno, "CUBIC": cubic}

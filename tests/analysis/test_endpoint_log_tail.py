@@ -10,7 +10,7 @@ import pytest
 from interop.analysis.endpoint_log_tail import LONGEST, quote
 from interop.model.evidence import Exit
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.results.store import OUTPUT
+from interop.model.run import OUTPUT
 from tests.analysis.test_run_outcome import DONE
 
 STAMP = "2026-11-21T17:13:32.056315986Z"

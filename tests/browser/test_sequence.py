@@ -81,6 +81,33 @@ def test_a_packet_is_pointed_at_chosen_and_linked(page: Watched, site: Site) -> 
     expect(page.page.locator(".told")).to_have_text(re.compile(re.escape(words.split("\n")[0])))
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("s99999", r"names datagram 99,999 of the server, but the diagram has only \d+ of them"),
+        ("c9999", r"names datagram 9,999 of the client, but the diagram has only \d+ of them"),
+        ("12", "does not name a packet in the form c12 or s12"),
+        ("<b>", "does not name a packet"),
+    ],
+)
+def test_an_address_of_a_packet_that_is_not_there_says_so(page: Watched, site: Site, address: str, told: str) -> None:
+    page.open(f"{site.address}{site.pages(CELL)[0]}?packet={address}")
+    note = page.page.locator(".told .note")
+    expect(note).to_have_text(re.compile(told))
+    expect(note).to_be_in_viewport()
+    page.page.focus(".sequence")
+    page.page.keyboard.press("ArrowRight")
+    expect(note).to_have_count(0)
+
+
+def test_a_page_without_a_diagram_says_that_there_is_no_packet(page: Watched, site: Site) -> None:
+    cell = site.pages("runs/2026-11-21*/p/picoquic/picoquic/sat/index.html")[0]
+    page.open(f"{site.address}{cell}?packet=s1")
+    expect(page.page.locator("h1 + .note")).to_have_text(re.compile("names a packet, but this page has no sequence"))
+    page.open(site.address + cell)
+    expect(page.page.locator("h1 + .note")).to_have_count(0)
+
+
 def test_zoom_of_the_plots_keeps_the_packet(page: Watched, site: Site) -> None:
     page.open(f"{site.address}{site.pages(CELL)[0]}?packet=s3")
     page.page.wait_for_selector("#plots[data-ready]")

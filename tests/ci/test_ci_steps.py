@@ -14,7 +14,7 @@ import yaml
 
 from bench.ci import ActionStep
 from interop.cli import main as cli
-from interop.config.expectations import load_expectations
+from interop.config.expectations import KnownNames, load_expectations
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "ci/github/action.yml").read_text())
@@ -198,6 +198,7 @@ def test_the_example_for_github_uses_known_inputs() -> None:
 
 
 def test_the_expectations_of_the_example_can_be_read() -> None:
-    found = load_expectations(ROOT / "ci/example/quicsat.yml")
+    names = KnownNames(frozenset({"quic-go"}), frozenset({"sat"}))
+    found = load_expectations(ROOT / "ci/example/quicsat.yml", names)
     assert found.baseline == ROOT / "ci/example/quicsat-baseline.json"
     assert found.floors

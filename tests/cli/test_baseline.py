@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from interop.cli.main import main
+from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.results import store
 from interop.results.store import write_result_json
-from tests.cli.conftest import ROOT, Checkout, Draws
+from tests.cli.conftest import ROOT, TEST_CASE, Checkout, Draws
+from tests.fakes import Life, endpoint, hang, only_as
 from tests.results_builder import result_set, run_result, runs, virtual
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny", "--seed", "7")
@@ -163,6 +167,26 @@ def test_run_with_a_known_failure(checkout: Checkout, tmp_path: Path) -> None:
     assert "tiny, server good, client good: unexpected success" in out
 
 
+@pytest.mark.parametrize("command", ["run", "plan", "resume", "baseline"])
+def test_a_misspelled_expectation_is_refused(checkout: Checkout, tmp_path: Path, command: str) -> None:
+    assert checkout(*GOOD)[0] == 0
+    place, file, expect = str(checkout.results.resolve()), str(tmp_path / "b.json"), tmp_path / "expect.yml"
+    assert checkout("baseline", "save", place, file)[0] == 0
+    words = {"run": ["run", *GOOD], "plan": ["plan", *GOOD], "resume": ["resume", place]}
+    expect.write_text("goodput floors: [{server: goood, client: bad, test: tinny, floor: 1 Mbit/s}]\n")
+    status, out, err = checkout(*words.get(command, ["baseline", "check", place, file]), "--expect", str(expect))
+    assert (status, out) == (2, "")
+    assert '"goood" is no implementation and no variant. Did you mean good?' in err
+    assert '"tinny" is no test case and no family. Did you mean tiny?' in err
+
+
+def test_an_expectation_may_name_a_test_case_of_the_campaign(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(TEST_CASE.replace("name: tiny", "name: own").replace("TY", "OWN"))
+    (tmp_path / "expect.yml").write_text("goodput floors: [{test: OWN, floor: 1 Mbit/s}]\n")
+    words = ("-s", "good", "-c", "good", "-t", str(tmp_path / "own.yaml"), "--expect", str(tmp_path / "expect.yml"))
+    assert checkout(*words)[0] == 0
+
+
 def test_reports_do_not_change_the_exit_status(checkout: Checkout, tmp_path: Path) -> None:
     status, out, _ = checkout("-s", "good", "-c", "bad", "-t", "tiny", "--comment", str(tmp_path / "c.md"))
     assert status == 1
@@ -213,18 +237,78 @@ def test_resume_judges_as_well(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout("resume", str(checkout.results), "--expect", str(expect))[0] == 0
 
 
-@pytest.mark.parametrize("option", ["--expect", "--junit", "--comment"])
-def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(checkout: Checkout, option: str) -> None:
-    status, _, err = checkout(*GOOD, option, "no/such/file")
+def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path: Path, summary: Path) -> None:
+    def interrupt(life: Life) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        return hang(life)
+
+    checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
+    words = ("-s", "good", "-c", "good", "bad", "-t", "tiny", "--junit", str(tmp_path / "junit.xml"), "--github")
+    status, out, _ = checkout(*words)
+    assert status == 128 + signal.SIGINT
+    assert "::warning title=quicsat::1 of 2 runs measured; unfinished." in out
+    assert summary.read_text().startswith("### ⚠️ quicsat: the campaign is unfinished\n\n**1 of 2 runs measured; unf")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
+    [skipped] = root.findall(".//testcase[@name='server good, client bad']/skipped")
+    assert skipped.get("message") == "unfinished. Runs of this cell that are left: 1."
+
+
+def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout(*GOOD, "--repetitions", "2")[0] == 0
+    file = str(tmp_path / "b.json")
+    checkout("baseline", "save", str(checkout.results), file)
+    results = store.load(checkout.results).result_set
+    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), results.results[:1], None))
+    status, out, _ = checkout("baseline", "check", place, file)
+    assert status == 1
+    assert "1 of 2 runs measured; unfinished.\nThe campaign is unfinished: 1 unfinished." in out
+
+
+@pytest.mark.parametrize("option", ["--expect", "--junit", "--comment", "-j"])
+@pytest.mark.parametrize("file", ["no/such/file", "/proc/file"])
+def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(
+    checkout: Checkout, option: str, file: str
+) -> None:
+    status, _, err = checkout(*GOOD, option, file)
     assert status == 2
-    assert "no/such" in err
+    assert file in err
     assert checkout.engine.all_lives == []
+
+
+@pytest.mark.parametrize("file", ["no/such/file", "/proc/file"])
+def test_a_step_summary_that_cannot_be_written_stops_before_the_first_run(
+    checkout: Checkout, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", file)
+    status, _, err = checkout(*GOOD, "--github")
+    assert status == 2
+    assert err.startswith(f"--github: {file}: cannot be written: ")
+    assert checkout.engine.all_lives == []
+
+
+@pytest.mark.parametrize("option", ["-j", "--junit"])
+def test_results_are_named_although_a_file_cannot_be_written_at_the_end(
+    checkout: Checkout, tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "gone").mkdir()
+
+    def spoil(life: Life) -> int:
+        (tmp_path / "gone").rmdir()
+        return endpoint(life)
+
+    checkout.engine.programs["good"] = only_as(Role.CLIENT, spoil)
+    words = (*GOOD, "--skip-compliance-check", option, str(tmp_path / "gone/file"))
+    status, out, err = checkout(*words)
+    assert status == 3
+    assert f"Results: {checkout.results.resolve()}" in out
+    assert "gone/file: cannot be written: No such file or directory." in err
 
 
 def test_a_cell_without_a_result_is_worse_than_one_with(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD)[0] == 0
     results = store.load(checkout.results).result_set
-    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), None))
+    place = stored(tmp_path / "cut", ResultSet(results.manifest, (), (), results.finished))
     file = str(tmp_path / "b.json")
     checkout("baseline", "save", str(checkout.results), file)
     status, out, _ = checkout("baseline", "check", place, file)

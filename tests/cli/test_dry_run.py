@@ -46,19 +46,19 @@ def test_what_is_told_of_time() -> None:
     durations.learn(RUNS[0].test_case, took(RUNS[0], 60.0))
     limits = CampaignLimits(deadline=NOON + timedelta(minutes=5), breaker=3)
     told = "\n".join(dry_run.time_needed(RUNS, durations, limits, NOON, 1))
-    assert "Estimated duration: 9 min 0 s to 12 min 30 s (from earlier campaigns)" in told
+    assert "Estimated duration: 9 min 0 s to 12 min 30 s (from earlier runs)" in told
     assert "Time is up after 4 to 5 of 10 runs" in told
     assert "No run starts that is unlikely to end before Thu 2026-01-15 12:05 (UTC)." in told
     assert "between Thu 2026-01-15 12:04 and Thu 2026-01-15 12:05" in told
     assert "may be skipped" in told
-    assert "0 of 10 from earlier campaigns; one at a time" in "\n".join(
+    assert "0 of 10 from earlier runs; one at a time" in "\n".join(
         dry_run.time_needed(RUNS, Durations(), CampaignLimits(), NOON, None)
     )
 
 
 def test_room_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sat, other = ([run_of(case=replace(CASE, name=name))] * 10 for name in ("sat", "other"))
-    assert "Disk space needed: unknown" in dry_run.disk_needed(sat, tmp_path / "results")
+    assert "Disk space needed: unknown" in dry_run.disk_needed(sat, tmp_path / "results", tmp_path)
     for number in (1, 2):
         run = tmp_path / "2026" / "a_b" / "sat" / str(number)
         run.mkdir(parents=True)
@@ -68,10 +68,11 @@ def test_room_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (aside / "trace").write_bytes(b"x" * 999_999)
     (tmp_path / "2026" / "journal.jsonl").write_text(json.dumps({}))
     (tmp_path / "latest").symlink_to("2026")
-    assert "about 15 KiB, 1.5 KiB per run;" in dry_run.disk_needed(sat, tmp_path)
-    assert "Disk space needed: unknown" in dry_run.disk_needed(other, tmp_path)
+    assert "about 15 KiB, 1.5 KiB per run;" in dry_run.disk_needed(sat, tmp_path, tmp_path)
+    assert "Disk space needed: unknown" in dry_run.disk_needed(other, tmp_path, tmp_path)
     assert "about 30 KiB, 1.5 KiB per run (without earlier runs of other);" in dry_run.disk_needed(
-        sat + other, tmp_path
+        sat + other, tmp_path, tmp_path
     )
+    assert "about 15 KiB" in dry_run.disk_needed(sat, tmp_path / "none", tmp_path / "2026")
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=15 * 1024 - 1))
-    assert "That is too little: free space with `./run.py prune`" in dry_run.disk_needed(sat, tmp_path)
+    assert "That is too little: free space with `./run.py prune`" in dry_run.disk_needed(sat, tmp_path, tmp_path)

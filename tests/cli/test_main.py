@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -134,6 +135,13 @@ def test_a_mistyped_option_or_command_gets_the_nearest_one(
     with pytest.raises(SystemExit) as ended:
         cli.main(ROOT, words)
     assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)
+
+
+def test_debug_messages_are_not_those_of_each_request(checkout: Checkout, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert checkout("list", "tests", "-d")[0] == 0
+    levels = {name: logging.getLogger(name).getEffectiveLevel() for name in ("urllib3.connectionpool", "docker", "any")}
+    assert levels == {"urllib3.connectionpool": logging.WARNING, "docker": logging.WARNING, "any": logging.DEBUG}
 
 
 def test_the_version_names_release_and_commit(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,10 +72,18 @@ def test_directories_are_known_without_a_slash(tmp_path: Path, monkeypatch: pyte
         ("tables --table acesses results/a", "Did you mean accesses?"),
         ("tables --table pairs acesses results/a", "Did you mean accesses?"),
         ("tables --table pairs", "the following arguments are required: DIR"),
-        ("site --serve soon", "invalid int value"),
+        ("site --serve 99999", 'argument --serve: "99999" is out of range: 0 to 65535. See'),
+        ("open --port 99999", "is out of range: 0 to 65535. See"),
+        ("run --clock foo", 'argument --clock: "foo" is none of real, virtual. See'),
+        ("run --budget 5m", "Did you mean min? See"),
+        ("run --timeout -3s", 'argument --timeout: "-3s" is out of range: 1 ms to 24 h. See'),
+        ("packets RUN -5", 'argument FRAME: "-5" is out of range: 1 to 1000000000. See'),
+        ("packets results/a 1 0", 'argument FRAME: "0" is out of range'),
+        ("help plt", "Did you mean plot?"),
+        ("site --serve soon", 'argument --serve: "soon" is no whole number; allowed: 0 to 65535. See'),
     ],
 )
-def test_slips_are_told_as_before(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_slips_are_told(line: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(line)
     assert told in capsys.readouterr().err

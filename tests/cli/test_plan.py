@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interop.cli.help import parser_of
+from interop.results import store
 from tests.cli.conftest import Checkout
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
@@ -36,6 +43,15 @@ def test_a_plan_without_an_engine(checkout: Checkout) -> None:
     assert "Images: unknown. No Docker daemon answers" in out
 
 
+def test_a_plan_checks_images_that_replace_others(checkout: Checkout) -> None:
+    status, out, _ = checkout("plan", *GOOD, "-r", "good=me/gone:1")
+    assert status == 0
+    [row] = [line for line in out.splitlines() if line.startswith("│ good ")]
+    assert [word.strip() for word in row.strip("│").split("│")] == ["good", "given", "not here", "", "me/gone:1"]
+    assert "me/gone:1, which replaces the image of good, is not on this machine: the campaign has to pull it." in out
+    assert "has to pull it" not in checkout("plan", *GOOD, "-r", "good=example/bad")[1]
+
+
 def test_each_set_of_further_flows_is_another_test_case(checkout: Checkout) -> None:
     status, out, err = checkout("plan", *GOOD, "--repetitions", "1", "--with", "same", "good/good@2s", "--with", "same")
     assert (status, err) == (0, "")
@@ -53,3 +69,47 @@ def test_only_pairs_with_an_implementation(checkout: Checkout) -> None:
     status, _, err = checkout(*words, "--must-include", "bad,worse")
     assert status == 2
     assert '--must-include: "worse" is neither a selected server nor a selected client.' in err
+
+
+def test_plan_takes_every_option_of_run(checkout: Checkout, tmp_path: Path) -> None:
+    words = ("-l", str(tmp_path / "new"), "-j", str(tmp_path / "all.json"), "-f", "--junit", str(tmp_path / "j.xml"))
+    status, out, err = checkout("plan", *GOOD, *words, "-m", "--github", "--images", "local", "--no-qlog")
+    assert (status, err) == (0, "")
+    assert "| # " in out
+    assert "1 run; its transfers take 5.0 s at most." in out
+    assert "::" not in out
+    assert [each.name for each in tmp_path.iterdir()] == ["checkout"]
+    runs, plans = (
+        {each for action in parser_of(name)._actions for each in action.option_strings} for name in ("run", "plan")
+    )
+    assert plans - runs == {"--resume"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-j", "no/all.json"),
+        ("--expect", "no.yml"),
+        ("--locked", "no.lock"),
+        ("--hosts", "no.yml"),
+        ("--deadline", "x"),
+    ],
+)
+def test_a_plan_that_run_would_refuse_is_not_shown(checkout: Checkout, words: tuple[str, str]) -> None:
+    status, out, err = checkout("plan", *GOOD, *words)
+    assert (status, out) == (2, "")
+    assert words[1] in err
+
+
+def test_the_rest_of_a_campaign_is_planned_with_what_it_has_measured(checkout: Checkout, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    assert checkout(*GOOD, "--repetitions", "3", "-l", str(place))[0] == 0
+    results = store.load(place).result_set
+    (place / store.JOURNAL).unlink()
+    store.write_result_json(place, replace(results, results=results.results[:1], finished=None))
+    status, out, _ = checkout("plan", "--resume", str(place))
+    assert status == 0
+    assert "2 runs; their transfers take" in out
+    assert f"1 of 3 runs of {place} are finished." in out
+    assert "(from earlier runs)" in out
+    assert "Disk space needed: unknown" in checkout("plan", *GOOD)[1]

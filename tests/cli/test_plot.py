@@ -31,3 +31,10 @@ def test_plot_hands_over_all_that_was_asked(places: list[str], capsys: pytest.Ca
     assert told.out.strip().endswith("a.svg")
     assert "not drawn: strip-plot: nothing." in told.err
     assert "an old name." in told.err
+
+
+def test_a_directory_for_figures_that_cannot_be_written(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    draws = Draws()
+    assert main(ROOT, ["plot", places[0], "-o", "/proc/figures"], draws) == 2
+    assert capsys.readouterr().err.startswith("/proc/figures: no file can be written there: ")
+    assert draws.requests == []

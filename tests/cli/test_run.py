@@ -14,7 +14,9 @@ import pytest
 from interop.analysis.analyse import analyse
 from interop.cli import main as cli
 from interop.execution import campaign_setup, run_campaign, run_queue
+from interop.execution.lock import early
 from interop.model.clock import Clock
+from interop.model.errors import MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Measurement
@@ -125,6 +127,36 @@ def test_faults_of_the_command_line(checkout: Checkout, words: tuple[str, ...], 
     assert not (checkout.root / "results").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_wrong_words_are_told_although_another_campaign_runs(
+    checkout: Checkout, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checkout(*GOOD)[0] == 0
+    full = str(checkout.results.resolve())
+    words = ["run", *GOOD] if command == "run" else ["resume", full]
+    wrong = [
+        ("--deadline", "whenever"),
+        ("--require", "nothing"),
+        ("--hosts", str(tmp_path / "no.yml")),
+        ("--expect", str(tmp_path / "no.yml")),
+        ("-j", str(tmp_path / "no/results.json")),
+        *([("-l", full), ("--locked", str(tmp_path / "no.lock")), ("-s", "goood")] if command == "run" else []),
+    ]
+    with early(["first"], os.environ):
+        for each in wrong:
+            assert checkout(*words, *each)[0] == 2, each
+        status, _, err = checkout(*words)
+        assert status == 75
+        assert f"Another campaign uses this Docker daemon: process {os.getpid()} on " in err
+        assert checkout("plan", *GOOD)[0] == checkout("show", full)[0] == 0
+        monkeypatch.setattr(campaign_setup, "check_dask", no_dask)
+        assert checkout(*words, "--cluster", "tcp://localhost:1")[0] == 3
+
+
+def no_dask() -> None:
+    raise MachineError("Dask is not installed here.")
+
+
 def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout(*GOOD, "-l", str(tmp_path / "mine"))[0] == 0
     assert (tmp_path / "mine/journal.jsonl").exists()
@@ -143,7 +175,7 @@ def test_signals(checkout: Checkout, number: signal.Signals) -> None:
     before = signal.getsignal(number)
     status, out, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny")
     assert status == 128 + number
-    assert f"Stopped by signal {number.value}. 1 of 2 runs are finished and stored." in err
+    assert f"Stopped by signal {number.value}.\n1 of 2 runs are finished and stored." in err
     assert "5.00" in out
     assert checkout.engine.lives == {}
     assert not (checkout.results / "good_bad/tiny/1").exists()

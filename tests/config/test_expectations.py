@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.config.expectations import load_expectations
+from interop.config.expectations import KnownNames, load_expectations
 from interop.model.errors import InputError
 from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from tests.results_builder import SAT
@@ -21,9 +21,16 @@ goodput floors:
 """
 
 
+KNOWN = KnownNames(
+    frozenset({"quic-go", "picoquic", "picoquic:bbr", "a"}),
+    frozenset({"sat", "SAT", "satloss", "SATL", "lossy@loss=1pct", "lossy"}),
+    frozenset({"page-p50", "P50"}),
+)
+
+
 def test_all_keys(tmp_path: Path) -> None:
     (tmp_path / "expect.yml").write_text(WHOLE)
-    assert load_expectations(tmp_path / "expect.yml") == Expectations(
+    assert load_expectations(tmp_path / "expect.yml", KNOWN) == Expectations(
         (KnownFailure(CellPattern(("quic-go", "picoquic:bbr"), (), ("satloss",)), "issue 7"),),
         (GoodputFloor(CellPattern((), ("quic-go",)), 5e6),),
         tmp_path / "stored/baseline.json",
@@ -43,7 +50,18 @@ def test_all_keys(tmp_path: Path) -> None:
         ("known failures: [a]", "must be a mapping"),
         ("known failures: [{reason: x}]", "name a server, a client or a test"),
         ("known failures: [{server: a, floor: 1 Mbit/s}]", 'unknown key "floor"'),
-        ("known failures: [{server: A b}]", "is not the name of an implementation"),
+        ("known failures: [{server: A b}]", "is no implementation"),
+        (
+            "known failures: [{server: quicgo}]",
+            'server "quicgo" is no implementation and no variant. Did you mean quic-',
+        ),
+        ("known failures: [{client: [a, picoquic:bb]}]", "Did you mean picoquic:bbr?"),
+        (
+            "goodput floors: [{test: satlos, floor: 5 Mbit/s}]",
+            'test "satlos" is no test case and no family. Did you mean',
+        ),
+        ("known failures: [{test: sat+page-p5}]", "Did you mean sat+page-p50?"),
+        ("known failures: [{test: zat+page-p50}]", "is no test case"),
         (f"known failures: [{{server: a, reason: {'x' * 301}}}]", "longer than 300 characters"),
         ("goodput floors: [{test: sat}]", 'missing key "floor"'),
         ("goodput floors: [{test: sat, floor: 5}]", "floor"),
@@ -53,9 +71,17 @@ def test_all_keys(tmp_path: Path) -> None:
 def test_faults_name_the_file_and_what_is_wrong(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "expect.yml").write_text(text)
     with pytest.raises(InputError) as caught:
-        load_expectations(tmp_path / "expect.yml")
+        load_expectations(tmp_path / "expect.yml", KNOWN)
     assert fault in str(caught.value)
     assert "expect.yml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["SAT", "satL", "lossy", "lossy@loss=1pct", "sat+page-p50", "SAT+p50", "sat~same", "sat+page-p50~quic-go_a_2s"],
+)
+def test_labels_of_test_cases(label: str) -> None:
+    assert KNOWN.test_case(label) == label
 
 
 def test_patterns() -> None:

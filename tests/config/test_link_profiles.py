@@ -106,7 +106,7 @@ def test_a_link_needs_no_rate_and_delay_beside_a_profile() -> None:
         ("time (s), loss (%)\n0,101\n", 'loss "101" is out of range: 0 % to 100 %.'),
         ("time (s), loss (%)\n0,1\n3601,1\n", 'time "3601" is out of range: 0 s to 1 h.'),
         ("time (s), loss (%)\n" + "".join(f"{n},1\n" for n in range(MOST_STEPS + 1)), "has more than 10000 steps."),
-        ("time (s), loss (%)\n0," + "9" * 100_000 + "\n", "is no share; allowed: 0 % to 100 %."),
+        ("time (s), loss (%)\n0," + "9" * 100_000 + "\n", "behind it; allowed: 0 % to 100 %."),
         ("5 ms\n", 'column "5 ms" is none of time'),
         ("1\n2\nx\n", 'leo.csv:3: "x" is no time in whole milliseconds.'),
         ("5\n4\n", "leo.csv:2: time 4 ms comes before 5 ms."),

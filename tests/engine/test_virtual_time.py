@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from bench.fairness import BAR, compare
+from interop.docker.archive import pack
 from interop.docker.client import Daemon
 from interop.docker.containers import list_containers
+from interop.docker.daemon_images import DaemonImages
 from interop.links.virtual_machine import START, VirtualBackend, VirtualTestbed
 from interop.model.clock import Clock
 from interop.model.evidence import Deadline
@@ -82,6 +84,7 @@ extends: transfer-datagram-receive
 file sizes: [600 B, 800 B, 998 B]
 """
 VIRTUAL = ("--clock", "virtual", "--seed", "7")
+AGAIN = "quicsat/quic-go-again:test"
 LEFT_AFTER = 15.0
 """Seconds after which the containers of a runner that was killed are gone."""
 TRACES = ("trace_node_left.pcap", "trace_node_right.pcap")
@@ -122,6 +125,21 @@ def test_one_seed_gives_the_same_packets(mine: tuple[str, str], tmp_path: Path) 
     assert goodput(other) > 1e6
     assert {each.evidence.clock for each in both} == {Clock.VIRTUAL}
     assert load(tmp_path / "b").result_set.manifest.clock is Clock.VIRTUAL
+
+
+def test_the_id_of_an_image_changes_no_packet(
+    daemon: Daemon, virtual_images: Mapping[str, str], mine: tuple[str, str], tmp_path: Path
+) -> None:
+    """Images that are built again from the same sources have other ids, and the same seed has the same packets."""
+    quick = ("-s", "quic-go", "-c", "quic-go", "-t", mine[0], "--skip-compliance-check", *VIRTUAL)
+    [first] = measure(tmp_path / "a", *quick)
+    context = pack({"Dockerfile": f"FROM {virtual_images['quic-go']}\nLABEL again=1\n".encode()})
+    image = DaemonImages(daemon).build(context, AGAIN, {}, lambda _line: None)
+    assert image.id != virtual_images["quic-go"]
+    [again] = measure(tmp_path / "b", *quick, "--replace", f"quic-go={AGAIN}")
+    assert first.evidence.images["server"] != again.evidence.images["server"]
+    assert traces(tmp_path / "a", first) == traces(tmp_path / "b", again)
+    assert first.evidence.server == again.evidence.server
 
 
 def test_functional_tests_pass(virtual_images: Mapping[str, str], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interop.images.build_recipes import find_recipe
-from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own
+from interop.images.status import LOST, ImageState, Stocked, builders, get_all, stock_of, stock_of_own, used_by
 from interop.model.errors import MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.results import ImageFacts
@@ -48,6 +48,17 @@ def test_without_a_folder_or_a_public_image(root: Path) -> None:
     found = stock_of(FakeStore(here={"me/mine:1"}), root, replace(MINE, build=None))
     assert states(found) == [("public", "here", True)]
     assert states(stock_of(FakeStore(), root, replace(MINE, image=""))) == [("built", "not here", False)]
+
+
+def test_the_image_that_a_campaign_uses_is_one(root: Path) -> None:
+    built = find_recipe(root, "mine", "endpoints/mine").tag
+    both = FakeStore(here={"me/mine:1", built})
+    assert used_by(both, root, MINE).reference == "me/mine:1"
+    assert used_by(FakeStore(here={built}), root, MINE).reference == built
+    assert used_by(both, root, replace(MINE, server_parameters="--cc bbr")).reference == built
+    given = replace(MINE, image="my/build:dev", replaced=True)
+    assert states((used_by(both, root, given),)) == [("given", "not here", False)]
+    assert states((used_by(FakeStore(here={"my/build:dev"}), root, given),)) == [("given", "here", True)]
 
 
 def test_a_changed_folder_outdates_its_image(root: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interop.model.text import LONGEST, escaped, printable, printable_lines, quoted
+from interop.model.text import LONGEST, command_line, escaped, printable, printable_lines, quoted
 
 ANY = st.text(st.characters() | st.sampled_from("\x1b\x9b\x9d\x90\x07[]mP\\\r\n\t\x00\u202e\u2066\ud800\udfff"))
 """Any text, lone surrogates too, with many parts of escape sequences."""
@@ -100,3 +100,14 @@ def test_no_other_module_filters_characters() -> None:
     files = [path for folder in ("interop", "plots") for path in (root / folder).rglob("*.py")]
     filters = [path.name for path in files if re.search(r"isprintable\(|unicodedata|\\x1b", path.read_text("utf-8"))]
     assert filters == ["text.py"]
+
+
+def test_a_command_can_be_copied_to_a_shell() -> None:
+    line = command_line("resume", Path("my results/$a"), "-j", "x.json", 7)
+    assert line == "./run.py resume 'my results/$a' -j x.json 7"
+
+
+def test_no_other_module_puts_words_into_a_command() -> None:
+    root = Path(__file__).parents[2]
+    files = [path for path in (root / "interop").rglob("*.py") if path.name not in ("text.py", "help.py")]
+    assert [path.name for path in files if re.search(r"\./run\.py [^`\"\n]*\{", path.read_text("utf-8"))] == []

@@ -100,7 +100,12 @@ def test_text_becomes_the_exact_number(value: float, expected: float) -> None:
         (duration, "1 000 ms", "is no duration"),
         (duration, "٣ s", "is no duration"),
         (size, "0.5 B", "is no whole number of bytes"),
-        (size, "9" * 16 + " GiB", "is no size"),
+        (size, "9" * 16 + " GiB", "has more than 15 digits before the point or 9 behind it"),
+        (duration, "9" * 17 + "h", "has more than 15 digits before the point or 9 behind it"),
+        (duration, "0.1234567891 s", "has more than 15 digits before the point or 9 behind it"),
+        (duration, "1.2.3 s", "is no duration"),
+        (duration, "5m", "has a unit that is none of us, ms, s, min, h. Did you mean min?"),
+        (rate, "5 Mbps", "Did you mean Mbit/s?"),
         (count, "2.5", "is no whole number"),
         (count, "0x10", "is no whole number"),
         (probability, "0.017 ms", "has a unit that is none of %"),
@@ -181,3 +186,6 @@ def test_near_names_are_found_whatever_their_case() -> None:
     assert did_you_mean("SATLOS", ["sat", "satloss"]) == " Did you mean satloss?"
     assert did_you_mean("msquik", ["MsQuic", "kwik"]) == " Did you mean MsQuic?"
     assert did_you_mean("zebra", ["sat", "satloss"]) == ""
+    assert did_you_mean("nope", ["open", "plot"]) == ""
+    assert did_you_mean("page-p51", ["page-p25", "page-p50", "page-p75"]) == " Did you mean page-p50?"
+    assert did_you_mean("polt", ["plan", "plot"]) == " Did you mean plot?"

@@ -32,6 +32,7 @@ from interop.plan.selection import (
     replace_images,
     select,
     select_images,
+    select_implementations,
     select_test_cases,
     with_webtransport,
 )
@@ -640,7 +641,16 @@ def test_tests_of_webtransport_run_only_on_request() -> None:
 def test_the_protocol_webtransport_selects_what_has_it(names: tuple[str, ...], expected: list[str]) -> None:
     known = {"a": speaking("a", H3, WEBTRANSPORT), "b": speaking("b", HQ)}
     able, cases, words = with_webtransport(known, BOTH_KINDS, names)
-    assert (set(able), set(cases), words) == ({"a"}, {SESSION.name, RECEIVING.name}, expected)
+    assert (set(cases), words) == ({SESSION.name, RECEIVING.name}, expected)
+    assert [each.name for each in select_implementations((), able, Role.SERVER)[0]] == ["a"]
+
+
+def test_an_implementation_without_webtransport_has_no_role_in_its_tests() -> None:
+    known = {"a": speaking("a", H3, WEBTRANSPORT), "b": speaking("b", HQ)}
+    able = with_webtransport(known, BOTH_KINDS, ())[0]
+    problems = ["b has no role in WebTransport tests. Implementations that have one: a."]
+    assert select_implementations(("b",), able, Role.SERVER) == ((), problems)
+    assert replace_images(able, ["b=me/b:1"])[1] == []
 
 
 def test_pairs_for_webtransport_and_for_transfers_are_told_apart() -> None:

@@ -436,9 +436,11 @@ def test_the_directory_of_the_user(tmp_path: Path) -> None:
 
 
 def test_no_results_there(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nowhere", tmp_path / "no.json", tmp_path / "no.jsonl"):
-        with pytest.raises(InputError, match="holds no results"):
+    for place in (tmp_path / "nowhere", tmp_path / "no.json", tmp_path / "no.jsonl"):
+        with pytest.raises(InputError, match=f"{place.name}: no such file or directory"):
             load(place)
+    with pytest.raises(InputError, match="holds no results"):
+        load(tmp_path)
     with pytest.raises(InputError, match="holds no results"):
         Journal.open(tmp_path)
 

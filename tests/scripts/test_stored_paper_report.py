@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, geometric_mean, median, variance
+from statistics import fmean, geometric_mean, median, stdev, variance
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
@@ -108,6 +109,10 @@ def test_the_stored_page_is_what_the_stored_data_set_gives(tmp_path: Path) -> No
     assert (tmp_path / "index.md").read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
 
 
+def test_no_text_of_the_page_is_cut() -> None:
+    assert "…" not in PAGE.read_text(encoding="utf-8")
+
+
 def test_numbers_of_table_ii() -> None:
     found = {(row[0], row[1]): row for row in rows("Table II")}
     for test_case, mean in IN_THE_PAPER.items():
@@ -179,9 +184,49 @@ def test_means_of_all_runs(test_case: str) -> None:
     assert line.endswith(f"With the other runs, the mean is {mean:.2f} Mbit/s.")
 
 
+def test_numbers_of_time_limits() -> None:
+    for test_case, limit, paper, count, late, longest, least, middle_cell in rows("Time limits"):
+        runs = [run for run in matrix() if run["test_case"] == test_case]
+        outcomes = [run["verdict"]["outcome"] for run in runs]
+        assert int(limit) == int(paper) == LIMITS[test_case]
+        assert (int(count), int(late)) == (len(runs), outcomes.count("timeout"))
+        assert int(longest) == round(max(value for run in runs if (value := metric(run, "completion_time"))))
+        assert float(least) == pytest.approx(8 * 10 * 2**20 / LIMITS[test_case] / 1e6, abs=0.0051)
+        values = sorted([0.0] * int(late) + goodputs(test_case=test_case))
+        assert float(middle_cell) == pytest.approx(median(values), abs=0.0051)
+
+
+def test_attempts_and_runs_of_the_campaigns_add_up() -> None:
+    *parts, last = rows("Campaigns")
+    for name, pairs, planned, *counts, other in parts:
+        found = documents(f"{name}-" if name in ("matrix", "queues", "windows", "repeat") else name)
+        runs = [run for each in found for run in each["results"]]
+        again = sum(len(each["earlier"]) for each in found)
+        outcomes = [run["verdict"]["outcome"] for run in runs]
+        expected = [outcomes.count(outcome) for outcome in ("succeeded", "timeout", "failed")]
+        assert int(pairs) == len({(run["server"], run["client"]) for run in runs})
+        assert int(planned) == sum(each["manifest"]["planned_runs"] for each in found)
+        assert list(map(int, counts)) == [len(runs) + again, again, len(runs), *expected]
+        assert int(other) == len(runs) - sum(expected)
+    for place in range(2, len(last)):
+        assert int(last[place]) == sum(int(row[place]) for row in parts)
+
+
 def test_runs_whose_client_left_no_file() -> None:
     count = sum(so_far(run) is None for run in matrix())
     assert f"except {count} whose client had left no file" in PAGE.read_text("utf-8")
+
+
+def test_what_slow_start_allows() -> None:
+    """Windows of 10, 20, … packets of 1,502 bytes, one in each round trip, and then the rest at 20 Mbit/s."""
+    packets, whole = math.ceil(10 * 2**20 / 1472), 8 * 10 * 2**20
+    on_link = 1502 * 8 / 20e6
+    over_sat = whole / (7 * 0.6 + (packets - 10 * (2**7 - 1)) * on_link) / 1e6
+    terrestrial = whole / (3 * 0.03 + (packets - 10 * (2**3 - 1)) * on_link) / 1e6
+    assert (
+        f"give {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and {over_sat:.1f} Mbit/s "
+        f"({5 * over_sat:.0f} %) over `sat`."
+    ) in PAGE.read_text("utf-8")
 
 
 CONTROLS = {"Reno": ("reno", "newreno"), "CUBIC": ("cubic",), "BBR": ("bbr",)}
@@ -203,7 +248,7 @@ def test_numbers_of_congestion_controls(test_case: str) -> None:
     found = {name: cells for name, *cells in rows(f"Congestion controls over {test_case}")}
     assert found.keys() == with_control(test_case).keys()
     for name, by_control in with_control(test_case).items():
-        for cell, control in zip(found[name], CONTROLS, strict=True):
+        for cell, control in zip(found[name][:3], CONTROLS, strict=True):
             runs = by_control.get(control, [])
             assert (cell != "") == bool(runs)
             if runs:
@@ -217,54 +262,101 @@ def test_factors_of_congestion_controls(test_case: str) -> None:
         name: {control: geometric_mean(all_goodputs(runs)) for control, runs in by_control.items()}
         for name, by_control in with_control(test_case).items()
     }
-    for slower, faster in (("Reno", "CUBIC"), ("CUBIC", "BBR")):
-        logs = [math.log(each[faster] / each[slower]) for each in means.values() if {slower, faster} <= each.keys()]
-        half = {6: 2.5706, 7: 2.4469}[len(logs)] * math.sqrt(variance(logs) / len(logs))
-        middle, low, high = (math.exp(fmean(logs) + shift) for shift in (0, -half, half))
+    section = section_of(f"Congestion controls over {test_case}")
+    cells = {name: cells for name, *cells in rows(f"Congestion controls over {test_case}")}
+    for place, (slower, faster) in enumerate((("Reno", "CUBIC"), ("CUBIC", "BBR")), start=3):
+        factors = {name: each[faster] / each[slower] for name, each in means.items() if {slower, faster} <= each.keys()}
+        for name, each in cells.items():
+            assert each[place] == (f"{factors[name]:.1f}" if name in factors else "")
+        middle, low, high = geometric_interval(list(factors.values()))
+        without = {name: geometric_mean(value for other, value in factors.items() if other != name) for name in factors}
+        least, most = min(without, key=lambda name: without[name]), max(without, key=lambda name: without[name])
         assert (
             f"- {faster} instead of {slower} multiplies the goodput of an implementation by {middle:.1f} "
-            f"({low:.1f} to {high:.1f}; geometric mean of {len(logs)} implementations)."
-        ) in section_of(f"Congestion controls over {test_case}")
+            f"({low:.1f} to {high:.1f}; geometric mean of {len(factors)} implementations). Without one of them, it is "
+            f"{without[least]:.1f} (without {least}) to {without[most]:.1f} (without {most})."
+        ) in section
 
 
-@pytest.mark.parametrize(("test_case", "abbreviation"), [("sat", "SAT"), ("satloss", "SATL")])
-def test_shares_of_congestion_control_and_implementation(test_case: str, abbreviation: str) -> None:
-    """Expected mean squares of a nested design; each server ran with the same four clients."""
+def components(logs: dict[tuple[str, str, str], float]) -> dict[str, float]:
+    """Shares of the variance, by least squares on one design of implementation, congestion control and client.
+
+    Each server ran with the same clients. What errors add to the variance of effects is their covariance in contrasts.
+    """
+    servers = sorted({key[:2] for key in logs})
+    clients = sorted({key[2] for key in logs})
+    assert len(logs) == len(servers) * len(clients)
+    table = np.array([[logs[*server, client] for client in clients] for server in servers])
+    means = table.mean(axis=1)
+    left = table - means[:, None] - table.mean(axis=0) + table.mean()
+    rest = float((left**2).sum()) / ((len(servers) - 1) * (len(clients) - 1))
+    names, controls = (sorted({server[place] for server in servers}) for place in (0, 1))
+    columns = [(0, name) for name in names] + [(1, control) for control in controls[1:]]
+    design = np.array([[float(server[place] == value) for place, value in columns] for server in servers])
+    inverse = np.linalg.inv(design.T @ design)
+    effects = inverse @ design.T @ means
+    error = float(((means - design @ effects) ** 2).sum()) / (len(servers) - len(columns))
+    own, other = effects[: len(names)], np.append(0.0, effects[len(names) :])
+    of_other = np.zeros((len(controls), len(controls)))
+    of_other[1:, 1:] = inverse[len(names) :, len(names) :]
+    found = {}
+    for source, each, covariance in (
+        ("implementation", own, inverse[: len(names), : len(names)]),
+        ("congestion control", other, of_other),
+    ):
+        contrast = np.eye(len(each)) - 1 / len(each)
+        bias = error * float(np.trace(contrast @ covariance)) / (len(each) - 1)
+        found[source] = variance(each) - bias
+    found["combination"] = error - rest / len(clients)
+    found["client"] = variance(table.mean(axis=0)) - rest / len(servers)
+    found["rest"] = rest
+    total = sum(max(part, 0) for part in found.values())
+    return {source: max(part, 0) / total for source, part in found.items()}
+
+
+def difference(shares: dict[str, float], counts: str) -> float:
+    """Implementation minus congestion control."""
+    combination = shares["combination"] if counts == "counts as implementation" else 0
+    return shares["implementation"] + combination - shares["congestion control"]
+
+
+@pytest.mark.parametrize("test_case", ["sat", "satloss"])
+def test_shares_of_congestion_control_and_implementation(test_case: str) -> None:
     logs = {
-        (name, control): {run["client"]: math.log(so_far(run) or 0) for run in runs}
+        (name, control, client): fmean(math.log(value) for value in values)
         for name, by_control in with_control(test_case).items()
+        if len(by_control) > 1
         for control, runs in by_control.items()
+        for client in {run["client"] for run in runs}
+        if (values := all_goodputs(run for run in runs if run["client"] == client))
     }
-    clients = sorted({client for each in logs.values() for client in each})
-    assert all(sorted(each) == clients for each in logs.values())
-    means = {key: fmean(each.values()) for key, each in logs.items()}
-    by_client = {client: fmean(each[client] for each in logs.values()) for client in clients}
-    whole = fmean(means.values())
-    rest = sum(
-        (each[client] - means[key] - by_client[client] + whole) ** 2 for key, each in logs.items() for client in clients
-    ) / ((len(logs) - 1) * (len(clients) - 1))
-    groups: dict[str, list[float]] = defaultdict(list)
-    for (name, _), mean in means.items():
-        groups[name].append(mean)
-    within = sum((value - fmean(own)) ** 2 for own in groups.values() for value in own) / (len(means) - len(groups))
-    shrink = fmean(1 / len(own) for own in groups.values())
-    parts = {
-        "implementation": variance([fmean(own) for own in groups.values()]) - shrink * within,
-        "congestion control": within - rest / len(clients),
-        "client": variance(by_client.values()) - rest / len(logs),
-        "rest": rest,
-    }
-    total = sum(max(part, 0) for part in parts.values())
-    found = {row[1]: row for row in rows("Sources of the variance of servers with variants") if row[0] == abbreviation}
-    for source, part in parts.items():
-        assert float(found[source][2]) == pytest.approx(100 * max(part, 0) / total, abs=0.51)
-        assert float(found[source][3]) <= float(found[source][2]) <= float(found[source][4])
-    control, implementation = found["congestion control"], found["implementation"]
-    assert (
-        f"- Over `{test_case}`, the congestion control within an implementation has {control[2]} % ({control[3]} to "
-        f"{control[4]} %) of the variance, and the implementation {implementation[2]} % ({implementation[3]} to "
-        f"{implementation[4]} %)."
-    ) in PAGE.read_text("utf-8")
+    whole = components(logs)
+    [cells] = [row[1:] for row in rows("Sources of the variance of servers with variants") if row[0] == test_case]
+    for cell, share in zip(cells, whole.values(), strict=True):
+        assert float(cell) == pytest.approx(100 * share, abs=0.51)
+    names = sorted({key[0] for key in logs})
+    parts = [components({key: value for key, value in logs.items() if key[0] != name}) for name in names]
+    page = PAGE.read_text("utf-8")
+    for row in rows("Share of the implementation minus share of the congestion control"):
+        if row[0] != test_case:
+            continue
+        value, without = difference(whole, row[1]), [difference(part, row[1]) for part in parts]
+        scaled = [math.atanh(max(-0.995, min(0.995, each))) for each in (value, *without)]
+        half = STUDENT[len(names)] * (len(names) - 1) * math.sqrt(variance(scaled[1:]) / len(names))
+        ends = [math.tanh(scaled[0] - half), math.tanh(scaled[0] + half)]
+        for cell, expected in zip(row[2:5], (value, *ends), strict=True):
+            assert float(cell) == pytest.approx(100 * expected, abs=0.51)
+        least, most = min(without), max(without)
+        assert row[5] == (
+            f"{100 * least:.0f} (without {names[without.index(least)]}) to "
+            f"{100 * most:.0f} (without {names[without.index(most)]})"
+        )
+        larger = "the implementation has the larger share" if ends[0] > 0 else "the congestion control has the larger"
+        told = larger if ends[0] > 0 or ends[1] < 0 else "these data do not show which share is larger"
+        start = "If the combination counts as implementation, the difference"
+        start = start if row[1] == "counts as implementation" else "of the first two"
+        numbers = rf"{row[2]} percentage points \({row[3]} to {row[4]}\)"
+        assert re.search(f"- Over `{test_case}`, .*{start} is {numbers}, so {told}", page)
 
 
 def test_number_of_runs_and_failures() -> None:
@@ -272,6 +364,32 @@ def test_number_of_runs_and_failures() -> None:
     succeeded = sum(run["verdict"]["outcome"] == "succeeded" for run in matrix())
     assert f"Of {len(matrix())} runs, {succeeded} succeeded" in page
     assert sum(int(row[3]) for row in rows("Runs without success")) == len(matrix()) - succeeded
+
+
+def test_what_was_in_flight_in_runs_without_success() -> None:
+    reasons = [run["verdict"]["reason"] for run in matrix() if run["verdict"]["outcome"] != "succeeded"]
+    flying = [float(found[1]) for each in reasons if (found := re.search(r"kept ([\d.]+) KiB in flight", each))]
+    windows = [
+        run["measurement"]["negotiated"]["client"][name]
+        for run in matrix()
+        if metric(run, "goodput") is not None
+        for name in ("initial_max_data", "initial_max_stream_data_bidi_local")
+    ]
+    told = (
+        f"at most {max(flying):.4g} KiB were in flight at the median, and the smallest window that a client announces"
+    )
+    assert f"{told} in any run is {min(windows) // 1024} KiB." in section_of("Runs without success")
+
+
+def test_reasons_have_their_ranges() -> None:
+    """Of the runs over satloss that timed out while data arrived."""
+    mib = [
+        float(found[1])
+        for run in matrix()
+        if run["test_case"] == "satloss" and run["verdict"]["outcome"] == "timeout"
+        if (found := re.search(r"\(median\): ([\d.]+) MiB of 10 MiB", run["verdict"]["reason"]))
+    ]
+    assert f"{min(mib):g} to {max(mib):g} MiB of 10 MiB arrived" in section_of("Runs without success")
 
 
 def test_attempts_that_were_repeated() -> None:
@@ -430,6 +548,44 @@ def test_numbers_of_sweeps(key: str, family: str) -> None:
     assert f"changes by a factor of {ratios[least]:.2f} ({least}) to {ratios[most]:.2f} ({most})." in section_of(
         heading
     )
+
+
+@pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
+def test_runs_over_the_same_link_with_other_seeds() -> None:
+    same = ("paper-queue@forward-queue=25", "paper-delay@delay=300ms", "paper-loss@forward-loss=0pct")
+    found: dict[str, list[float]] = defaultdict(list)
+    for run in (*runs_of("sweeps"), *matrix()):
+        if run["server"] == run["client"] and run["test_case"] in (*same, "sat"):
+            found[run["server"]] += all_goodputs([run])
+    swept = {run["server"] for run in runs_of("sweeps")}
+    spread = {name: max(values) / min(values) - 1 for name, values in found.items() if name in swept}
+    most = max(spread, key=lambda name: spread[name])
+    rest = max(value for name, value in spread.items() if name != most)
+    page = PAGE.read_text("utf-8")
+    assert f"{most} reaches {', '.join(f'{value:.2f}' for value in sorted(found[most]))} Mbit/s in these runs" in page
+    assert f"single seeds differ by up to {100 * spread[most]:.0f} %" in page
+    assert f"Those of the other implementations differ by at most {100 * rest:.1f} %" in page
+
+
+@pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
+def test_runs_of_the_sweep_in_which_the_link_lost_a_packet() -> None:
+    parts = []
+    for text in ("0.01", "0.1", "1", "2", "5"):
+        runs = [run for run in runs_of("sweeps") if run["test_case"] == f"paper-loss@forward-loss={text}pct"]
+        lost = sum(run["evidence"]["simulator"]["forward"]["loss_drops"] > 0 for run in runs)
+        parts.append(f"{lost} of {len(runs)} at {text} %")
+    assert f"lost at least one packet: {', '.join(parts)}." in section_of("Goodput in Mbit/s by forward loss")
+
+
+@pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
+def test_queue_of_the_sweep_of_the_delay() -> None:
+    """Bandwidth-delay products of 20 Mbit/s and twice the delay, in packets of 1,500 bytes."""
+    delays = [float(name.partition("=")[2].removesuffix("ms")) for name in cases_of("sweeps") if "delay" in name]
+    products = [20e6 * 2 * delay / 1000 / 12_000 for delay in (delays[0], delays[-1])]
+    assert (
+        f"is {products[0]:.0f} to {products[1]:.0f} packets. The queue therefore falls from "
+        f"{100 * 25 / products[0]:.0f} to {100 * 25 / products[1]:.1f} % of it"
+    ) in section_of("Goodput in Mbit/s by delay")
 
 
 @pytest.mark.skipif(not stored_part["windows"], reason="no campaign of windows is stored")
@@ -614,6 +770,20 @@ def test_numbers_of_seeds() -> None:
         mean = 100 * math.exp(fmean(fmean(each) for each in by_client.values()))
         assert float(efficiency) == pytest.approx(mean, abs=0.0051)
         assert not low or float(low) <= float(efficiency) <= float(high)
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_the_spread() -> None:
+    found: dict[str, dict[tuple[str, str], list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    for run in (*matrix(), *runs_of("spread")):
+        value = run["measurement"]["values"].get("goodput") if run["measurement"] else None
+        found[run["test_case"]][run["server"], run["client"]].append(value)
+    for link, pairs, seeds, middle, _, largest, _ in rows("Spread of the goodput of a pair over seeds"):
+        known = [[value for value in values if value is not None] for values in found[link].values()]
+        shares = [stdev(values) / fmean(values) for values in known if len(values) == int(seeds)]
+        assert int(pairs) == len(shares)
+        assert float(middle) == pytest.approx(100 * median(shares), abs=0.051)
+        assert float(largest) == pytest.approx(100 * max(shares), abs=0.051)
 
 
 def test_figures_of_the_page_are_stored() -> None:

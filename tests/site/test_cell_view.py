@@ -1,52 +1,26 @@
-"""What the page of a cell shows: the command that runs it again, the median run, notes."""
+"""What the page of a cell shows: the median run, notes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.functional_checks import Rules
 from interop.model.negotiated import Negotiated
 from interop.model.real_link import Baseline, CaptureReport, RealLink, RealLinkReport
-from interop.model.results import Measurement, ResultSet
+from interop.model.results import Measurement
 from interop.site.campaigns import SiteCampaign
-from interop.site.cell_view import command, detail, representative
+from interop.site.cell_view import detail, representative
 from tests.results_builder import SAT, result_set, run_result, runs
 
 KEY = ("picoquic", "quiche", "sat")
 
 
-def told(results: ResultSet) -> str:
-    return command(results.manifest, KEY)
-
-
-def test_the_command_repeats_repetitions_and_seed() -> None:
-    results = result_set(runs(8e6), repetitions=3)
-    seed = results.manifest.seed
-    assert told(results) == f"./run.py -s picoquic -c quiche -t sat --repetitions 3 --seed {seed}"
-
-
-def test_the_command_names_images_rules_and_the_file_of_a_link() -> None:
-    results = result_set(runs(8e6), test_cases=(replace(SAT, source="my links/leo.yaml", rules=Rules.UPSTREAM),))
-    mine = tuple(replace(each, replaced=True, image="me/it:dev") for each in results.manifest.implementations[:1])
-    others = results.manifest.implementations[1:]
-    words = told(replace(results, manifest=replace(results.manifest, implementations=mine + others)))
-    assert "-t 'my links/leo.yaml' sat -r picoquic=me/it:dev --strict-upstream" in words
-
-
-def test_the_command_names_no_file_of_a_ready_test_case() -> None:
-    for source in ("testcases/sat.yaml:1", "testcases/satcom/objectives.yaml"):
-        results = result_set(runs(8e6), test_cases=(replace(SAT, source=source),))
-        assert "-t sat --repetitions" in told(results)
-
-
-def test_over_a_real_link_it_needs_hosts_and_shows_what_the_bare_link_did() -> None:
+def test_over_a_real_link_it_shows_what_the_bare_link_did() -> None:
     link = RealLink("modem", "far", 20e6, 2e6, 0.6)
     look = Baseline("2026-11-21T06:00:00Z", (0.6, None), 0.1)
     report = RealLinkReport("modem", "far", 0.0, CaptureReport(9, 9, 0), CaptureReport(9, 9, 0), look)
     found = [replace(each, evidence=replace(each.evidence, real_link=report)) for each in runs(8e6, 9e6)]
     results = result_set(found, test_cases=(replace(SAT, link=link),))
-    assert "-t sat --hosts hosts.yml --repetitions" in told(results)
     [note] = detail(SiteCampaign(Path(), "one", results), KEY, {}).notes
     assert note.text.startswith("The bare link at 2026-11-21T06:00:00Z: RTT 600.0 ms")
     assert note.repetitions == "1, 2"

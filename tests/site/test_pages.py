@@ -1,10 +1,12 @@
-"""What templates show: durations, web addresses."""
+"""What templates show: durations, intervals, web addresses."""
 
 from __future__ import annotations
 
 import pytest
 
-from interop.site.pages import duration, web_address
+from interop.analysis.metrics import METRICS
+from interop.site.pages import duration, ends, web_address
+from interop.statistics.intervals import of_repetitions
 
 
 @pytest.mark.parametrize(
@@ -12,6 +14,24 @@ from interop.site.pages import duration, web_address
 )
 def test_durations_are_as_exact_as_a_reader_wants(time: float, text: str) -> None:
     assert duration(time) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "text"),
+    [
+        ("goodput", [7.9e6, 8.1e6, 8e6], "7.75 Mbit/s to 8.25 Mbit/s"),
+        ("goodput", [8e6, 8.0001e6], "8.00 Mbit/s at both ends"),
+        ("rtt_median", [0.6123456789, 0.6123456799], "612.3 ms at both ends"),
+        ("sent_per_useful_byte", [1.2345678901, 1.2345678902], "1.23 at both ends"),
+        ("goodput", [8e6], "no interval: n = 1"),
+        ("goodput", [8e6, 8e6], "no interval: no spread"),
+    ],
+)
+def test_ends_of_intervals_are_as_round_as_other_numbers(name: str, numbers: list[float], text: str) -> None:
+    [metric] = [each for each in METRICS if each.name == name]
+    mean = of_repetitions(numbers)
+    assert mean
+    assert ends(metric, mean) == text
 
 
 @pytest.mark.parametrize("text", ["javascript:alert(1)", "http://a b", "ftp://a.example", 'https://a.example/"'])

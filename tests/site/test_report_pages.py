@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interop.site import report_pages
 from interop.site.report_pages import MOST_DOTS, trend_row
 from interop.statistics.history import Trend, TrendClass
 from interop.statistics.samples import PairOutcome
@@ -54,6 +55,25 @@ def test_a_comparison_shows_what_changed_and_every_pair(site: Path) -> None:
     everything = (page.parent / "all.csv").read_text()
     assert len(everything.splitlines()) == 1 + int(re.findall(r"<dd>(\d+)</dd>", page.read_text())[0])
     assert ",16000000.0,8000000.0," in everything
+
+
+def test_a_page_shows_the_first_rows_of_a_large_table_and_its_file_all(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [whole] = site.glob("compare/*/*/all.csv")
+    monkeypatch.setattr(report_pages, "MOST_ROWS", 2)
+    builder.two_campaigns(tmp_path / "results")
+    builder.build(tmp_path / "results", tmp_path / "site")
+    [page] = (tmp_path / "site").glob("compare/*/*/index.html")
+    rows = len(whole.read_text().splitlines()) - 1
+    assert rows > 2
+    assert (page.parent / "all.csv").read_text() == whole.read_text()
+    everything = page.read_text().partition("All pairs in both</h2>")[2]
+    assert everything.count('<th scope="row">') == 2
+    assert f"This page shows the first 2 of {rows} rows, and the file shows all." in everything
+    assert {path.name for path in page.parent.glob("all.*")} == {"all.csv"}
+    assert "all.md" not in everything
+    assert "This page shows the first" not in (whole.parent / "index.html").read_text()
 
 
 def test_a_dot_of_a_trend_leads_to_the_cell(site: Path) -> None:

@@ -74,13 +74,16 @@ def test_options_count(place: Path) -> None:
     assert not set(before) & set(cells(place))
 
 
-def test_a_link_in_the_old_site_is_not_followed(place: Path) -> None:
-    [page] = (place / "site").glob(CELL.format(1))
-    secret = place / "secret"
-    secret.write_text("secret")
-    (page.parent / "leak.html").symlink_to(secret)
+@pytest.mark.parametrize("name", ["leak", "data"])
+def test_a_campaign_with_a_link_in_its_folder_is_not_taken_over(place: Path, name: str) -> None:
+    before = cells(place)
+    [folder] = (place / "site/runs").glob("2026-11-21*")
+    shutil.rmtree(folder / name, ignore_errors=True)
+    (place / "secret").mkdir()
+    (folder / name).symlink_to(place / "secret")
     builder.build(place / "results", place / "site")
-    assert not list((place / "site").rglob("leak.html"))
+    assert not (folder / name).is_symlink()
+    assert [old == new for old, new in zip(before, cells(place), strict=True)] == [True, False]
 
 
 def earlier_still(place: Path, day: int) -> None:
@@ -120,6 +123,25 @@ def test_a_new_campaign_leaves_all_pages_of_the_others_as_they_are(place: Path) 
     }
     assert "site/runs/index.html" in renewed
     assert len([name for name in after if name.startswith("site/compare/2")]) == 3
+
+
+def content(site: Path) -> dict[str, bytes]:
+    """All files, pages without the time at which they were made."""
+    made = {str(path.relative_to(site)): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+    return {name: text.partition(b"<footer>")[0] for name, text in made.items()}
+
+
+def test_a_site_that_grows_is_the_same_as_one_that_is_built_at_once(place: Path) -> None:
+    for day in (1, 23, 22):
+        earlier_still(place, day)
+        builder.build(place / "results", place / "site")
+    shutil.rmtree(place / "results/2026-11-01T06:00:00Z")
+    write_result_json(place / "results/later", replace(builder.small(), results=builder.small().results[:-1]))
+    made = builder.build(place / "results", place / "site")
+    assert builder.build(place / "results", place / "whole") == made
+    grown, whole = content(place / "site"), content(place / "whole")
+    assert grown.keys() == whole.keys()
+    assert {name for name in grown if grown[name] != whole[name]} == set()
 
 
 def test_the_results_of_a_campaign_that_has_not_changed_are_not_read(place: Path, read: list[str]) -> None:

@@ -41,9 +41,10 @@ def test_without_numbers_there_is_no_mean() -> None:
     assert over_partners([{}, {}]) is None
 
 
-def test_ends_of_an_interval_never_look_the_same() -> None:
-    low, high = ends(GOODPUT, Mean(1.6e6, 1_600_001.0, 1_600_002.0, geometric=True, count=3)).split(" to ")
-    assert low != high
+def test_ends_that_round_to_the_same_number_are_shown_as_one() -> None:
+    mean = Mean(1.6e6, 1_600_001.0, 1_600_002.0, geometric=True, count=3)
+    assert ends(GOODPUT, mean) == "1.60 Mbit/s at both ends"
+    assert ends(GOODPUT, Mean(1.6e6, 1.5e6, 1.7e6, geometric=True, count=3)) == "1.50 Mbit/s to 1.70 Mbit/s"
 
 
 def test_quantiles_go_on_beyond_the_table() -> None:

@@ -89,6 +89,21 @@ def test_known_failures() -> None:
     assert "issue 7" in success.details[0]
 
 
+@pytest.mark.parametrize("now", [campaign(5e6), campaign(5e6, None)], ids=["stale", "partly failing"])
+def test_a_known_failure_hides_no_violated_floor(now: ResultSet) -> None:
+    known = (KnownFailure(ALL, "issue 7"),)
+    below = only(now, Expectations(known, (GoodputFloor(ALL, 6e6),)))
+    assert (below.finding, below.unexpected) == (Finding.BELOW_FLOOR, True)
+    assert "below the floor of 6.00 Mbit/s" in below.details[0]
+    assert "issue 7" in below.details[1]
+
+
+def test_a_known_failure_hides_no_loss_of_goodput() -> None:
+    slower = only(campaign(5e6), Expectations((KnownFailure(ALL, "issue 7"),)), campaign(8e6))
+    assert (slower.finding, slower.unexpected) == (Finding.SLOWER, True)
+    assert "Remove the known failure." in slower.details[1]
+
+
 @pytest.mark.parametrize(("floor", "finding"), [(5e6, Finding.PASSED), (5.1e6, Finding.BELOW_FLOOR)])
 def test_goodput_floors(floor: float, finding: Finding) -> None:
     assert only(campaign(5e6), Expectations(floors=(GoodputFloor(ALL, floor),))).finding is finding
@@ -107,6 +122,19 @@ def test_a_cell_without_a_result_is_lost_if_something_is_expected_of_it(outcome:
     assert only(now, baseline=campaign(8e6)).finding is Finding.LOST
     assert only(now, Expectations(floors=(GoodputFloor(ALL, 1e6),))).unexpected
     assert not only(now, Expectations((KnownFailure(ALL),)), campaign(8e6)).unexpected
+
+
+@pytest.mark.parametrize(
+    ("goodputs", "finding"),
+    [((), Finding.UNFINISHED), ((8e6,), Finding.UNFINISHED), ((2e6,), Finding.SLOWER), ((8e6, 8e6), Finding.PASSED)],
+)
+def test_cells_of_which_runs_are_left(goodputs: tuple[float, ...], finding: Finding) -> None:
+    cut = virtual(result_set(runs(*goodputs), repetitions=2, finished=None))
+    judged = judge(cut, NOTHING, campaign(8e6, 8e6))
+    assert [cell.finding for cell in judged.cells] == [finding]
+    left = 2 - len(goodputs)
+    assert judged.unfinished == (f"{len(goodputs)} of 2 runs measured; unfinished." if left else "")
+    assert (f"Runs of this cell that are left: {left}." in judged.cells[0].details) is (left > 0)
 
 
 def test_a_fault_of_ours_is_no_failure_of_the_pair() -> None:

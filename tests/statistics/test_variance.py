@@ -9,7 +9,7 @@ import pytest
 
 from interop.model.outcomes import Outcome
 from interop.statistics.samples import Sample
-from interop.statistics.variance import Decomposition, decompose, decompose_nested
+from interop.statistics.variance import Decomposition, decompose
 
 
 def made(
@@ -100,65 +100,3 @@ def test_what_all_pairs_of_a_repetition_share_is_the_seeds() -> None:
     found = shares(decompose(many))
     assert found["seed"] > 0.7
     assert found["repetition"] < 0.3
-
-
-# ---- variants nested in implementations -----------------------------------------------------
-
-
-def nested(
-    seed: int, spread: tuple[float, float, float, float], controls: tuple[int, ...] = (2, 2, 3, 3, 2, 3, 1, 2, 2, 3)
-) -> list[Sample]:
-    """Implementations with so many variants each; deviations of implementation, variant, client and rest."""
-    rng = np.random.default_rng(seed)
-    by_client = rng.normal(0, spread[2], 4)
-    found = []
-    for number, count in enumerate(controls):
-        own = rng.normal(0, spread[0])
-        for variant in range(count):
-            value = own + rng.normal(0, spread[1])
-            found += [
-                Sample(
-                    f"i{number}:{variant}",
-                    f"c{client}",
-                    "sat",
-                    (float(np.exp(value + by_client[client] + rng.normal(0, spread[3]))),),
-                    (Outcome.SUCCEEDED,),
-                )
-                for client in range(4)
-            ]
-    return found
-
-
-def test_nested_variants_and_implementations_are_told_apart() -> None:
-    variants = [shares(decompose_nested(nested(seed, (0, 1, 0, 0))))["variant"] for seed in range(30)]
-    assert np.mean(variants) > 0.85
-    implementations = shares(decompose_nested(nested(2, (1, 0, 0, 0))))
-    assert implementations["implementation"] == pytest.approx(1)
-    clients = shares(decompose_nested(nested(3, (0, 0.01, 3, 0.01))))
-    assert clients["client"] > 0.9
-
-
-def test_nested_shares_are_about_what_was_put_in() -> None:
-    found = [shares(decompose_nested(nested(seed, (1, 2, 1, 0.5)))) for seed in range(100)]
-    mean = {source: np.mean([each[source] for each in found]) for source in found[0]}
-    whole = 1 + 4 + 1 + 0.25
-    assert mean["variant"] == pytest.approx(4 / whole, abs=0.06)
-    assert mean["implementation"] == pytest.approx(1 / whole, abs=0.06)
-    assert mean["rest"] == pytest.approx(0.25 / whole, abs=0.02)
-
-
-@pytest.mark.parametrize("spread", [(1, 2, 0.2, 0.3), (2, 1, 0.2, 0.3), (1, 0.3, 0.5, 0.5)])
-def test_nested_intervals_hold_the_truth_about_as_often_as_they_say(spread: tuple[float, float, float, float]) -> None:
-    whole = sum(each**2 for each in spread)
-    held = [0, 0]
-    for seed in range(1000, 1150):
-        found = decompose_nested(nested(seed, spread))
-        assert found is not None
-        for place in (0, 1):
-            held[place] += found.shares[place].low <= spread[place] ** 2 / whole <= found.shares[place].high
-    assert min(held) >= 0.92 * 150
-
-
-@pytest.mark.parametrize("controls", [(1, 1, 1), (3,)])
-def test_nothing_nested_has_no_shares(controls: tuple[int, ...]) -> None:
-    assert decompose_nested(nested(1, (1, 1, 1, 1), controls)) is None

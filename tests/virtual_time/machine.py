@@ -32,7 +32,8 @@ MEMORY = 384
 OVERHEAD = 256
 """MiB of the guest, and of its container beyond that."""
 PIDS = 512
-OUTPUT = 64 * MIB
+OUTPUT = 8 * MIB
+"""Bytes of the output disk. Engine and test read all of it after each guest, however little it holds."""
 
 
 @dataclass(frozen=True)

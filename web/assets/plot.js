@@ -15,6 +15,7 @@
   };
 
   // ---- what is drawn ----
+  const PAPER = 700; // width of a page
   const MIB = 1 / 1048576, M = 1e-6, K = 1e-3;
   const PANELS = [
     { key: "offset", title: "Time-offset, at the server", unit: "MiB", perUnit: 8 * 1048576 / 1e6, slope: "Mbit/s",
@@ -193,6 +194,7 @@
 
     // ---- panels ----
     const panels = [];
+    let onPaper = false;
     let ruler = null;
     const setView = (from, to) => {
       const [least, most] = whole();
@@ -208,6 +210,7 @@
       const [low, high] = heights(panel, from, to);
       plot.batch(() => { plot.setScale("x", { min: from, max: to }); plot.setScale("y", { min: low, max: high }); });
     };
+    const drawUnseen = (each) => { if (!each.seen) { each.seen = true; drawPanel(each); } };
     const drawAll = () => { for (const each of panels) if (each.seen) drawPanel(each); };
 
     const nearest = ({ plot, panel, column }) => {
@@ -347,9 +350,9 @@
       }
       place.append(make("div", { class: "panel", "data-panel": panel.key }, make("div", { class: "caption" }, make("h3", {}, title), key, forms), holder, told));
       const axis = (more) => ({ stroke: () => ink.dim, grid: { stroke: () => ink.line, width: 1 }, ticks: { stroke: () => ink.line, width: 1 }, font: "12px system-ui, sans-serif", ...more });
-      const size = () => ({ width: Math.max(holder.clientWidth, 200), height: panel.dots ? 340 : 220 });
+      each.size = () => ({ width: onPaper ? PAPER / columns.length : Math.max(holder.clientWidth, 200), height: panel.dots ? 340 : 220 });
       each.plot = new uPlot({
-        ...size(),
+        ...each.size(),
         pxAlign: 0,
         scales: { x: { time: false, auto: false, range: (_plot, low, high) => [low ?? 0, high ?? 1] }, y: { auto: false, range: (_plot, low, high) => [low ?? 0, high ?? 1] } },
         axes: [axis({ values: (_plot, ticks) => ticks.map((tick) => `${Number(tick.toPrecision(10))} s`) }), axis({ size: 64, values: (_plot, ticks) => ticks.map((tick) => String(Number(tick.toPrecision(6)))) })],
@@ -377,7 +380,7 @@
       each.plot.over.addEventListener("dblclick", () => { view = null; drawAll(); save(); });
       holder.addEventListener("keydown", keys(each));
       pointers(each);
-      new ResizeObserver(() => { if (holder.clientWidth) each.plot.setSize(size()); }).observe(holder);
+      new ResizeObserver(() => { if (holder.clientWidth) each.plot.setSize(each.size()); }).observe(holder);
       panels.push(each);
       return each;
     };
@@ -426,12 +429,15 @@
     note.textContent = "Drag to zoom, double-click to see all; Shift and wheel, pinch, or the keys + - 0 and arrows; R begins to measure. The view is in the address.";
     const seer = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
-        const each = panels.find(({ holder }) => holder === target);
-        if (isIntersecting && !each.seen) { each.seen = true; drawPanel(each); }
+        if (isIntersecting) drawUnseen(panels.find(({ holder }) => holder === target));
       }
     }, { rootMargin: "300px" });
     for (const { holder } of rest) seer.observe(holder);
     addEventListener("themechange", () => { readInk(); for (const each of panels) if (each.seen) each.plot.redraw(); });
+    addEventListener("paper", ({ detail }) => {
+      onPaper = detail;
+      for (const each of panels) { each.plot.setSize(each.size()); drawUnseen(each); }
+    });
     const runs = columns.flatMap((column) => column.runs);
     for (const run of runs) {
       if (first.includes(run)) continue;

@@ -1,5 +1,5 @@
 // The sequence diagram of a run: each datagram as a line from its sender to its receiver, time from top to bottom.
-// The file is made by interop/site/sequence.py. site.js loads this script when the diagram is about to be seen.
+// The file is made by interop/site/sequence.py. site.js loads this script when the page is idle.
 "use strict";
 (() => {
   const place = document.getElementById("sequence-view");
@@ -20,8 +20,9 @@
     [0x02f5, "TIME_STAMP"], [0xebd9, "BDP_FRAME"],
   ]);
   const PACKET = 0x10000, HIGH = 2 ** 30;
-  const TOP = 26, LEFT = 66, HEIGHT = 640, FEW = 45, SPARSE = 150;
+  const TOP = 26, LEFT = 66, HEIGHT = 640, PAPER = 700, FEW = 45, SPARSE = 150;
   const words = new URLSearchParams(location.search);
+  const named = words.has("packet");
   const wanted = /^([cs])([1-9]\d{0,6})$/.exec(words.get("packet") || "");
 
   const lower = (values, value) => {
@@ -130,7 +131,9 @@
     const ink = () => { const style = getComputedStyle(document.documentElement); return (word) => style.getPropertyValue(`--${word}`).trim(); };
     let frameAsked = 0;
     const draw = () => { cancelAnimationFrame(frameAsked); frameAsked = requestAnimationFrame(paint); };
-    const ends = () => { const right = holder.clientWidth - 10; return [LEFT, right]; };
+    let onPaper = false;
+    const widthNow = () => (onPaper ? PAPER : holder.clientWidth);
+    const ends = () => [LEFT, widthNow() - 10];
     const y = (moment) => TOP + ((moment - view[0]) / (view[1] - view[0])) * (HEIGHT - TOP);
     const line = (i) => {
       const [left, right] = ends();
@@ -164,7 +167,7 @@
     };
     const inView = () => [lower(time, view[0] - longest), lower(time, view[1])];
     const paint = () => {
-      const ratio = devicePixelRatio || 1, width = holder.clientWidth, colour = ink();
+      const ratio = devicePixelRatio || 1, width = widthNow(), colour = ink();
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(HEIGHT * ratio)) { canvas.width = Math.round(width * ratio); canvas.height = Math.round(HEIGHT * ratio); }
       const context = canvas.getContext("2d", { willReadFrequently: true });
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -250,6 +253,11 @@
       const text = next.toString();
       history.replaceState(null, "", location.pathname + (text ? `?${text}` : "") + location.hash);
     };
+    const missing = () => {
+      if (!wanted) return "The address of this page does not name a packet in the form c12 or s12.";
+      const side = wanted[1] === "s" ? 1 : 0;
+      return `The address of this page names datagram ${whole(Number(wanted[2]))} of the ${side ? "server" : "client"}, but the diagram has only ${whole(ofSender[side].length)} of them.`;
+    };
     const tell = () => {
       if (chosen < 0) { told.replaceChildren(); return; }
       const [first, ...rest] = about(chosen);
@@ -334,7 +342,9 @@
     place.append(bar, holder, told);
     new ResizeObserver(draw).observe(holder);
     addEventListener("themechange", draw);
+    addEventListener("paper", ({ detail }) => { onPaper = detail; paint(); });
     if (chosen >= 0) { centre(chosen); tell(); }
+    else if (named) told.replaceChildren(make("p", missing(), { class: "note" }));
     draw();
     place.dataset.ready = "yes";
     const lost = delay.reduce((sum, value) => sum + (value < 0 && value > -1.5e-6), 0);
@@ -349,5 +359,5 @@
       note.textContent = location.protocol === "file:" ? "The sequence diagram needs a web server: ./run.py site … --serve shows this site." : `The sequence diagram could not be loaded: ${failed.message}`;
     }
   };
-  begin().then(() => { if (wanted) place.scrollIntoView({ block: "center" }); });
+  begin().then(() => { if (named) (place.querySelector(".note") || place).scrollIntoView({ block: "center" }); });
 })();

@@ -25,6 +25,20 @@
   });
   system.addEventListener("change", () => { label(); dispatchEvent(new Event("themechange")); });
 
+  // ---- on paper: the light theme, and plots that nobody has scrolled to ----
+  let onPaper = false, onScreen;
+  const paper = (on) => {
+    if (on === onPaper) return;
+    onPaper = on;
+    if (on) onScreen = root.dataset.theme ?? "";
+    root.dataset.theme = on ? "light" : onScreen;
+    dispatchEvent(new Event("themechange"));
+    dispatchEvent(new CustomEvent("paper", { detail: on }));
+  };
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
+  matchMedia("print").addEventListener("change", ({ matches }) => paper(matches));
+
   // ---- a click on a line of a log puts it into the address ----
   for (const log of document.querySelectorAll(".lines")) {
     log.addEventListener("click", (event) => {
@@ -69,13 +83,13 @@
     document.head.append(element);
   });
 
-  // ---- the sequence diagram is loaded when it is about to be seen, or when the address names one of its packets ----
-  const diagram = byId("sequence-view");
-  if (diagram) {
-    const seer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) { seer.disconnect(); script("sequence.js"); }
-    }, { rootMargin: "400px" });
-    if (new URLSearchParams(location.search).has("packet")) script("sequence.js"); else seer.observe(diagram);
+  // ---- the sequence diagram is loaded when the page is idle, or at once if the address names one of its packets ----
+  const named = new URLSearchParams(location.search).has("packet");
+  if (byId("sequence-view")) {
+    const load = () => script("sequence.js");
+    if (named) load(); else addEventListener("load", () => (window.requestIdleCallback || setTimeout)(load));
+  } else if (named && byId("beside")) {
+    document.querySelector("h1").after(make("p", "The address of this page names a packet, but this page has no sequence diagram.", { class: "note" }));
   }
 
   // ---- two cells to see side by side: the first one is remembered until the second one is chosen ----

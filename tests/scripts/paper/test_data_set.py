@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from interop.model.units import MBPS
 from interop.results.store import Journal
-from scripts.paper.data_set import collect, combined, joined, read, write_checksums
+from scripts.paper.data_set import campaigns, collect, combined, joined, read, write_checksums
 from tests.results_builder import result_set, runs, virtual
 from tests.scripts.paper.campaigns import matrix
 
@@ -69,3 +70,19 @@ def test_all_sweeps_are_one_part(tmp_path: Path) -> None:
     parts = read(tmp_path / "data")
     assert list(parts) == ["sweeps"]
     assert len(parts["sweeps"].results) == 3 * len(matrix().results)
+
+
+def test_attempts_and_runs_add_up() -> None:
+    """Two of eight runs failed, and one of them was made again."""
+    results = replace(matrix(), earlier=(matrix().results[-1],))
+    table = campaigns({"matrix": results, "windows": result_set(runs(5 * MBPS))})
+    first, second, last = table.rows
+    assert first == ("matrix", 2, 8, 9, 1, 8, 7, 0, 1, 0)
+    assert second == ("windows", 1, 10, 1, 0, 1, 1, 0, 0, 0)
+    assert last[3:] == (10, 1, 9, 8, 0, 1, 0)
+    assert table.notes[1] == "All campaigns ran in real time."
+
+
+def test_campaigns_with_different_clocks_are_told_apart() -> None:
+    table = campaigns({"matrix": virtual(result_set()), "real": result_set()})
+    assert table.notes[1] == "matrix ran in virtual time (3 µs per system call); real ran in real time."

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from interop.model.negotiated import Negotiated
-from interop.model.results import Measurement, ResultSet, RunResult
-from scripts.paper.endpoints import conditions, of_clients, of_servers
+from interop.model.results import ImageFacts, Measurement, Provenance, ResultSet, RunResult
+from scripts.paper.endpoints import OWN_PROGRAMS, conditions, of_clients, of_servers, programs
 from tests.results_builder import result_set, run_result
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(client: str, window: int, flying: float, returned: float) -> RunResult:
@@ -38,3 +41,24 @@ def test_windows_that_grew_and_windows_that_were_full() -> None:
     assert "In 1 of 3 successful runs over `sat`, the server had more bytes in flight" in told
     assert "In 1 runs, the most in flight was 90 to 100 % of the smaller window" in told
     assert told.endswith("limited the server: picoquic with x.")
+
+
+def test_programs_of_our_own_are_those_that_their_builds_name() -> None:
+    """The first line of each Dockerfile says so."""
+    names = {entry.parent.name for entry in (ROOT / "endpoints").glob("*/Dockerfile")}
+    ours = {
+        name
+        for name in names
+        if "wrapper of our own" in (ROOT / "endpoints" / name / "Dockerfile").read_text("utf-8").splitlines()[0]
+    }
+    assert not ours & set(OWN_PROGRAMS)
+    assert names - ours - set(OWN_PROGRAMS) == {"TEMPLATE", "base", "base-rust", "curl"}
+
+
+def test_programs_have_their_sources() -> None:
+    images = {
+        name: ImageFacts(name, "", version=version, provenance=Provenance(source=source))
+        for name, version, source in (("picoquic", "1.1", "PyPI a 6"), ("lsquic", "bun-1.4", "npm b"))
+    }
+    rows = programs(result_set(servers=("picoquic", "lsquic"), images=images)).rows
+    assert rows == (("picoquic", "1.1", "PyPI a 6", "its own", ""), ("lsquic", "of Bun 1.4", "npm b", "ours", ""))

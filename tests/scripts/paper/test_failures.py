@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from interop.model.outcomes import Outcome
-from interop.model.units import MBPS
+from interop.model.units import MBPS, MIB
 from scripts.paper.failures import failures, not_successful, unfinished
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late, variants
+from tests.scripts.paper.test_windows import run
 
 
 def test_reasons_that_differ_in_numbers_are_one_row() -> None:
@@ -19,7 +20,21 @@ def test_reasons_that_differ_in_numbers_are_one_row() -> None:
         for name, size in (("a", 7), ("b", 8.5))
     ]
     table = not_successful(result_set(failed))
-    assert table.rows == (("sat", "failed", "File a has N bytes.", 2, "picoquic with a, b"),)
+    assert table.rows == (("sat", "failed", "File a has 7 to 8.5 bytes.", 2, "picoquic with a, b"),)
+
+
+def test_what_was_in_flight_is_compared_with_the_windows() -> None:
+    """More in flight than a window: nothing is said about flow control."""
+
+    def notes(flying: int) -> str:
+        reason = f"Congestion control kept {flying} KiB in flight (median): a; the link lost packets 7, 9 and 2 more."
+        good = run("picoquic", "quic-go", 8e6, MIB // 2)
+        table = not_successful(result_set([good, run_result(None, reason=reason)]))
+        assert table.rows[0][2] == f"The server kept {flying} KiB in flight (median): a."
+        return " ".join(table.notes)
+
+    assert "at most 40 KiB were in flight at the median, and the smallest window" in notes(40)
+    assert "flow control did not limit" not in notes(600)
 
 
 def test_what_had_arrived_in_runs_that_timed_out() -> None:

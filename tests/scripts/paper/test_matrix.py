@@ -6,7 +6,7 @@ import pytest
 
 from interop.model.outcomes import Outcome
 from interop.model.units import MBPS
-from scripts.paper.matrix import beside_the_paper, clients, differences, exceeding
+from scripts.paper.matrix import beside_the_paper, clients, differences, exceeding, time_limits
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late, matrix
 
@@ -65,3 +65,17 @@ def test_each_link_is_compared_with_the_paper() -> None:
     )
     assert "74 % above the paper's mean" in satloss
     assert "50.0 % of the pairs timed out or failed" in satloss
+
+
+def test_runs_at_the_time_limit_count_as_the_slowest_in_a_median() -> None:
+    """Two of five: the median is the slowest success; with two more, it is unknown."""
+    slow = [run_result(None, test_case="satloss", repetition=number) for number in range(4, 8)]
+    good = runs(2 * MBPS, 6 * MBPS, 8 * MBPS, test_case="satloss")
+
+    def cells(late: int) -> list[str]:
+        told = "\n".join(time_limits(result_set([*good, *slow[:late]], test_cases=(SATLOSS,))))
+        [line] = [line for line in told.splitlines() if line.startswith("| satloss")]
+        return [cell.strip() for cell in line.strip("|").split("|")]
+
+    assert cells(2) == ["satloss", "360", "360", "5", "2", "", "0.23", "2.00"]
+    assert cells(4)[4:] == ["4", "", "0.23", ""]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from interop.model.units import MBPS
-from scripts.paper.seeds import over_seeds, seeds
+from scripts.paper.seeds import over_seeds, seeds, spreads
 from tests.results_builder import SATLOSS, result_set, runs
 
 
 def test_one_seed_has_no_section() -> None:
-    assert list(seeds(result_set(runs(MBPS, test_case="satloss"), test_cases=(SATLOSS,)))) == []
+    assert list(seeds(result_set(runs(MBPS, test_case="satloss"), test_cases=(SATLOSS,)), None)) == []
 
 
 def test_the_interval_holds_clients_and_seeds() -> None:
@@ -23,4 +23,16 @@ def test_the_interval_holds_clients_and_seeds() -> None:
     assert row[1] == pytest.approx(0.1)
     assert isinstance(row[2], float)
     assert row[2] < 0.1
-    assert "other packets with each of 2 seeds" in "\n".join(seeds(results))
+    assert "other packets with each of 2 seeds" in "\n".join(seeds(results, None))
+
+
+def test_the_spread_is_that_of_pairs_with_all_seeds() -> None:
+    found = runs(1 * MBPS, 3 * MBPS, client="x", test_case="satloss") + runs(2 * MBPS, client="y", test_case="satloss")
+    [row] = spreads(found, ["sat", "satloss"]).rows
+    assert row[:3] == ("satloss", 1, 2)
+    assert row[3:6] == pytest.approx((2**-0.5,) * 3)
+    assert row[6] == "picoquic with x"
+
+
+def test_one_seed_has_no_spread() -> None:
+    assert spreads(runs(1 * MBPS, client="x"), ["sat"]).rows == ()

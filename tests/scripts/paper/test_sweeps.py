@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from interop.model.emulated_link import EmulatedLink, LinkCounters, SimulatorReport, UniformLoss
 from interop.model.family import Family, SweptValue
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
 from interop.model.units import MBPS
 from scripts.paper.lines import Figure
 from scripts.paper.sweeps import sweeps
-from tests.results_builder import SATLOSS, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late
 
 CASES = tuple(
@@ -30,7 +34,7 @@ def test_each_sweep_has_a_table_and_its_range() -> None:
     ]
     results = result_set(found, servers=("quinn", "quiche"), clients=("quinn", "quiche"), test_cases=CASES)
     figures = (Figure("sweeps/sweep-PQ.png", "other", ""), Figure("sweeps/sweep-PL.png", "this", ""))
-    told = list(sweeps(results, figures))
+    told = list(sweeps(results, result_set(), figures))
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for part in told if isinstance(part, str) for line in part.splitlines() if line.startswith("| q")
@@ -38,3 +42,53 @@ def test_each_sweep_has_a_table_and_its_range() -> None:
     assert rows == [["quinn", "8.00", "2.00"], ["quiche", "4.00", "0.20 T"]]
     assert "From 0 % to 5 %, goodput changes by a factor of 0.05 (quiche) to 0.25 (quinn)." in told
     assert [part.title for part in told if isinstance(part, Figure)] == ["this"]
+
+
+def swept(key: str, text: str, link: EmulatedLink) -> TestCase:
+    family = Family(f"paper-{key}", f"P{key}", (SweptValue(key, text, 1.0, "", 1.0),))
+    return replace(SAT, name=f"paper-{key}@{text}", family=family, link=link)
+
+
+def told_of(found: Iterable[RunResult], cases: Sequence[TestCase], matrix: ResultSet) -> str:
+    results = result_set(found, servers=("quiche", "quinn"), clients=("quiche", "quinn"), test_cases=tuple(cases))
+    return "\n".join(str(line) for line in sweeps(results, matrix, ()))
+
+
+def test_runs_over_the_same_link_are_compared_whatever_the_sweep() -> None:
+    same = swept("forward queue", "25", SAT.emulated)
+    unlike = swept("delay", "15 ms", replace(SAT.emulated, forward_delay=0.015))
+    lossless = swept("forward loss", "0 %", replace(SAT.emulated, forward_loss=UniformLoss(0.0)))
+    found = [
+        run
+        for name, rates in (("quiche", (2.0, 9.0, 2.5)), ("quinn", (8.0, 9.0, 8.08)))
+        for case, rate in zip((same, unlike, lossless), rates, strict=True)
+        for run in runs(rate * MBPS, server=name, client=name, test_case=case.name)
+    ]
+    matrix = result_set(runs(2.2 * MBPS, server="quiche", client="quiche"), servers=("quiche",))
+    told = told_of(found, (same, unlike, lossless), matrix)
+    assert "2 of these test cases and the matrix have the same link" in told
+    assert "quiche reaches 2.00, 2.20, 2.50 Mbit/s in these runs, so that single seeds differ by up to 25 %." in told
+    assert "Those of the other implementations differ by at most 1.0 %." in told
+
+
+def test_the_sweep_of_the_delay_also_changes_the_queue_relative_to_the_link() -> None:
+    cases = [
+        swept("delay", f"{1000 * delay:.0f} ms", replace(SAT.emulated, forward_delay=delay, return_delay=delay))
+        for delay in (0.015, 0.6)
+    ]
+    found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
+    told = told_of(found, cases, result_set())
+    assert "is 50 to 2000 packets. The queue therefore falls from 50 to 1.2 % of it" in told
+
+
+def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:
+    case = swept("forward loss", "0.01 %", replace(SAT.emulated, forward_loss=UniformLoss(0.0001)))
+    found = []
+    for name, drops in (("quiche", 3), ("quinn", 0)):
+        [run] = runs(MBPS, server=name, client=name, test_case=case.name)
+        counters = LinkCounters(
+            received=9, delivered=9 - drops, queue_drops=0, loss_drops=drops, corrupted=0, listed_drops=0
+        )
+        report = SimulatorReport(0.0, True, 0.0, 0.0, 0, counters, counters)
+        found.append(replace(run, evidence=replace(run.evidence, simulator=report)))
+    assert "lost at least one packet: 1 of 2 at 0.01 %." in told_of(found, (case,), result_set())

@@ -11,8 +11,8 @@ from interop.model.emulated_link import LinkCounters, SimulatorReport
 from interop.model.implementation import CongestionControl
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.run import File
-from interop.model.units import MBPS
-from scripts.paper.theory import cubic, formulas_beside_measurements, payload_of, reno, theory
+from interop.model.units import MBPS, MIB
+from scripts.paper.theory import cubic, fastest, formulas_beside_measurements, payload_of, reno, theory
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 
@@ -38,6 +38,27 @@ def test_cubic_has_the_windows_of_rfc_9438(loss: float, window: float) -> None:
 def test_cubic_is_never_slower_than_reno() -> None:
     assert cubic(1500, 0.001, 1e-2) == reno(1500, 0.001, 1e-2)
     assert cubic(1500, 0.6, 1e-2) > reno(1500, 0.6, 1e-2)
+
+
+def test_slow_start_bounds_the_goodput() -> None:
+    """Packet by packet: round trip n begins after n round trips, and each packet takes its time on the link."""
+    link = SAT.emulated
+    left, time, window = math.ceil(10 * MIB / 1472), 0.0, 10
+    while left:
+        sent_now = min(left, window)
+        busy = sent_now * 1502 * 8 / link.forward_rate
+        left -= sent_now
+        full = window * 1502 * 8 / link.forward_rate >= 0.6
+        time += busy if full or not left else 0.6
+        window = left if full else 2 * window
+    assert fastest(10 * MIB, link) == pytest.approx(8 * 10 * MIB / time)
+    assert 10.5e6 < fastest(10 * MIB, link) < 11e6
+
+
+def test_a_small_file_fits_into_the_initial_window() -> None:
+    """It takes no round trip, only the time of its ten packets on the link."""
+    assert fastest(14_720, SAT.emulated) == pytest.approx(20e6 * 1472 / 1502)
+    assert fastest(20_000, SAT.emulated) == pytest.approx(8 * 20_000 / (0.6 + 4 * 1502 * 8 / 20e6))
 
 
 def sent(run: RunResult, packets: int, per_byte: float) -> RunResult:
