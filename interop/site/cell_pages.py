@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
@@ -38,10 +38,10 @@ _LOG_OF_FAILURE = 64 * logs.KIB
 def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
     """All pages below ``runs/<campaign>/p/``."""
     full = _size_of_series(campaign) <= MOST_BYTES
-    job = _Job(site, campaign, full=full, files=files, figures=figures.find(campaign.directory))
     pairs: dict[Pair, list[Key]] = {}
     for key in campaign.runs:
         pairs.setdefault(key[:2], []).append(key)
+    job = _Job(site, campaign, pairs.keys(), full=full, files=files, figures=figures.find(campaign.directory))
     if len(campaign.results.results) < _WORTHWHILE:
         for pair, keys in pairs.items():
             _pair(job, pair, keys)
@@ -59,6 +59,7 @@ class _Job:
 
     site: Site
     campaign: SiteCampaign
+    pairs: Collection[Pair]
     full: bool
     """The packets and logs of all runs."""
     files: bool
@@ -204,7 +205,7 @@ def _pair(job: _Job, pair: Pair, keys: Sequence[Key]) -> None:
     cells = [_cell(job, key) for key in keys]
     folder = PurePosixPath("runs", campaign.folder) / address.pair(campaign.results.manifest, server, client)
     back = ""
-    if server != client and any(key[:2] == (client, server) for key in campaign.runs):
+    if server != client and (client, server) in job.pairs:
         back = f"../../{folder_name(client)}/{folder_name(server)}/index.html"
     order = sorted(cells, key=lambda each: each.shown.state.key in (Outcome.SUCCEEDED, Outcome.UNSUPPORTED))
     order = sorted(order, key=lambda each: (each.shown.state.key == PARTIAL) - (not each.cell.succeeded))
