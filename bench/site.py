@@ -1,7 +1,7 @@
-"""Measures the website: a large matrix, filters, a million packets, how long a large campaign and a history take.
+"""Measures the website: a large matrix, filters, a million packets, a large campaign, a history, accessibility.
 
 make bench-site                          everything, in Debian's Chromium without a GPU
-.venv/bin/python bench/site.py history   one part: matrix, largest, diagram, million, large, history
+.venv/bin/python bench/site.py history   one part: matrix, largest, diagram, million, large, history, accessible
 
 Each part is a process of its own. A build is `./run.py site`: its time is that on the clock, beside its CPU time, and
 its memory is that of its largest process.
@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -40,9 +41,11 @@ from interop.site.recent import Past
 from interop.site.serve import server
 from interop.traces import series
 from tests.browser import chromium
+from tests.browser.test_access import PAGE_TYPES
 from tests.results_builder import SAT, result_set, run_result
 from tests.series_builder import Transfer
 from tests.series_builder import series as made_series
+from tests.site import builder
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
@@ -370,8 +373,32 @@ def history(browser: Browser, place: Path) -> bool:
     ])  # fmt: skip
 
 
+WIDTHS = (390, 768, 1440)
+"""Pixels: a phone, a tablet, a desktop."""
+
+
+def accessible(browser: Browser, place: Path) -> bool:
+    """Each type of page in both themes at three widths: axe-core, console, other hosts."""
+    builder.two_campaigns(place / "results")
+    builder.build(place / "results", place / "site", files=True)
+    axe, wrong, looked = (ROOT / chromium.AXE).read_text("utf-8"), list[str](), 0
+    with server(place / "site", kept=True) as served:
+        site = chromium.Site(place / "site", served)
+        themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for (kind, pattern), theme, width in product(PAGE_TYPES.items(), themes, WIDTHS):
+            with chromium.watched(browser, width, theme) as page:
+                page.open(site.address + site.pages(pattern)[-1])
+                page.page.wait_for_timeout(100)
+                found = [*chromium.violations(page.page, axe), *page.complaints]
+                looked += 1
+            wrong += [f"{kind}, {theme}, {width} px: {each}" for each in found]
+    print("\n".join(wrong), end="\n" if wrong else "")
+    name = f"{looked} pages: violations, console errors, external requests"
+    return tell(name, len(wrong), "", 0)
+
+
 WITH_BROWSER: dict[str, Callable[[Browser, Path], bool]] = {
-    each.__name__: each for each in (matrix, largest, diagram, million, history)
+    each.__name__: each for each in (matrix, largest, diagram, million, history, accessible)
 }
 
 

@@ -40,6 +40,9 @@ OPTIONS = [
     f"--disable-features={','.join(FEATURES_OFF)}",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+AXE = Path("build", "vendor", "axe-core", "axe.min.js")
+"""Where scripts/setup --dev puts axe-core, below the checkout."""
+AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 _WATCH = """
 window.violations = [];
 addEventListener("securitypolicyviolation",
@@ -88,6 +91,17 @@ def choose(page: Page, name: str) -> None:
     if menu.get_attribute("open") is None:
         menu.locator("summary").click()
     menu.locator(f"button[value={name}]").click()
+
+
+def violations(page: Page, axe: str) -> list[str]:
+    """What axe-core, whose source is ``axe``, finds in a page: rule, place and explanation."""
+    page.evaluate(axe)
+    told = page.evaluate("(values) => axe.run({runOnly: {type: 'tag', values}})", list(AXE_TAGS))
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in told["violations"]
+        for node in each["nodes"][:3]
+    ]
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -46,7 +45,7 @@ def page(browser: Browser) -> Iterator[chromium.Watched]:
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The source of axe-core."""
-    path = Path(builder.ROOT / "build" / "vendor" / "axe-core" / "axe.min.js")
+    path = builder.ROOT / chromium.AXE
     if not path.is_file():
         pytest.skip("axe-core is not here: scripts/setup --dev brings it")
     return path.read_text(encoding="utf-8")
