@@ -21,8 +21,9 @@ SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* ci/* scripts/* ns3-s
 BIOME = build/vendor/biomejs/biome
 # All checkouts share it, so that mypy does not check a new one from the beginning. It compares sources by their hash.
 MYPY_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quicsat/mypy
-# Tests without engine run in as many processes as there are CPUs; a process that is done takes tests from others.
-PARALLEL = -n logical --dist worksteal
+# Tests without engine run in one process more than there are CPUs, since some wait for programs that they have started;
+# a process that is done takes tests from others.
+PARALLEL = -n $(shell expr $$(nproc) + 1) --dist worksteal
 
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
