@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console, continuous_integration
 from interop.cli.exit_status import ExitStatus
-from interop.cli.export import check_target
+from interop.cli.output_files import check_outputs, is_plain
 from interop.model.errors import InputError
 from interop.model.units import byte_size
 
@@ -50,9 +50,10 @@ def run(options: argparse.Namespace) -> int:
     if options.action == SAVE:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
-        check_target(options.file)
+        check_outputs([("FILE", options.file)])
         baseline.save(record.result_set, options.file)
-        console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
+        if is_plain(options.file):
+            console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
     begun = record.result_set.manifest
     names = (*begun.servers, *begun.clients)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
-from interop.cli.export import check_target
+from interop.cli.output_files import check_outputs, is_plain
 from interop.model.errors import InputError, MachineError
 from interop.model.expectations import Expectations
 from interop.model.names import VARIANT_SIGN
@@ -94,8 +94,7 @@ def read_request(
     expectations = Expectations()
     if options.expect:
         expectations = load_expectations(options.expect, _known_names(options.root, implementations, test_cases))
-    for file in (options.junit, options.comment):
-        check_target(file)
+    check_outputs([("--junit", options.junit), ("--comment", options.comment)])
     summary = os.environ.get(SUMMARY) if options.github else None
     if options.github and not summary:
         raise InputError(f"--github: the variable {SUMMARY} is not set, so this is no step of GitHub Actions.")
@@ -236,7 +235,7 @@ def _pictures(
     """Draw the time-offset diagram of each changed cell next to the comment; the files' names by cell."""
     from interop.report.plot_request import CampaignResults, PlotRequest
 
-    if request.comment is None or draw is None:
+    if request.comment is None or draw is None or not is_plain(request.comment):
         return {}
     found = {}
     campaign = CampaignResults(directory.name, results, directory)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interop.cli.exit_status import ExitStatus
-from interop.model.errors import InputError
+from interop.cli.output_files import check_outputs
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -38,38 +37,11 @@ def run(options: argparse.Namespace) -> int:
     """Write the file."""
     from interop.results import qir_export, store
 
-    check_target(options.file)
+    check_outputs([("FILE", options.file)])
     results = store.load(options.directory).result_set
     convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
     qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))
     return ExitStatus.SUCCESS
-
-
-def check_target(file: Path | None, campaign: Path | None = None) -> None:
-    """Raise InputError, before hours of measuring, if ``file`` cannot be written at their end.
-
-    ``campaign``: a directory that will be there by then.
-    """
-    if file is None:
-        return
-    place = file.absolute().parent
-    if not place.is_dir():
-        if campaign is not None and place == campaign.absolute():
-            return
-        raise InputError(f"{file}: the directory does not exist. Create it, or choose another file.")
-    if file.is_dir():
-        raise InputError(f"{file}: is a directory. Choose the name of a file.")
-    check_place(place, str(file))
-
-
-def check_place(directory: Path, name: str) -> None:
-    """Raise InputError with ``name`` if no file can be written to ``directory``, made first if it is missing."""
-    existing = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
-    try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
-    except OSError as error:
-        raise InputError(f"{name}: no file can be written there: {error.strerror}. Choose another place.") from error
 
 
 def log_directory(directory: Path, file: Path) -> str:

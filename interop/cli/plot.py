@@ -7,7 +7,7 @@ from pathlib import Path
 
 from interop.cli import console, stored_campaigns
 from interop.cli.exit_status import ExitStatus
-from interop.cli.export import check_place
+from interop.cli.output_files import check_place
 from interop.model.errors import InputError
 from interop.report.plot_request import FORMATS, PlotRequest
 

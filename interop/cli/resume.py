@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
-from interop.cli.export import check_target
+from interop.cli.output_files import check_outputs
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts
 from interop.model.outcomes import Outcome
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Check all that needs no engine, run what is left, and print the results."""
     from interop.results import store
 
-    check_target(options.json)
+    check_outputs([("-j", options.json)])
     directory = options.directory or options.root / "results" / "latest"
     stored = store.load(directory).result_set
     begun = stored.manifest

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from interop.cli import options as shared
-from interop.cli.export import check_target
+from interop.cli.output_files import check_outputs
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts, quantities
 from interop.model.clock import Clock
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
 def check_files(options: argparse.Namespace, selection: plan.Selection, seed: int) -> continuous_integration.CiRequest:
     """Read the files that options name, and raise InputError if one cannot be read, or be written at the end."""
-    check_target(options.json, options.log_dir)
+    check_outputs([("-j", options.json)], options.log_dir)
     other_runners.check_earlier_results(options.json)
     if options.log_dir:
         from interop.results.store import check_campaign_directory

@@ -126,8 +126,21 @@ def _sync_directory(directory: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file as a whole: readers see the old or the new content, also after a crash.
 
+    A symbolic link stays, and the file that it leads to is replaced; a pipe or a device takes the content as it comes.
     Raises MachineError if it cannot be written; the old content stays.
     """
+    try:
+        if path.exists() and not path.is_file():
+            with os.fdopen(os.open(path, os.O_WRONLY), "wb") as stream:
+                stream.write(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise _no_room(path, error) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a new file in the place of ``path``, which may be a symbolic link; raises OSError."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         with fresh.open("wb") as file:
@@ -136,11 +149,15 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         fresh.replace(path)
         _sync_directory(path.parent)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
-        message = f"{path}: cannot be written: {error.strerror}. Make room or name another place, then try again."
-        raise MachineError(message) from error
+        raise
+
+
+def _no_room(path: Path, error: OSError) -> MachineError:
+    message = f"{path}: cannot be written: {error.strerror}. Make room or name another place, then try again."
+    return MachineError(message)
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -287,9 +304,15 @@ def _not_written(path: Path, error: OSError) -> MachineError:
 
 
 def write_result_json(directory: Path, result_set: ResultSet) -> Path:
-    """Derive result.json from the results; O(all results), so for the end and for now and then, not for each run."""
+    """Derive result.json from the results; O(all results), so for the end and for now and then, not for each run.
+
+    A symbolic link in its place is replaced: the directory may be someone else's.
+    """
     path = directory / DOCUMENT
-    write_atomically(path, document(result_set))
+    try:
+        _replace(path, document(result_set))
+    except OSError as error:
+        raise _no_room(path, error) from error
     return path
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,48 @@ def test_export(checkout: Checkout, tmp_path: Path, form: str) -> None:
     checkout(*GOOD)
     assert checkout("export", str(checkout.results), str(tmp_path / "x.json"), "--format", form) == (0, "", "")
     assert json.loads((tmp_path / "x.json").read_text())["clients"] == ["good"]
+
+
+def test_a_pipe_takes_the_file_and_stays(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert checkout("export", str(checkout.results), str(tmp_path / "pipe")) == (0, "", "")
+    assert json.loads(os.read(reader, 100_000))["clients"] == ["good"]
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("socket", "is neither a file nor a pipe"),
+        ("loop", "is a symbolic link that leads to itself"),
+        ("dangling", "the directory does not exist"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(checkout: Checkout, tmp_path: Path, name: str, words: str) -> None:
+    file = tmp_path / name
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("no/such/file")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(tmp_path / "socket"))
+        checkout(*GOOD)
+        status, _, err = checkout("export", str(checkout.results), str(file))
+    assert status == 2
+    assert f"{file}: {words}" in err
+
+
+def test_the_file_that_quicsat_prints_to_is_refused(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD)
+    link = tmp_path / "link"
+    link.symlink_to("/dev/stdout")
+    usual = os.dup(1)
+    try:
+        with (tmp_path / "printed").open("wb") as printed:
+            os.dup2(printed.fileno(), 1)
+        status, _, err = checkout("export", str(checkout.results), str(link))
+    finally:
+        os.dup2(usual, 1)
+        os.close(usual)
+    assert (status, err) == (2, f"{link}: quicsat prints to this file. Choose another one.\n")

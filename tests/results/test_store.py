@@ -390,6 +390,34 @@ def test_an_atomic_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("result.json", b"old")]
 
 
+def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    link, target = tmp_path / "link", tmp_path / "b/target"
+    link.symlink_to("b/target")
+    for content in (b"new", b"newer"):
+        write_atomically(link, content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+
+
+def test_a_pipe_takes_the_content_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, b"text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_result_json_is_never_written_through_a_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "result.json").symlink_to("mine")
+    write_result_json(tmp_path, result_set())
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (tmp_path / "result.json").is_symlink()
+
+
 # ---- one writer, right place ----------------------------------------------------------------
 
 

@@ -1,0 +1,74 @@
+"""The files that a command line names for writing: whether they can be written, and what they would overwrite."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop.model.errors import InputError
+
+NamedFile = tuple[str, Path | None]
+"""An option or argument, and the file that it names; None if it is not given."""
+
+
+def check_outputs(outputs: Sequence[NamedFile], campaign: Path | None = None) -> None:
+    """Raise InputError, before hours of measuring, if one of the files cannot be written at their end.
+
+    ``campaign``: a directory that will be there by then.
+    """
+    for _, file in outputs:
+        if file is not None:
+            _check_target(file, campaign)
+
+
+def is_plain(file: Path) -> bool:
+    """Whether a file is, or would be, a regular one: neither a pipe nor a device such as /dev/null."""
+    return file.is_file() or not file.exists()
+
+
+def _check_target(file: Path, campaign: Path | None) -> None:
+    if file.is_dir():
+        raise InputError(f"{file}: is a directory. Choose the name of a file.")
+    if not is_plain(file):
+        _check_stream(file)
+        return
+    target = Path(os.path.realpath(file))
+    if target.is_symlink():
+        raise InputError(f"{file}: is a symbolic link that leads to itself. Choose another file.")
+    if not target.parent.is_dir():
+        if campaign is not None and target.parent == campaign.resolve():
+            return
+        raise InputError(f"{file}: the directory does not exist. Create it, or choose another file.")
+    if file.exists() and any(_is_open_at(file, descriptor) for descriptor in (1, 2)):
+        raise InputError(f"{file}: quicsat prints to this file. Choose another one.")
+    check_place(target.parent, str(file))
+
+
+def _check_stream(file: Path) -> None:
+    """Raise InputError if text cannot be sent to what is no regular file."""
+    kind = file.stat().st_mode
+    if not (stat.S_ISFIFO(kind) or stat.S_ISCHR(kind)):
+        raise InputError(f"{file}: is neither a file nor a pipe. Choose another file.")
+    if not os.access(file, os.W_OK):
+        raise InputError(f"{file}: cannot be written: {os.strerror(errno.EACCES)}. Choose another file.")
+
+
+def _is_open_at(file: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def check_place(directory: Path, name: str) -> None:
+    """Raise InputError with ``name`` if no file can be written to ``directory``, made first if it is missing."""
+    existing = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise InputError(f"{name}: no file can be written there: {error.strerror}. Choose another place.") from error
