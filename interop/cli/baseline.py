@@ -50,14 +50,14 @@ def run(options: argparse.Namespace) -> int:
     if options.action == SAVE:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
-        check_outputs([("FILE", options.file)])
+        check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
         baseline.save(record.result_set, options.file)
         if is_plain(options.file):
             console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS
     begun = record.result_set.manifest
     names = (*begun.servers, *begun.clients)
-    request = continuous_integration.read_request(options, names, begun.test_cases)
-    request = replace(request, baseline=baseline.read(options.file), decides=True)
+    request = continuous_integration.read_request(options, names, begun.test_cases, options.directory, options.file)
+    request = replace(request, decides=True)
     status = continuous_integration.conclude(request, record.result_set, options.directory, options.draw)
     return ExitStatus.SUCCESS if status is None else status

@@ -83,34 +83,81 @@ def add_options(parser: Parser) -> None:
 
 
 def read_request(
-    options: argparse.Namespace, implementations: Iterable[str], test_cases: Iterable[TestCase]
+    options: argparse.Namespace,
+    implementations: Iterable[str],
+    test_cases: Iterable[TestCase],
+    campaign: Path | None,
+    baseline: Path | None = None,
 ) -> CiRequest:
     """Read and check the files; raises InputError. From here on, GitHub takes no printed line for a command.
 
-    ``implementations`` and ``test_cases``: those of the campaign, which an expectation may name besides known ones.
+    ``implementations`` and ``test_cases``: those of the campaign, which an expectation may name besides known ones;
+    ``campaign``: its directory, if the user named one; ``baseline``: the file that the command line names.
     """
     from interop.config.expectations import load_expectations
 
     expectations = Expectations()
     if options.expect:
         expectations = load_expectations(options.expect, _known_names(options.root, implementations, test_cases))
-    check_outputs([("--junit", options.junit), ("--comment", options.comment)])
-    summary = os.environ.get(SUMMARY) if options.github else None
-    if options.github and not summary:
-        raise InputError(f"--github: the variable {SUMMARY} is not set, so this is no step of GitHub Actions.")
+    baseline = _only_baseline(options.expect, expectations.baseline, baseline)
+    summary = _summary() if options.github else None
+    _check_outputs(options, campaign, baseline, summary)
     if summary:
         try:
-            _append(Path(summary), "")
+            _append(summary, "")
         except MachineError as error:
             raise InputError(f"--github: {error} The variable {SUMMARY} names this file.") from error
     return CiRequest(
         expectations,
         decides=options.expect is not None,
-        baseline=_read_baseline(expectations.baseline) if expectations.baseline else None,
+        baseline=_read_baseline(baseline) if baseline else None,
         junit=options.junit,
         comment=options.comment,
-        summary=Path(summary) if summary else None,
+        summary=summary,
         token=_stop_commands() if options.github else "",
+    )
+
+
+def _only_baseline(expect: Path | None, expected: Path | None, named: Path | None) -> Path | None:
+    """The baseline that the command line names, else that of the expectations; InputError if they name different ones.
+
+    With a baseline on the command line, that of the expectations need not be there.
+    """
+    if named is None or expected is None or not (named.exists() and expected.exists()):
+        return named or expected
+    if not named.samefile(expected):
+        raise InputError(f"{expect} names the baseline {expected}, and FILE is {named}. Remove one of the two.")
+    return named
+
+
+def _summary() -> Path:
+    if not (name := os.environ.get(SUMMARY)):
+        raise InputError(f"--github: the variable {SUMMARY} is not set, so this is no step of GitHub Actions.")
+    return Path(name)
+
+
+def _check_outputs(
+    options: argparse.Namespace, campaign: Path | None, baseline: Path | None, summary: Path | None
+) -> None:
+    """Check all files that a command writes, here since the expectations name one of the inputs."""
+    from interop.plan import selection
+
+    given = vars(options)
+    json: Path | None = given.get("json")
+    check_outputs(
+        [("-j", json), ("--junit", options.junit), ("--comment", options.comment)],
+        [
+            ("--expect", options.expect),
+            ("FILE" if "file" in given else f"the key baseline of {options.expect}", baseline),
+            ("--hosts", given.get("hosts")),
+            ("--locked", given.get("locked")),
+            (SUMMARY, summary),
+            ("DIR", given.get("directory")),
+            ("-l", given.get("log_dir")),
+            *(("-t", Path(word)) for word in selection.split(given.get("test", ())) if selection.is_file(word)),
+        ],
+        campaign,
+        exported=json,
     )
 
 

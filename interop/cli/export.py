@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> int:
     """Write the file."""
     from interop.results import qir_export, store
 
-    check_outputs([("FILE", options.file)])
+    check_outputs(
+        [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
+    )
     results = store.load(options.directory).result_set
     convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
     qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))

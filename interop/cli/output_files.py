@@ -15,14 +15,47 @@ NamedFile = tuple[str, Path | None]
 """An option or argument, and the file that it names; None if it is not given."""
 
 
-def check_outputs(outputs: Sequence[NamedFile], campaign: Path | None = None) -> None:
+def check_outputs(
+    outputs: Sequence[NamedFile],
+    inputs: Sequence[NamedFile] = (),
+    campaign: Path | None = None,
+    exported: Path | None = None,
+) -> None:
     """Raise InputError, before hours of measuring, if one of the files cannot be written at their end.
 
-    ``campaign``: a directory that will be there by then.
+    None of them may replace another one, one of the ``inputs``, or the results of a campaign. ``campaign``: the one
+    that is read, or whose directory will be there by then. ``exported``: the one of the outputs that may replace
+    result.json, because the journal has the same data; docs/guide/coming-from-qir.md tells what for.
     """
-    for _, file in outputs:
-        if file is not None:
-            _check_target(file, campaign)
+    wanted = [(name, file) for name, file in outputs if file is not None]
+    for number, (name, file) in enumerate(wanted):
+        _check_target(file, campaign)
+        _check_results(name, file, campaign, may_replace_document=file == exported)
+        for other, known in (*inputs, *wanted[:number]):
+            if known is not None and _are_same(file, known):
+                raise InputError(f"{name}: {file} is also what {other} names. Choose another file.")
+
+
+def _check_results(name: str, file: Path, campaign: Path | None, *, may_replace_document: bool) -> None:
+    from interop.results.store import DOCUMENT, JOURNAL
+
+    target = Path(os.path.realpath(file))
+    journal = target.with_name(JOURNAL)
+    beside = journal.is_file()
+    if target.name == DOCUMENT:
+        mine = campaign is not None and target.parent == campaign.resolve()
+        allowed = not (mine or beside) or (may_replace_document and (beside or not target.exists()))
+    else:
+        allowed = target != journal
+    if not allowed:
+        raise InputError(f"{name}: {file}: campaigns keep their results in files of this name. Choose another file.")
+
+
+def _are_same(one: Path, other: Path) -> bool:
+    """Whether two names lead to the same file; pipes and devices take any number of files."""
+    if not is_plain(one):
+        return False
+    return os.path.realpath(one) == os.path.realpath(other) or (one.exists() and other.exists() and one.samefile(other))
 
 
 def is_plain(file: Path) -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
-from interop.cli.output_files import check_outputs
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts
 from interop.model.outcomes import Outcome
@@ -56,11 +55,11 @@ def run(options: argparse.Namespace) -> int:
     """Check all that needs no engine, run what is left, and print the results."""
     from interop.results import store
 
-    check_outputs([("-j", options.json)])
     directory = options.directory or options.root / "results" / "latest"
     stored = store.load(directory).result_set
     begun = stored.manifest
-    request = continuous_integration.read_request(options, (*begun.servers, *begun.clients), begun.test_cases)
+    names = (*begun.servers, *begun.clients)
+    request = continuous_integration.read_request(options, names, begun.test_cases, directory)
     continuous_integration.check_plan(request, begun.clock, begun.seed)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
     machines = hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from interop.cli import options as shared
-from interop.cli.output_files import check_outputs
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts, quantities
 from interop.model.clock import Clock
@@ -87,7 +86,6 @@ def run(options: argparse.Namespace) -> int:
 
 def check_files(options: argparse.Namespace, selection: plan.Selection, seed: int) -> continuous_integration.CiRequest:
     """Read the files that options name, and raise InputError if one cannot be read, or be written at the end."""
-    check_outputs([("-j", options.json)], options.log_dir)
     other_runners.check_earlier_results(options.json)
     if options.log_dir:
         from interop.results.store import check_campaign_directory
@@ -98,7 +96,7 @@ def check_files(options: argparse.Namespace, selection: plan.Selection, seed: in
 
         read_lock(options.locked)
     names = (each.name for each in (*selection.servers, *selection.clients))
-    request = continuous_integration.read_request(options, names, selection.test_cases)
+    request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
     continuous_integration.check_plan(request, options.clock, seed)
     return request
 

@@ -147,6 +147,86 @@ def test_a_run_that_ended_in_an_error_has_its_own_exit_status(
     assert main(ROOT, ["baseline", "check", place, str(file)]) == 3
 
 
+@pytest.mark.parametrize("name", ["journal.jsonl", "result.json", "link"])
+def test_save_never_replaces_the_results_of_a_campaign(checkout: Checkout, tmp_path: Path, name: str) -> None:
+    assert checkout(*GOOD)[0] == 0
+    place = checkout.results.resolve()
+    (place / "link").symlink_to("journal.jsonl")
+    before = (place / "journal.jsonl").read_bytes(), (place / "result.json").read_bytes()
+    status, _, err = checkout("baseline", "save", str(checkout.results), str(place / name))
+    assert status == 2
+    assert f"FILE: {place / name}: campaigns keep their results in files of this name." in err
+    assert before == ((place / "journal.jsonl").read_bytes(), (place / "result.json").read_bytes())
+
+
+def test_save_never_replaces_the_file_that_it_reads(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    file = Path(campaigns[0]) / "result.json"
+    copy = tmp_path / "copy.json"
+    copy.hardlink_to(file)
+    for name in (file, copy):
+        assert main(ROOT, ["baseline", "save", str(file), str(name)]) == 2
+        assert main(ROOT, ["baseline", "save", campaigns[0], str(file)]) == 2
+    assert store.load(file).result_set.results
+
+
+CLASHES = {
+    "--junit x --comment x": "--comment: x is also what --junit names.",
+    "--junit x --comment sub/../x": "--comment: sub/../x is also what --junit names.",
+    "--junit b.json": "--junit: b.json is also what FILE names.",
+    "--expect e.yml --comment e.yml": "--comment: e.yml is also what --expect names.",
+    "--github --comment summary.md": "--comment: summary.md is also what GITHUB_STEP_SUMMARY names.",
+    "--junit after/journal.jsonl": "--junit: after/journal.jsonl: campaigns keep their results",
+    "--comment after/result.json": "--comment: after/result.json: campaigns keep their results",
+}
+
+
+@pytest.mark.parametrize("words", CLASHES)
+def test_check_writes_to_no_file_twice_and_to_none_that_it_reads(
+    campaigns: tuple[str, str],
+    summary: Path,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(summary.parent)
+    Path("sub").mkdir()
+    main(ROOT, ["baseline", "save", campaigns[0], "b.json"])
+    Path("e.yml").write_text("regression: 1 %\n")
+    kept = {name: Path(name).read_bytes() for name in ("b.json", "e.yml", "after/result.json")}
+    assert main(ROOT, ["baseline", "check", "after", "b.json", *words.split()]) == 2
+    assert CLASHES[words] in capsys.readouterr().err
+    assert {name: Path(name).read_bytes() for name in kept} == kept
+    assert not Path("x").exists()
+
+
+def test_reports_may_go_to_the_same_device(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "b.json")])
+    words = ["baseline", "check", campaigns[1], str(tmp_path / "b.json")]
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    draws = Draws()
+    assert main(ROOT, [*words, "--junit", f"{tmp_path}/pipe", "--comment", f"{tmp_path}/pipe"], draws) == 1
+    assert b"</testsuites>\n### " in os.read(reader, 100_000)
+    os.close(reader)
+    assert draws.requests == []
+
+
+def test_two_baselines_are_refused(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other, expect = tmp_path / "one.json", tmp_path / "other.json", tmp_path / "e.yml"
+    for place, file in zip(campaigns, (one, other), strict=True):
+        main(ROOT, ["baseline", "save", place, str(file)])
+    expect.write_text("baseline: other.json\n")
+    words = ["baseline", "check", campaigns[0], str(one), "--expect", str(expect)]
+    assert main(ROOT, words) == 2
+    assert f"{expect} names the baseline {other}, and FILE is {one}. Remove one of the two." in capsys.readouterr().err
+    other.unlink()
+    assert main(ROOT, words) == 0
+    other.symlink_to("one.json")
+    assert main(ROOT, words) == 0
+
+
 # ---- run --------------------------------------------------------------------------------------
 
 
@@ -314,3 +394,40 @@ def test_a_cell_without_a_result_is_worse_than_one_with(checkout: Checkout, tmp_
     status, out, _ = checkout("baseline", "check", place, file)
     assert status == 1
     assert "tiny, server good, client good: no result" in out
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("-l new -j new/journal.jsonl", "-j: new/journal.jsonl: campaigns keep their results"),
+        ("-l new --junit new/result.json", "--junit: new/result.json: campaigns keep their results"),
+        ("-l new -j new", "-j: new is also what -l names."),
+        ("-t ./own.yaml -j own.yaml", "-j: own.yaml is also what -t names."),
+        ("-j x --junit x", "--junit: x is also what -j names."),
+        ("--expect e.yml --junit b.json", "--junit: b.json is also what the key baseline of e.yml names."),
+    ],
+)
+def test_outputs_of_a_new_campaign_are_checked_before_it_starts(
+    checkout: Checkout, tmp_path: Path, command: str, words: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checkout(*GOOD)[0] == 0
+    monkeypatch.chdir(tmp_path)
+    assert checkout("baseline", "save", str(checkout.results), "b.json")[0] == 0
+    Path("e.yml").write_text("baseline: b.json\n")
+    Path("own.yaml").write_text(TEST_CASE.replace("name: tiny", "name: own").replace("TY", "OWN"))
+    runs_before = len(checkout.engine.all_lives)
+    status, _, err = checkout(command, *GOOD, *words.split())
+    assert status == 2
+    assert fault in err
+    assert len(checkout.engine.all_lives) == runs_before
+
+
+def test_all_outputs_may_be_in_the_directory_of_a_new_campaign(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = "-l new -j new/result.json --junit new/x.xml --comment new/x.md"
+    assert checkout(*GOOD, *words.split())[0] == 0
+    assert "log_dir" in json.loads(Path("new/result.json").read_text())
+    assert all((tmp_path / "new" / name).is_file() for name in ("x.xml", "x.md", "journal.jsonl"))

@@ -30,6 +30,21 @@ def test_export(checkout: Checkout, tmp_path: Path, form: str) -> None:
     assert json.loads((tmp_path / "x.json").read_text())["clients"] == ["good"]
 
 
+def test_the_results_of_a_campaign_are_never_lost(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD)
+    journal, document = checkout.results / "journal.jsonl", checkout.results / "result.json"
+    before = journal.read_bytes()
+    assert checkout("export", str(checkout.results), str(journal))[0] == 2
+    assert journal.read_bytes() == before
+    journal.rename(tmp_path / "elsewhere")
+    kept = document.read_bytes()
+    status, _, err = checkout("export", str(checkout.results), str(document))
+    assert status == 2
+    assert "FILE: " in err
+    assert "campaigns keep their results in files of this name. Choose another file." in err
+    assert document.read_bytes() == kept
+
+
 def test_a_pipe_takes_the_file_and_stays(checkout: Checkout, tmp_path: Path) -> None:
     checkout(*GOOD)
     os.mkfifo(tmp_path / "pipe")
