@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
 import shutil
 import sys
 
 from interop.model.text import printable_lines
+
+_tokens: list[str] = []
+"""What lets GitHub read workflow commands again; empty if it reads them."""
 
 
 def prepare() -> None:
@@ -22,9 +26,18 @@ def show(text: str) -> None:
     print(text)
 
 
-def command(line: str) -> None:
-    """Print a workflow command to standard output at once, so that it keeps its place among messages."""
-    print(line, flush=True)
+def stop_commands() -> None:
+    """Let GitHub take nothing for a workflow command from here on: logs and messages hold text of images."""
+    _tokens.append(secrets.token_hex(16))
+    print(f"::stop-commands::{_tokens[-1]}", flush=True)
+
+
+def allow_commands(*commands: str) -> None:
+    """End what :func:`stop_commands` began, and print workflow commands; print no text of images afterwards."""
+    lines = [*(f"::{token}::" for token in _tokens), *commands]
+    _tokens.clear()
+    for line in lines:
+        print(line, flush=True)
 
 
 def message(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_outputs, is_plain
-from interop.model.errors import InputError, MachineError
+from interop.model.errors import InputError, MachineError, UserError
 from interop.model.expectations import Expectations
 from interop.model.names import VARIANT_SIGN
 from interop.model.outcomes import Outcome
@@ -47,8 +46,6 @@ class CiRequest:
     comment: Path | None = None
     summary: Path | None = None
     """File for the step summary; None without ``--github``."""
-    token: str = ""
-    """What lets GitHub read workflow commands again; empty without ``--github``."""
 
     @property
     def wanted(self) -> bool:
@@ -107,14 +104,16 @@ def read_request(
             _append(summary, "")
         except MachineError as error:
             raise InputError(f"--github: {error} The variable {SUMMARY} names this file.") from error
+    known = _read_baseline(baseline) if baseline else None
+    if summary:
+        console.stop_commands()
     return CiRequest(
         expectations,
         decides=options.expect is not None,
-        baseline=_read_baseline(baseline) if baseline else None,
+        baseline=known,
         junit=options.junit,
         comment=options.comment,
         summary=summary,
-        token=_stop_commands() if options.github else "",
     )
 
 
@@ -197,20 +196,14 @@ def check_plan(request: CiRequest, clock: Clock, seed: int) -> None:
         raise InputError(f"The baseline has another seed: use --seed {begun.seed}.")
 
 
-def _stop_commands() -> str:
-    """Let GitHub take nothing for a workflow command until the token comes: logs hold text of images."""
-    token = secrets.token_hex(16)
-    console.command(f"::stop-commands::{token}")
-    return token
-
-
 # ---- at the end of a campaign -----------------------------------------------------------------
 
 
-def conclude(request: CiRequest, results: ResultSet, directory: Path, draw: Draw | None) -> ExitStatus | None:
+def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | None) -> ExitStatus | None:
     """Judge a campaign, and write what was asked for; the exit status if the expectations decide it.
 
-    Raises InputError if the campaign cannot be compared with the baseline.
+    ``place``: its directory, or a file with its results. Raises InputError if the campaign cannot be compared with the
+    baseline.
     """
     from interop.report import change_comment, github, junit
     from interop.results.store import write_atomically
@@ -222,19 +215,23 @@ def conclude(request: CiRequest, results: ResultSet, directory: Path, draw: Draw
     try:
         notes = check_fit(request.baseline.manifest, results.manifest) if request.baseline is not None else ()
     except InputError as fault:
-        _say(request, github.command("error", "quicsat", str(fault)))
+        if request.summary:
+            console.allow_commands(github.command("error", "quicsat", str(fault)))
         raise
     judgement = judge(results, request.expectations, request.baseline, notes)
     _show(judgement, decides=request.decides)
     if request.junit:
         write_atomically(request.junit, junit.junit(results, judgement))
-    pictures = _pictures(request, judgement, results, directory, draw)
+    pictures, missing = _pictures(request, judgement, results, place, draw)
+    for note in missing:
+        console.message(note)
+    judgement = replace(judgement, notes=(*judgement.notes, *missing))
     where = "an artifact of this job" if request.summary else "the same directory"
     if request.comment:
         write_atomically(request.comment, change_comment.comment(results, judgement, pictures, where).encode())
     if request.summary:
         _append(request.summary, change_comment.comment(results, judgement, pictures, where))
-        _say(request, *github.of_judgement(judgement))
+        console.allow_commands(*github.of_judgement(judgement))
     if not request.decides:
         return None
     if any(result.verdict.outcome is Outcome.ERROR for result in results.results):
@@ -260,13 +257,6 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
     console.show(f"{verdict}: {judgement.counts}.")
 
 
-def _say(request: CiRequest, *commands: str) -> None:
-    """Print workflow commands, which GitHub reads from here on; nothing of images may be printed afterwards."""
-    if request.token:
-        for line in (f"::{request.token}::", *commands):
-            console.command(line)
-
-
 def _append(file: Path, text: str) -> None:
     try:
         with file.open("ab") as summary:
@@ -277,23 +267,35 @@ def _append(file: Path, text: str) -> None:
 
 
 def _pictures(
-    request: CiRequest, judgement: Judgement, results: ResultSet, directory: Path, draw: Draw | None
-) -> dict[tuple[str, str, str], str]:
-    """Draw the time-offset diagram of each changed cell next to the comment; the files' names by cell."""
+    request: CiRequest, judgement: Judgement, results: ResultSet, place: Path, draw: Draw | None
+) -> tuple[dict[tuple[str, str, str], str], list[str]]:
+    """Draw the time-offset diagram of each changed cell next to the comment.
+
+    Returns the files' names by cell, and a sentence for each diagram that cannot be drawn.
+    """
     from interop.report.plot_request import CampaignResults, PlotRequest
 
     if request.comment is None or draw is None or not is_plain(request.comment):
-        return {}
-    found = {}
-    campaign = CampaignResults(directory.name, results, directory)
+        return {}, []
+    if not place.is_dir():
+        return {}, [
+            f"There are no time-offset diagrams, because {place} is a file: name the directory of the campaign."
+        ]
+    found, missing = {}, []
+    campaign = CampaignResults(place.name, results, place)
     for cell in judgement.changed[:MOST_PICTURES]:
         wanted = PlotRequest(
             (campaign,), request.comment.absolute().parent, ("offset",), formats=("png",), baseline=request.baseline
         )
-        files = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),))).files
+        try:
+            files = draw(replace(wanted, test_cases=(cell.case.name,), pairs=(_pair(cell),))).files
+        except (UserError, OSError) as fault:
+            server, client = _pair(cell)
+            missing.append(f"There is no time-offset diagram of {cell.case.name}, {server}, {client}: {fault}")
+            continue
         if files:
             found[(*_pair(cell), cell.case.name)] = files[0].name
-    return found
+    return found, missing
 
 
 def _pair(cell: JudgedCell) -> tuple[str, str]:

@@ -65,6 +65,8 @@ def main(
     except KeyboardInterrupt:
         console.message(f"Stopped by signal {signal.SIGINT.value}.")
         return SIGNAL + signal.SIGINT
+    finally:
+        console.allow_commands()
 
 
 def _version(root: Path) -> str:

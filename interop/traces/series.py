@@ -16,6 +16,7 @@ tables here. Times in it are whole microseconds.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -248,7 +249,8 @@ def load(directory: Path) -> Series | None:
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         if isinstance(error, SeriesError):
             raise
-        raise SeriesError(f"{path} cannot be read ({error}): analyse the run again.") from error
+        fault = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise SeriesError(f"{path} cannot be read ({fault}): analyse the run again.") from error
 
 
 def _pieces(table: pa.ColumnTable) -> dict[str, pa.ColumnTable]:

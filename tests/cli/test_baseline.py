@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from interop.cli.main import main
+from interop.model.errors import MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.results import store
 from interop.results.store import write_result_json
+from plots.discovery import draw as figures
 from tests.cli.conftest import ROOT, TEST_CASE, Checkout, Draws
 from tests.fakes import Life, endpoint, hang, only_as
 from tests.results_builder import result_set, run_result, runs, virtual
@@ -125,6 +127,58 @@ def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str,
     assert (request.plots, request.formats, request.target) == (("offset",), ("png",), target)
     assert (request.pairs, request.test_cases) == ((("picoquic", "quiche"),), ("sat",))
     assert "Time-offset diagram: `a.svg` in the same directory" in comment.read_text()
+
+
+@pytest.mark.parametrize("damage", ["text", "file"])
+def test_a_series_that_cannot_be_read_costs_only_its_picture(
+    campaigns: tuple[str, str], tmp_path: Path, summary: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, place, target = tmp_path / "baseline.json", Path(campaigns[1]), tmp_path / "out"
+    target.mkdir()
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    run = place / "picoquic_quiche/sat/1"
+    run.parent.mkdir(parents=True)
+    if damage == "file":
+        run.write_text("")
+    else:
+        run.mkdir()
+        (run / "series.parquet").write_text("no parquet")
+    capsys.readouterr()
+    words = ["--comment", str(target / "c.md"), "--junit", str(target / "j.xml"), "--github"]
+    assert main(ROOT, ["baseline", "check", str(place), str(file), *words], figures) == 1
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    token = lines[0].removeprefix("::stop-commands::")
+    after = lines[lines.index(f"::{token}::") + 1 :]
+    assert after[0].startswith("::error title=sat%2C server picoquic%2C client quiche%3A slower than the baseline::")
+    assert after[-1].startswith("::notice title=quicsat::There is no time-offset diagram of sat, picoquic, quiche: ")
+    assert "[Errno" not in after[-1]
+    for text in (err, summary.read_text(), (target / "c.md").read_text()):
+        assert "There is no time-offset diagram of sat, picoquic, quiche: " in text
+        assert "analyse the run again." in text
+    assert (target / "j.xml").is_file()
+
+
+def test_a_campaign_in_a_file_has_no_pictures(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    main(ROOT, ["baseline", "save", campaigns[0], str(tmp_path / "b.json")])
+    campaign, draws = Path(campaigns[1]) / "result.json", Draws()
+    words = ["baseline", "check", str(campaign), str(tmp_path / "b.json"), "--comment", str(tmp_path / "c.md")]
+    assert main(ROOT, words, draws) == 1
+    assert draws.requests == []
+    assert f"There are no time-offset diagrams, because {campaign} is a file" in (tmp_path / "c.md").read_text()
+
+
+def test_github_reads_commands_again_after_a_fault(
+    checkout: Checkout, summary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MachineError("The disk is full.")
+
+    monkeypatch.setattr(store, "write_atomically", full)
+    status, out, _ = checkout(*GOOD, "--github", "--comment", str(summary.parent / "c.md"))
+    assert status == 3
+    first, *_, last = out.splitlines()
+    assert last == f"::{first.removeprefix('::stop-commands::')}::"
 
 
 def test_expectations_excuse_what_the_baseline_does_not(campaigns: tuple[str, str], tmp_path: Path) -> None:
