@@ -183,17 +183,26 @@ def _read_baseline(file: Path) -> ResultSet:
     return baseline.read(file)
 
 
-def check_plan(request: CiRequest, clock: Clock, seed: int) -> None:
-    """Raise InputError before hours of measuring if the clock or the seed cannot be those of the baseline."""
+def check_plan(request: CiRequest, clock: Clock, seed: int, *, report: bool = True) -> None:
+    """Raise InputError before hours of measuring if the clock or the seed cannot be those of the baseline.
+
+    ``report``: also write the fault into the reports that were asked for.
+    """
     from interop.model.clock import Clock as Clocks
 
     if request.baseline is None:
         return
     begun = request.baseline.manifest
+    fault = ""
     if begun.clock is not clock:
-        raise InputError(f"The baseline used {begun.time}: use --clock {begun.clock}.")
-    if clock is Clocks.VIRTUAL and begun.seed != seed:
-        raise InputError(f"The baseline has another seed: use --seed {begun.seed}.")
+        fault = f"The baseline used {begun.time}: use --clock {begun.clock}."
+    elif clock is Clocks.VIRTUAL and begun.seed != seed:
+        fault = f"The baseline has another seed: use --seed {begun.seed}."
+    if fault:
+        refused = InputError(fault)
+        if report:
+            _refuse(request, refused)
+        raise refused
 
 
 # ---- at the end of a campaign -----------------------------------------------------------------
@@ -215,8 +224,7 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     try:
         notes = check_fit(request.baseline.manifest, results.manifest) if request.baseline is not None else ()
     except InputError as fault:
-        if request.summary:
-            console.allow_commands(github.command("error", "quicsat", str(fault)))
+        _refuse(request, fault)
         raise
     judgement = judge(results, request.expectations, request.baseline, notes)
     _show(judgement, decides=request.decides)
@@ -237,6 +245,22 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     if any(result.verdict.outcome is Outcome.ERROR for result in results.results):
         return ExitStatus.MACHINE
     return ExitStatus.FAILURE if judgement.failed or judgement.unfinished else ExitStatus.SUCCESS
+
+
+def _refuse(request: CiRequest, fault: InputError) -> None:
+    """Write into all reports why a campaign cannot be compared, so that none of them keeps an earlier verdict."""
+    from interop.report import change_comment, github, junit
+    from interop.results.store import write_atomically
+
+    text = change_comment.refusal(fault.problems)
+    # A directory that is missing is that of a campaign which has not begun, and has no earlier report.
+    if request.junit and request.junit.parent.is_dir():
+        write_atomically(request.junit, junit.refusal(fault.problems))
+    if request.comment and request.comment.parent.is_dir():
+        write_atomically(request.comment, text.encode())
+    if request.summary:
+        _append(request.summary, text)
+        console.allow_commands(github.command("error", "quicsat", str(fault)))
 
 
 def _show(judgement: Judgement, *, decides: bool) -> None:

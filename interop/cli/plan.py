@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console, select_runs
+from interop.cli import console, continuous_integration, select_runs
 from interop.cli import options as shared
 from interop.cli import run as run_command
 from interop.cli.exit_status import ExitStatus
@@ -84,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace) -> _Planned:
     selection, runs, seed = select_runs.select(options)
     # GitHub takes no command from a plan, and its summary gets nothing.
-    run_command.check_files(argparse.Namespace(**{**vars(options), "github": False}), selection, seed)
+    request = run_command.check_files(argparse.Namespace(**{**vars(options), "github": False}), selection)
+    continuous_integration.check_plan(request, options.clock, seed, report=False)
     hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:

@@ -80,11 +80,12 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check all that needs no engine, measure, and print the results."""
     selection, runs, seed = select_runs.select(options)
-    request = check_files(options, selection, seed)
+    request = check_files(options, selection)
+    continuous_integration.check_plan(request, options.clock, seed)
     return measure(options, selection, runs, seed, request)
 
 
-def check_files(options: argparse.Namespace, selection: plan.Selection, seed: int) -> continuous_integration.CiRequest:
+def check_files(options: argparse.Namespace, selection: plan.Selection) -> continuous_integration.CiRequest:
     """Read the files that options name, and raise InputError if one cannot be read, or be written at the end."""
     other_runners.check_earlier_results(options.json)
     if options.log_dir:
@@ -96,9 +97,7 @@ def check_files(options: argparse.Namespace, selection: plan.Selection, seed: in
 
         read_lock(options.locked)
     names = (each.name for each in (*selection.servers, *selection.clients))
-    request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
-    continuous_integration.check_plan(request, options.clock, seed)
-    return request
+    return continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
 
 
 def measure(

@@ -17,6 +17,7 @@ MOST_CELLS = 20
 """Changed cells that are told in full."""
 LARGEST = 60_000
 """Characters of the whole text; GitHub takes 65,536 in a comment."""
+REFUSED = "The campaign cannot be compared with the baseline"
 TICKS = re.compile("`+")
 SIGNS = {
     **dict.fromkeys((Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR), "❌"),
@@ -47,6 +48,11 @@ def comment(
         parts.append("\n".join(["**Notes**", "", *(f"- {code(note)}" for note in judgement.notes)]))
     parts.append(_conditions(results))
     return _limited(parts)
+
+
+def refusal(faults: Sequence[str]) -> str:
+    """The text for a campaign that cannot be compared with its baseline."""
+    return _limited(["### ❌ quicsat: no verdict", f"{REFUSED}:", "\n".join(f"- {code(fault)}" for fault in faults)])
 
 
 def _heading(judgement: Judgement) -> str:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.report.cell_reasons import reasons
+from interop.report.change_comment import REFUSED
 from interop.statistics.judgement import Finding, JudgedCell, Judgement
 
 SKIPPED = frozenset(
@@ -31,9 +32,19 @@ def junit(results: ResultSet, judgement: Judgement) -> bytes:
         element = ElementTree.SubElement(suite, "testcase", classname="implementations", name="success rates")
         _add(element, "failure", "success rates", " ".join(judgement.groups), "")
     _count(root, judgement.cells, len(judgement.groups) > 0)
-    ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    return _written(root)
+
+
+def refusal(faults: Sequence[str]) -> bytes:
+    """The report of a campaign that cannot be compared with its baseline: one error."""
+    root = ElementTree.Element("testsuites", name="quicsat")
+    suite = ElementTree.SubElement(root, "testsuite", name="baseline")
+    for element in (root, suite):
+        for name, number in {"tests": 1, "failures": 0, "errors": 1, "skipped": 0}.items():
+            element.set(name, str(number))
+    case = ElementTree.SubElement(suite, "testcase", classname="baseline", name="comparison")
+    _add(case, "error", "cannot be compared", f"{REFUSED}: {' '.join(faults)}", "")
+    return _written(root)
 
 
 def _count(element: ElementTree.Element, cells: Sequence[JudgedCell], more: bool = False) -> None:
@@ -66,6 +77,12 @@ def _cell(cell: JudgedCell) -> ElementTree.Element:
 def _add(parent: ElementTree.Element, tag: str, kind: str, message: str, text: str) -> None:
     element = ElementTree.SubElement(parent, tag, type=kind, message=_text(message))
     element.text = "\n".join(map(_text, text.splitlines())) or None
+
+
+def _written(root: ElementTree.Element) -> bytes:
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
 
 
 def _text(text: str) -> str:

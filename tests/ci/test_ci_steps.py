@@ -165,13 +165,15 @@ def test_the_key_of_the_cache_follows_the_sources_of_the_images(stage: Stage, tm
     assert key() != first
 
 
-def test_the_comment_is_posted_if_there_is_one(stage: Stage, tmp_path: Path) -> None:
+def test_the_comment_is_posted_and_replaces_an_earlier_one_even_without_results(stage: Stage, tmp_path: Path) -> None:
     assert stage.step("Comment on the pull request", INPUTS).returncode == 0
-    assert stage.calls == []
+    [call] = stage.calls
+    assert call.startswith("gh [pr] [comment] [7] [--body] [### ❌ quicsat: no results. ")
+    assert call.endswith(" [--edit-last]")
     (tmp_path / "quicsat-report").mkdir()
     (tmp_path / "quicsat-report/comment.md").write_text("x")
     assert stage.step("Comment on the pull request", INPUTS).returncode == 0
-    assert stage.calls == ["gh [pr] [comment] [7] [--body-file] [quicsat-report/comment.md] [--edit-last]"]
+    assert stage.calls[1:] == ["gh [pr] [comment] [7] [--body-file] [quicsat-report/comment.md] [--edit-last]"]
 
 
 @pytest.mark.parametrize("place", ["ci/gitlab/quicsat.yml", "ci/example/.gitlab-ci.yml"])

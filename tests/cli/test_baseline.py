@@ -107,6 +107,34 @@ def test_another_clock_is_refused(
     assert "The baseline used virtual time" in capsys.readouterr().err
 
 
+def test_a_campaign_that_cannot_be_compared_leaves_no_earlier_verdict(
+    campaigns: tuple[str, str], tmp_path: Path, summary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = stored(tmp_path / "real", result_set(runs(8e6), repetitions=1))
+    file, junit, comment = tmp_path / "baseline.json", tmp_path / "j.xml", tmp_path / "c.md"
+    main(ROOT, ["baseline", "save", campaigns[0], str(file)])
+    words = ["--junit", str(junit), "--comment", str(comment), "--github"]
+    assert main(ROOT, ["baseline", "check", campaigns[0], str(file), *words]) == 0
+    assert "✅" in comment.read_text()
+    summary.unlink()
+    capsys.readouterr()
+    assert main(ROOT, ["baseline", "check", real, str(file), *words]) == 2
+    refused_reports(junit, comment, "The baseline used virtual time")
+    assert summary.read_text() == comment.read_text()
+    assert capsys.readouterr().out.splitlines()[-1].startswith("::error title=quicsat::The baseline used virtual time")
+
+
+def refused_reports(junit: Path, comment: Path, fault: str) -> None:
+    """Check reports of a campaign that cannot be compared."""
+    root = ElementTree.parse(junit).getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("1", "0", "1")
+    [error] = root.findall(".//testcase/error")
+    assert error.get("message", "").startswith(f"The campaign cannot be compared with the baseline: {fault}")
+    text = comment.read_text()
+    assert text.startswith("### ❌ quicsat: no verdict\n\nThe campaign cannot be compared with the baseline:\n\n- `")
+    assert fault in text
+
+
 def test_a_file_that_is_missing_or_no_baseline(
     campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,8 +386,13 @@ def test_run_with_a_baseline(checkout: Checkout, tmp_path: Path, monkeypatch: py
     assert status == 0
     assert "1 passed" in out
     runs_before = len(checkout.engine.all_lives)
-    status, _, err = checkout(*GOOD, "--clock", "virtual", "--expect", str(expect))
+    reports = ("--junit", str(tmp_path / "j.xml"), "--comment", str(tmp_path / "c.md"))
+    for words in (("plan", *reports), ("-l", str(tmp_path / "new"), "--junit", str(tmp_path / "new/j.xml"))):
+        assert checkout(*words, *GOOD, "--clock", "virtual", "--expect", str(expect))[0] == 2
+        assert not (tmp_path / "j.xml").exists()
+    status, _, err = checkout(*GOOD, "--clock", "virtual", "--expect", str(expect), *reports)
     assert status == 2
+    refused_reports(tmp_path / "j.xml", tmp_path / "c.md", "The baseline used real time: use --clock real.")
     assert "The baseline used real time: use --clock real." in err
     assert len(checkout.engine.all_lives) == runs_before
 
