@@ -112,12 +112,9 @@ def _build(
     ways: dict[str, Callable[[], ImageFacts]] = {name: partial(images.ensure_own, name) for name in own}
     stocked = [stock_of_own(store, request.root, name) for name in own]
     for package in packages:
-        if package.build is not None:
+        if package.build is not None or request.names:
             ways[package.name] = partial(images.ensure, package)
             stocked += stock_of(store, request.root, package)
-        elif request.names:
-            message = f"{package.name} has no Dockerfile here; try `{command_line('images', 'pull', package.name)}`."
-            raise InputError(message)
     current = {each.name for each in stocked if each.state is ImageState.CURRENT}
     workers = builders(int(daemon.info["NCPU"]), int(daemon.info["MemTotal"]))
     return _got(get_all(ways, workers), say, current)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 ACTIONS = ("list", "sources", "build", "pull", "check", "lock")
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
-    "image. `build` builds images from endpoints/. `pull` pulls images from a registry. `check` tests whether an image "
-    "follows the endpoint contract, and runs transfers and functional tests with quic-go. `lock` writes the digests of "
-    "the images on this machine into a file, so that `run --locked` uses the same images."
+    "image. `build` builds images from endpoints/, and pulls those that you name and that have no Dockerfile there. "
+    "`pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and runs "
+    "transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a file, "
+    "so that `run --locked` uses the same images."
 )
 EXAMPLES = (
     "images list",

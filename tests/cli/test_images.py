@@ -202,10 +202,20 @@ def test_pull(images: Images, engine: Workshop) -> None:
     assert (status, rows(out)["far"][0]) == (0, "pulled")
 
 
+def test_build_pulls_what_has_no_dockerfile(images: Images, engine: Workshop) -> None:
+    status, out, err = images("build", "far", "odd")
+    assert (status, rows(out)["far"][0], rows(out)["odd"][0]) == (3, "failed", "built")
+    assert "far: image me/far:1 does not exist locally and could not be pulled" in err
+    engine.pullable.add("me/far:1")
+    engine.programs["far"] = endpoint
+    status, out, _ = images("build", "far", "odd")
+    assert (status, rows(out)["far"][0], rows(out)["odd"][0]) == (0, "local", "was current")
+    assert "far" not in images("build", "odd")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("build", "far"), "far has no Dockerfile here; try `./run.py images pull far`."),
         (("pull", "bad"), "bad has no public image; try `./run.py images build bad`."),
         (("pull", "simulator"), "simulator is in no image registry; use `./run.py images build simulator`."),
         (("build", "quicgo"), 'No image "quicgo". Did you mean quic-go? Known: quic-go, silent,'),
