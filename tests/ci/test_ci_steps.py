@@ -15,6 +15,8 @@ import yaml
 from bench.ci import ActionStep
 from interop.cli import main as cli
 from interop.config.expectations import KnownNames, load_expectations
+from interop.images.lock_file import lock_text
+from interop.model.results import ImageFacts
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "ci/github/action.yml").read_text())
@@ -27,6 +29,7 @@ echo >>"$CALLS"
 while (($#)); do
     [[ $1 == --output ]] && touch "$2"
     [[ $1 == -l ]] && mkdir -p "$2"
+    [[ $1 == --lock-file ]] && cp "$LOCK" "$2"
     shift
 done
 exit "${STATUS:-0}"
@@ -46,12 +49,22 @@ class Stage:
         for place in (self.folder / "run.py", self.folder / "scripts/setup", folder / "bin/docker", folder / "bin/gh"):
             place.write_text(RECORDER)
             place.chmod(0o755)
+        self.images("picoquic", "quinn")
         self.environment = {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
             "CALLS": str(self._calls),
             "HOME": str(folder),
+            "LOCK": str(folder / "lock"),
             "GITHUB_OUTPUT": str(folder / "output"),
         }
+
+    def images(self, *names: str, digests: tuple[str, ...] = ()) -> None:
+        """Let quicsat find images of these names, besides those of its own."""
+        found = {
+            name: ImageFacts(f"{name}/it:1" if name == "mvfst" else f"quicsat/{name}:1", "sha256:1", digests)
+            for name in ("simulator", "virtual-time", *names)
+        }
+        (self.folder.parent / "lock").write_text(lock_text(found))
 
     def step(self, name: str, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a step of the action."""
@@ -138,17 +151,70 @@ def test_every_action_is_pinned_to_a_commit() -> None:
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
 
 
+BUILD, LOCK, SAVE, LOAD = "run.py [images] [build]", "run.py [images] [lock]", "docker [save]", "docker [load]"
+
+
+def commands(calls: list[str]) -> list[str]:
+    """Programs and their actions."""
+    return [next(each for each in (BUILD, LOCK, SAVE, LOAD, "setup") if call.startswith(each)) for call in calls]
+
+
 def test_prepare_builds_once_and_loads_from_the_cache_afterwards(stage: Stage) -> None:
     assert stage.step("Prepare", INPUTS).returncode == 0
-    assert [call.split(" ")[:2] for call in stage.calls] == [
-        ["setup", "[]"],
-        ["run.py", "[images]"],
-        ["docker", "[save]"],
-    ]
+    assert commands(stage.calls) == ["setup", BUILD, LOCK, SAVE]
     assert stage.calls[1] == "run.py [images] [build] [simulator] [virtual-time] [picoquic] [quinn]"
-    assert stage.calls[2].endswith("[quicsat/simulator] [quicsat/virtual-time] [quicsat/picoquic] [quicsat/quinn]")
+    assert stage.calls[3].endswith(
+        " [quicsat/picoquic:1] [quicsat/quinn:1] [quicsat/simulator:1] [quicsat/virtual-time:1]"
+    )
+    stage.images("picoquic", "quinn", digests=("a/b@sha256:2",))
     assert stage.step("Prepare", INPUTS).returncode == 0
-    assert [call.split(" ")[:2] for call in stage.calls[3:]] == [["setup", "[]"], ["docker", "[load]"]]
+    assert commands(stage.calls[4:]) == ["setup", LOAD, BUILD, LOCK]
+
+
+def test_prepare_saves_again_what_the_cache_lacks(stage: Stage) -> None:
+    stage.step("Prepare", INPUTS)
+    before = len(stage.calls)
+    stage.images("picoquic", "quinn", "mvfst")
+    assert stage.step("Prepare", {**INPUTS, "partners": "picoquic quinn mvfst"}).returncode == 0
+    assert commands(stage.calls[before:]) == ["setup", LOAD, BUILD, LOCK, SAVE]
+    assert "[mvfst/it:1]" in stage.calls[-1]
+    stage.step("Prepare", INPUTS)
+    assert stage.calls[-1].startswith(LOCK)
+
+
+def test_prepare_makes_a_cache_again_that_cannot_be_loaded(stage: Stage) -> None:
+    stage.step("Prepare", INPUTS)
+    before = len(stage.calls)
+    docker = stage.folder.parent / "bin/docker"
+    docker.write_text(RECORDER.replace("while", "[[ $1 != load ]] || exit 1\nwhile"))
+    done = stage.step("Prepare", INPUTS)
+    assert done.returncode == 0, done.stderr
+    assert "images.tar cannot be loaded; making it again" in done.stderr
+    assert commands(stage.calls[before:]) == ["setup", LOAD, BUILD, LOCK, SAVE]
+
+
+def test_names_may_be_on_several_lines(stage: Stage) -> None:
+    inputs = {**INPUTS, "partners": "picoquic\n  quinn\n", "tests": "sat\nsatloss\n"}
+    stage.step("Prepare", inputs)
+    assert stage.calls[1].endswith(" [simulator] [virtual-time] [picoquic] [quinn]")
+    assert stage.step("Measure", inputs).returncode == 0
+    options = cli.parse(re.findall(r"\[(.*?)\]", stage.calls[-2]))
+    assert (options.client, options.test) == (["quic-go", "picoquic", "quinn"], ["sat", "satloss"])
+
+
+@pytest.mark.parametrize("tests", ["sat ./own.yaml mine/b.YML", "sat,own.yaml,mine/b.YML"])
+def test_files_of_test_cases_are_those_of_the_caller(stage: Stage, tmp_path: Path, tests: str) -> None:
+    stage.step("Measure", {**INPUTS, "tests": tests})
+    options = cli.parse(re.findall(r"\[(.*?)\]", stage.calls[0]))
+    assert options.test == ["sat", f"{tmp_path}/own.yaml", f"{tmp_path}/mine/b.YML"]
+
+
+@pytest.mark.parametrize("name", ["Measure", "Prepare"])
+def test_partners_are_required(stage: Stage, name: str) -> None:
+    done = stage.step(name, {**INPUTS, "partners": ""})
+    assert done.returncode != 0
+    assert "names the partners to measure with" in done.stderr
+    assert stage.calls == []
 
 
 def test_the_key_of_the_cache_follows_the_sources_of_the_images(stage: Stage, tmp_path: Path) -> None:
@@ -174,6 +240,11 @@ def test_the_comment_is_posted_and_replaces_an_earlier_one_even_without_results(
     (tmp_path / "quicsat-report/comment.md").write_text("x")
     assert stage.step("Comment on the pull request", INPUTS).returncode == 0
     assert stage.calls[1:] == ["gh [pr] [comment] [7] [--body-file] [quicsat-report/comment.md] [--edit-last]"]
+
+
+def test_gitlab_names_the_example_that_is_here() -> None:
+    [named] = re.findall(r"ci/example/[\w./-]*\w", (ROOT / "ci/gitlab/quicsat.yml").read_text())
+    assert (ROOT / named).is_file()
 
 
 @pytest.mark.parametrize("place", ["ci/gitlab/quicsat.yml", "ci/example/.gitlab-ci.yml"])
