@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.config.quantities import rate, share, within
+from interop.config.quantities import one_line, rate, share, within
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
 from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from interop.model.names import FOLDER_SIGN, did_you_mean, split_flows
@@ -17,7 +17,6 @@ KNOWN_FAILURE_KEYS = (*CELL_KEYS, "reason")
 FLOOR_KEYS = (*CELL_KEYS, "floor")
 _REGRESSION = within(share, "0 %", "100 %")
 _FLOOR = within(rate, "1 bit/s", "1000 Gbit/s")
-_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,11 @@ class KnownNames:
     """Names and abbreviations."""
 
     def implementation(self, text: str) -> str:
-        """Return ``text``; ValueError if no implementation or variant has this name."""
-        if text not in self.implementations:
+        """The name of an implementation or variant, upper and lower case being alike; ValueError if there is none."""
+        spelling = {name.casefold(): name for name in self.implementations}
+        if (name := spelling.get(text.casefold())) is None:
             raise ValueError(f"is no implementation and no variant.{did_you_mean(text, self.implementations)}")
-        return text
+        return name
 
     def test_case(self, text: str) -> str:
         """Return ``text``; ValueError if it is no label, with a workload and flows or without."""
@@ -62,17 +62,17 @@ def load_expectations(path: Path, known: KnownNames) -> Expectations:
 
 def _read(fields: Fields, folder: Path, known: KnownNames) -> Expectations:
     fields.allow_only(KEYS)
-    baseline = fields.read("baseline", str)
+    baseline = fields.read("baseline", one_line)
     return Expectations(
         known_failures=tuple(
-            KnownFailure(_cells(entry, known), entry.read("reason", _reason) or "")
+            KnownFailure(_cells(entry, known), entry.read("reason", one_line) or "")
             for entry in _entries(fields, "known failures", KNOWN_FAILURE_KEYS)
         ),
         floors=tuple(
             GoodputFloor(_cells(entry, known), entry.read("floor", _FLOOR) or 0.0)
             for entry in _entries(fields, "goodput floors", FLOOR_KEYS)
         ),
-        baseline=folder / baseline if baseline else None,
+        baseline=folder / baseline if baseline is not None else None,
         regression=fields.read("regression", _REGRESSION),
     )
 
@@ -81,7 +81,7 @@ def _entries(fields: Fields, key: str, keys: tuple[str, ...]) -> Iterator[Fields
     for entry in fields.mappings(key, "{server: quic-go, test: sat}"):
         entry.allow_only(keys)
         if not any(each in entry for each in CELL_KEYS):
-            entry.note(f"{key}: name a server, a client or a test; an entry without any would be for all cells.")
+            entry.note("name a server, a client or a test; an entry without any would be for all cells.")
         if "floor" in keys:
             entry.require({"floor": "5 Mbit/s"})
         yield entry
@@ -90,9 +90,3 @@ def _entries(fields: Fields, key: str, keys: tuple[str, ...]) -> Iterator[Fields
 def _cells(entry: Fields, known: KnownNames) -> CellPattern:
     servers, clients = (entry.read_list(key, known.implementation) or () for key in ("server", "client"))
     return CellPattern(servers, clients, entry.read_list("test", known.test_case) or ())
-
-
-def _reason(text: str) -> str:
-    if len(text) > _LONGEST_REASON:
-        raise ValueError(f"is longer than {_LONGEST_REASON} characters.")
-    return text

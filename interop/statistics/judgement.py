@@ -249,7 +249,7 @@ def _lost(
 
 
 def _known(sample: Sample, known: KnownFailure) -> tuple[Finding, str]:
-    reason = f": {known.reason}" if known.reason else ""
+    reason = f": {printable(known.reason)}" if known.reason else ""
     if sample.pair_outcome is PairOutcome.SUCCEEDED:
         return Finding.UNEXPECTED_SUCCESS, f"It succeeded, and is expected to fail{reason}. Remove the known failure."
     return Finding.KNOWN_FAILURE, f"It is expected to fail{reason}."

@@ -48,7 +48,7 @@ def test_all_keys(tmp_path: Path) -> None:
         ("regression: 101 %", "regression"),
         ("known failures: {server: a}", "must be a list of mappings"),
         ("known failures: [a]", "must be a mapping"),
-        ("known failures: [{reason: x}]", "name a server, a client or a test"),
+        ("known failures: [{reason: x}]", "expect.yml:1: known failures: name a server, a client or a test"),
         ("known failures: [{server: a, floor: 1 Mbit/s}]", 'unknown key "floor"'),
         ("known failures: [{server: A b}]", "is no implementation"),
         (
@@ -62,7 +62,10 @@ def test_all_keys(tmp_path: Path) -> None:
         ),
         ("known failures: [{test: sat+page-p5}]", "Did you mean sat+page-p50?"),
         ("known failures: [{test: zat+page-p50}]", "is no test case"),
-        (f"known failures: [{{server: a, reason: {'x' * 301}}}]", "longer than 300 characters"),
+        (f"known failures: [{{server: a, reason: {'x' * 301}}}]", "must be one line of 1 to 300 characters"),
+        (r'known failures: [{server: a, reason: "x\ny"}]', "must be one line of 1 to 300 characters"),
+        (r'known failures: [{server: a, reason: "\e[31mx"}]', "must be one line of 1 to 300 characters"),
+        ('baseline: ""', 'baseline "" must be one line'),
         ("goodput floors: [{test: sat}]", 'missing key "floor"'),
         ("goodput floors: [{test: sat, floor: 5}]", "floor"),
         ("goodput floors: [{test: sat, floor: 0 bit/s}]", "floor"),
@@ -74,6 +77,12 @@ def test_faults_name_the_file_and_what_is_wrong(tmp_path: Path, text: str, fault
         load_expectations(tmp_path / "expect.yml", KNOWN)
     assert fault in str(caught.value)
     assert "expect.yml" in str(caught.value)
+
+
+def test_names_of_implementations_match_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "expect.yml").write_text("known failures: [{server: QUIC-GO, client: [Picoquic:BBR, A]}]\n")
+    [known] = load_expectations(tmp_path / "expect.yml", KNOWN).known_failures
+    assert known.cells == CellPattern(("quic-go",), ("picoquic:bbr", "a"))
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,11 @@ def test_known_failures() -> None:
     assert "issue 7" in success.details[0]
 
 
+def test_the_reason_of_a_known_failure_is_printable() -> None:
+    found = only(campaign(None), Expectations((KnownFailure(ALL, "issue\u202e\x1b[31m 7"),)))
+    assert found.details == ("It is expected to fail: issue 7.",)
+
+
 @pytest.mark.parametrize("now", [campaign(5e6), campaign(5e6, None)], ids=["stale", "partly failing"])
 def test_a_known_failure_hides_no_violated_floor(now: ResultSet) -> None:
     known = (KnownFailure(ALL, "issue 7"),)
