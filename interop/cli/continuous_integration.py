@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_outputs, is_plain
+from interop.cli.parser import Once, Parser
 from interop.model.errors import InputError, MachineError, UserError
 from interop.model.expectations import Expectations
 from interop.model.names import VARIANT_SIGN
 from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from interop.cli.parser import Parser
     from interop.config.expectations import KnownNames
     from interop.model.clock import Clock
     from interop.model.results import ResultSet
@@ -60,16 +60,16 @@ def add_options(parser: Parser) -> None:
     """Declare what a CI system gets."""
     group = parser.add_argument_group("continuous integration")
     group.add_argument(
-        "--expect", type=Path, metavar="FILE",
+        "--expect", type=Path, action=Once, metavar="FILE",
         help="YAML file with known failures, goodput floors and a baseline, which decide the exit status "
         "(default: every failed run is unexpected; example: quicsat.yml).",
     )  # fmt: skip
     group.add_argument(
-        "--junit", type=Path, metavar="FILE",
+        "--junit", type=Path, action=Once, metavar="FILE",
         help="Also write a JUnit XML report with a test case per cell (default: no file; example: junit.xml).",
     )  # fmt: skip
     group.add_argument(
-        "--comment", type=Path, metavar="FILE",
+        "--comment", type=Path, action=Once, metavar="FILE",
         help="Also write a Markdown comment for a pull request: the changed cells with reasons, and next to the file a "
         "time-offset diagram of each as PNG (default: no file; example: comment/quicsat.md).",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from interop.cli.parser import Once, Parser
 from interop.config import quantities
 from interop.config.flows import parse_flow
 from interop.model.clock import Clock
@@ -23,7 +24,6 @@ from interop.plan import order, time_windows
 from interop.plan.limits import CampaignLimits
 
 if TYPE_CHECKING:
-    from interop.cli.parser import Parser
     from interop.model.real_link import Scheduler
     from interop.model.test_case import TestCase
 
@@ -202,7 +202,7 @@ def add_output(parser: Parser) -> argparse._ArgumentGroup:
     """Declare what a campaign prints and writes at its end."""
     group = parser.add_argument_group("output")
     group.add_argument(
-        "-j", "--json", type=Path, metavar="FILE",
+        "-j", "--json", type=Path, action=Once, metavar="FILE",
         help="Also write the results in the JSON format of QIR-SE, the runner of arXiv 2202.08228 (default: no file; "
         "example: results.json).",
     )  # fmt: skip

@@ -125,6 +125,18 @@ class Parser(argparse.ArgumentParser):
         self.exit(ExitStatus.USAGE, f"{self.prog}: {fault}{hints} See {self.prog} --help.\n")
 
 
+class Once(argparse.Action):
+    """An option with a file that is refused if it is repeated, since only the last file would count."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object, option: str | None = None
+    ) -> None:
+        """Store the value."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"argument {option}: is given more than once; name one file")
+        setattr(namespace, self.dest, value)
+
+
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help with short forms: ``-s, --server NAME...``."""
 

@@ -433,6 +433,16 @@ def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_pat
 
 
 @pytest.mark.parametrize("option", ["--expect", "--junit", "--comment", "-j"])
+def test_an_option_with_a_file_is_given_once(
+    checkout: Checkout, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        checkout(*GOOD, option, "a", option, "b")
+    assert ended.value.code == 2
+    assert f"argument {option}: is given more than once; name one file." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--expect", "--junit", "--comment", "-j"])
 @pytest.mark.parametrize("file", ["no/such/file", "/proc/file"])
 def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(
     checkout: Checkout, option: str, file: str
