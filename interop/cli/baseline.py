@@ -11,6 +11,7 @@ from interop.cli import console, continuous_integration
 from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_outputs, is_plain
 from interop.model.errors import InputError
+from interop.model.text import command_line
 from interop.model.units import byte_size
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def run(options: argparse.Namespace) -> int:
     """Write the file, or compare the campaign with it."""
     from interop.results import baseline, store
 
+    if options.file.is_dir() and options.directory.is_file():
+        right = command_line("baseline", options.action, options.file, options.directory)
+        raise InputError(f"{options.file}: is a directory. If it is that of the campaign, name it first: {right}")
     record = store.load(options.directory)
     for warning in record.warnings:
         console.message(warning)

@@ -20,7 +20,7 @@ EXAMPLES = {"reference": '"quicsat/quic-go:1a2b3c4d5e6f"', "id": '"sha256:…"'}
 
 def read_lock(path: Path) -> dict[str, ImageFacts]:
     """Images by the name of an implementation, a variant or an image of quicsat itself; raises :class:`InputError`."""
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"{path}: no such file; `./run.py images lock` writes it.")
     problems: list[Problem] = []
     document = read_json(path, problems)

@@ -57,6 +57,9 @@ def save(results: ResultSet, file: Path) -> None:
 
 def read(file: Path) -> ResultSet:
     """The campaign of a baseline; raises InputError if the file is none."""
-    if not file.is_file():
+    if not file.exists():
         raise InputError(f"{file}: no such file. `{command_line('baseline', 'save', 'DIR', file)}` writes a baseline.")
+    if not file.is_file():
+        kind = "a directory" if file.is_dir() else "no regular file"
+        raise InputError(f"{file}: is {kind}. Name a file that `./run.py baseline save DIR FILE` has written.")
     return load(file).result_set

@@ -144,6 +144,23 @@ def test_a_file_that_is_missing_or_no_baseline(
     assert main(ROOT, ["baseline", "check", campaigns[0], str(tmp_path / "bad.json")]) == 2
 
 
+def test_what_is_no_file_is_called_what_it_is(
+    campaigns: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, file, expect = campaigns[0], tmp_path / "b.json", tmp_path / "e.yml"
+    main(ROOT, ["baseline", "save", place, str(file)])
+    for action in ("save", "check"):
+        assert main(ROOT, ["baseline", action, str(file), place]) == 2
+        right = f"{place}: is a directory. If it is that of the campaign, name it first: ./run.py baseline {action} "
+        assert f"{right}{place} {file}\n" in capsys.readouterr().err
+    for other, kind in ((place, "a directory"), ("/dev/null", "no regular file")):
+        assert main(ROOT, ["baseline", "check", place, other]) == 2
+        assert f"{other}: is {kind}. Name a file" in capsys.readouterr().err
+    expect.write_text("baseline: .\n")
+    assert main(ROOT, ["run", "-s", "quic-go", "-c", "quic-go", "--expect", str(expect)]) == 2
+    assert f"{tmp_path}: is a directory. Name a file" in capsys.readouterr().err
+
+
 def test_check_draws_the_changed_cells_next_to_the_comment(campaigns: tuple[str, str], tmp_path: Path) -> None:
     file, target = tmp_path / "baseline.json", tmp_path / "out"
     target.mkdir()

@@ -99,6 +99,13 @@ def test_no_lock_file(root: Path) -> None:
         read_lock(root / "images.lock")
 
 
+def test_what_is_no_file_is_called_what_it_is(root: Path) -> None:
+    with pytest.raises(InputError, match="/dev/null: is no regular file"):
+        read_lock(Path("/dev/null"))
+    with pytest.raises(InputError, match="is a folder; name a file"):
+        read_lock(root)
+
+
 def test_a_variant_is_written_if_it_has_another_image(root: Path, tag: str) -> None:
     public, built = ImageFacts(PUBLIC, "sha256:1"), ImageFacts(tag, "sha256:2")
     chosen = {"mine": MINE, "mine:fast": FAST}
