@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from interop.model.clock import Clock, clock_in_words
 from interop.model.evidence import Evidence
@@ -242,6 +243,14 @@ class ResultSet:
     """UTC, RFC 3339; None while the campaign runs or after it was cut short."""
     earlier: tuple[RunResult, ...] = ()
     """All other attempts at the runs in ``results``: excluded ones, and those repeated on request."""
+
+    @cached_property
+    def by_test_case(self) -> dict[str, list[RunResult]]:
+        """``results`` by the name of their test case, in their order."""
+        groups: dict[str, list[RunResult]] = {}
+        for result in self.results:
+            groups.setdefault(result.test_case, []).append(result)
+        return groups
 
     @property
     def done(self) -> frozenset[RunKey]:

@@ -48,8 +48,11 @@ def raw(folder: str, name: str) -> PurePosixPath:
 
 def pair(manifest: Manifest, server: str, client: str) -> PurePosixPath:
     """Folder of a pair below that of its campaign; a variant's colon is a plus, as on disk."""
-    named = {implementation.name: implementation.folder for implementation in manifest.implementations}
-    return PurePosixPath("p", named[server], named[client])
+    return PurePosixPath("p", _folder(manifest, server), _folder(manifest, client))
+
+
+def _folder(manifest: Manifest, name: str) -> str:
+    return next(each for each in manifest.implementations if each.name == name).folder
 
 
 def cell(manifest: Manifest, server: str, client: str, test_case: str) -> PurePosixPath:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,9 +17,10 @@ from interop.model.names import folder_name, pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
 from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
-from interop.site.campaign_pages import PartSize, Site
+from interop.site.campaign_pages import Site
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import PARTIAL
+from interop.site.workers import working
 from interop.traces.congestion import recovery
 from interop.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
 from interop.traces.series import FILE_NAME, SeriesError, load
@@ -29,28 +31,25 @@ MOST_BYTES = 24_000_000
 """Of the series of a campaign as they are stored, up to which the packets of all its runs are shown in full."""
 THINNED = 600
 """Events per table that are left of a run that is not its cell's representative, in a campaign larger than that."""
-_WORTHWHILE = 200
-"""Runs from which on several processes share the work."""
+WORTHWHILE = 200
+"""Runs of a campaign from which on several processes share the work on its pages."""
 _LOG = 16 * logs.KIB
 _LOG_OF_FAILURE = 64 * logs.KIB
 
 
-def write(site: Site, campaign: SiteCampaign, *, files: bool) -> None:
-    """All pages below ``runs/<campaign>/p/``."""
+@contextmanager
+def writing(site: Site, campaign: SiteCampaign, *, files: bool) -> Iterator[None]:
+    """Write all pages below ``runs/<campaign>/p/`` until the block is left, by several processes if there are many."""
     full = _size_of_series(campaign) <= MOST_BYTES
     pairs: dict[Pair, list[Key]] = {}
     for key in campaign.runs:
         pairs.setdefault(key[:2], []).append(key)
     job = _Job(site, campaign, pairs.keys(), full=full, files=files, figures=figures.find(campaign.directory))
-    if len(campaign.results.results) < _WORTHWHILE:
-        for pair, keys in pairs.items():
-            _pair(job, pair, keys)
-        return
-    # Forked, so that nothing has to be sent to them; what comes back is small.
-    with get_context("fork").Pool(initializer=_JOB.append, initargs=(job,)) as pool:
-        for parts in pool.imap_unordered(_share, pairs.items()):
-            for part, size in parts.items():
-                site.count(part, size)
+    several = len(campaign.results.results) >= WORTHWHILE and bool(campaign.cells and campaign.attempts)
+    with working(site, partial(_pair, job), list(pairs.items()), several=several) as written:
+        yield
+        for _ in written:
+            pass
 
 
 @dataclass(frozen=True)
@@ -64,18 +63,6 @@ class _Job:
     """The packets and logs of all runs."""
     files: bool
     figures: tuple[figures.Figure, ...]
-
-
-_JOB: list[_Job] = []
-"""That of this process, if it is one of those that share the work."""
-
-
-def _share(pair_and_keys: tuple[Pair, list[Key]]) -> dict[str, PartSize]:
-    """The work on one pair, in a process of its own: what was put."""
-    job = _JOB[-1]
-    job.site.parts.clear()
-    _pair(job, *pair_and_keys)
-    return dict(job.site.parts)
 
 
 def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
@@ -199,9 +186,9 @@ def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: Ru
     return taken
 
 
-def _pair(job: _Job, pair: Pair, keys: Sequence[Key]) -> None:
+def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
     """Write the pages of a pair's cells, and its own."""
-    site, campaign, (server, client) = job.site, job.campaign, pair
+    site, campaign, ((server, client), keys) = job.site, job.campaign, pair_and_keys
     cells = [_cell(job, key) for key in keys]
     folder = PurePosixPath("runs", campaign.folder) / address.pair(campaign.results.manifest, server, client)
     back = ""

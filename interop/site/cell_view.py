@@ -179,7 +179,8 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
     manifest = campaign.results.manifest
     case = next(each for each in manifest.test_cases if each.name == name)
     repetitions = tuple(_repetition(result, found.get(result.repetition, ())) for result in campaign.runs[key])
-    spreads = tuple(spread for metric in METRICS if (spread := _spread(metric, repetitions)) is not None)
+    metrics = tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions))
+    spreads = tuple(spread for metric in metrics if (spread := _spread(metric, repetitions)) is not None)
     best = next((spread.figures.max for spread in spreads if spread.metric is _GOODPUT), 0.0)
     return CellView(
         case=case,
@@ -190,7 +191,7 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
         repetitions=repetitions,
         reasons=_reasons(repetitions),
         spreads=spreads,
-        metrics=tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions)),
+        metrics=metrics,
         notes=_notes(repetitions),
         images=_images(manifest, server, client),
         command=rerun.of_cell(manifest, key),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +20,7 @@ from interop.site.campaign_pages import History, PartSize
 from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
 from interop.site.report_pages import Compared
+from interop.site.workers import working
 
 VENDOR = Path("build", "vendor", "uplot")
 """Where scripts/setup puts uPlot, below the checkout."""
@@ -76,13 +80,14 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         compared = _comparisons(site, draft, old, keys)
         shown = [each for each in compared if each.both]
         histories = report_pages.histories(found, shown)
-        for campaign in found:
-            key, history = keys[campaign.folder], histories[campaign.folder]
-            _campaign(site, draft, old, campaign, key, history, files=request.files)
-            if campaign is not found[0]:  # its badges come last
-                campaign.release()
-        campaign_pages.write_list(site)
-        report_pages.write_all(site, shown)
+        with ExitStack() as cells:
+            for campaign in found:
+                key, history = keys[campaign.folder], histories[campaign.folder]
+                _campaign(site, draft, old, campaign, key, history, cells, files=request.files)
+                if campaign is not found[0]:  # its badges come last
+                    campaign.release()
+            campaign_pages.write_list(site)
+            report_pages.write_all(site, shown)
         site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
     pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))
@@ -116,13 +121,20 @@ def _campaign(
     campaign: SiteCampaign,
     key: str,
     history: History,
+    cells: ExitStack,
     *,
     files: bool,
 ) -> None:
-    """The pages of one campaign, as far as they are not those of the old site."""
+    """The pages of one campaign, as far as they are not those of the old site.
+
+    ``cells``: closes when the pages of cells are written that processes still work on.
+    """
     page = address.campaign(campaign.folder)
     newest = campaign is site.campaigns[0]
     same = old.known("keys", campaign.folder) == key and old.has(page.parent)
+    if not same:
+        cells.close()  # of the campaign before: one at a time
+        cells.enter_context(cell_pages.writing(site, campaign, files=files))
     if same and not newest and reuse.start_stays(history, old.known("starts", campaign.folder)):
         old.take_over(site, draft, page.parent, start=True)
     else:
@@ -133,7 +145,6 @@ def _campaign(
     site.put(page.parent / brief.FILE_NAME, brief.encode(campaign.brief))
     campaign_pages.write(site, campaign, files=files)
     report_pages.write(site, campaign)
-    cell_pages.write(site, campaign, files=files)
 
 
 def _comparisons(
@@ -141,17 +152,29 @@ def _comparisons(
 ) -> list[Compared]:
     """All of them, the newest first; those of two campaigns that have not changed are taken over."""
     found = list[Compared]()
-    for before, after in report_pages.twos(site.campaigns):
-        if found and found[-1].after is not after:
-            found[-1].after.release()
-        compared = _remembered(old, keys, before, after)
-        if compared is None:
-            compared = report_pages.compare(site, before, after)
-            before.release()
-        elif compared.both:
-            old.take(site, draft, compared.address.parent)
-        found.append(compared)
+    for after, twos in groupby(report_pages.twos(site.campaigns), key=lambda both: both[1]):
+        befores = [before for before, _ in twos]
+        known = [_remembered(old, keys, before, after) for before in befores]
+        new = [before for before, compared in zip(befores, known, strict=True) if compared is None]
+        several = len(new) > 1 and len(after.results.results) >= cell_pages.WORTHWHILE
+        with working(site, partial(_compare, site, after), new, several=several) as made:
+            for before, compared in zip(befores, known, strict=True):
+                if compared is None:
+                    found.append(report_pages.remembered(before, after, next(made)))
+                    continue
+                if compared.both:
+                    old.take(site, draft, compared.address.parent)
+                found.append(compared)
+        if after is not site.campaigns[0]:  # its pages come next
+            after.release()
     return found
+
+
+def _compare(site: campaign_pages.Site, after: SiteCampaign, before: SiteCampaign) -> dict[str, Any]:
+    """What a comparison tells, as JSON; its page is written."""
+    compared = report_pages.compare(site, before, after)
+    before.release()
+    return compared.plain
 
 
 def _remembered(

@@ -137,8 +137,8 @@ def find(result_set: ResultSet, name: str) -> TestCase | None:
 def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> tuple[Sample, ...]:
     """Every pair of the campaign in ``test_case``: clients as in the manifest, for each its servers."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
-    for result in result_set.results:
-        if result.test_case == test_case and result.verdict.outcome is not Outcome.SKIPPED:
+    for result in result_set.by_test_case.get(test_case, ()):
+        if result.verdict.outcome is not Outcome.SKIPPED:
             groups.setdefault((result.server, result.client), []).append(result)
     manifest = result_set.manifest
     return tuple(

@@ -233,6 +233,8 @@ def save(series: Series, directory: Path) -> Path:
 def load(directory: Path) -> Series | None:
     """The series of the run in ``directory``, None if it has none; raises SeriesError."""
     path = directory / FILE_NAME
+    if not path.is_file():
+        return None
     try:
         table = pq.ParquetFile(path).read(use_threads=False)
         metadata = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
@@ -244,8 +246,6 @@ def load(directory: Path) -> Series | None:
             name: _table(kind, pieces.get(name, table.slice(0, 0))) for name, kind in TABLES.items()
         }
         return Series(Protocol(metadata["protocol"]), clock, **tables)
-    except FileNotFoundError:
-        return None
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         if isinstance(error, SeriesError):
             raise
