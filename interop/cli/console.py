@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import sys
+from contextlib import suppress
 
 from interop.model.text import printable_lines
 
@@ -60,6 +61,12 @@ def live() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
+def flush() -> None:
+    """Write what is still buffered; raises OSError if standard output takes no more."""
+    sys.stdout.flush()
+
+
 def discard_output() -> None:
-    """Send what is still buffered to /dev/null, after the reader of standard output has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Send what is still buffered to /dev/null, after standard output took no more."""
+    with suppress(io.UnsupportedOperation):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

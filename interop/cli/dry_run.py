@@ -158,8 +158,9 @@ def disk_needed(runs: Sequence[Run], results: Path, place: Path) -> str:
 
 def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
     """Sizes in bytes of run directories of a test case, those of the newest campaign first."""
-    journals = {(place / JOURNAL).resolve() for place in (campaign, *results.glob("*"))}
-    for journal in sorted(filter(Path.is_file, journals), key=lambda path: path.stat().st_mtime, reverse=True):
+    found = filter(Path.is_file, (place / JOURNAL for place in (campaign, *results.glob("*"))))
+    journals = {path.resolve() for path in found}
+    for journal in sorted(journals, key=lambda path: path.stat().st_mtime, reverse=True):
         for run in journal.parent.glob(f"*/{glob.escape(test_case)}/*"):
             if run.name.isdecimal():
                 with suppress(OSError):  # of a run in progress

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from interop.cli import commands, console
 from interop.cli.exit_status import SIGNAL, ExitStatus
 from interop.cli.help import overview, parser_of
 from interop.cli.parser import Parser
-from interop.model.errors import HarnessFault, UserError
+from interop.model.errors import HarnessFault, InputError, UserError
 
 if TYPE_CHECKING:
     from interop.report.plot_request import Draw
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 CHATTY = ("urllib3", "docker")
 """Libraries with a debug message for each request to the Docker daemon."""
+FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of the system for a path that no file can have."""
+PYTHONS_LOOP = "Symlink loop"
+"""How the error begins that ``Path.resolve`` raises for a loop of symbolic links, before Python 3.13."""
 
 
 def main(
@@ -37,6 +42,34 @@ def main(
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     console.prepare()
+    try:
+        status = _run(root, words, draw, figures)
+        console.flush()
+    except UserError as error:
+        console.message(str(error))
+        return error.exit_status
+    except HarnessFault as fault:
+        console.message(f"{fault.reason} ({fault.code})")
+        return ExitStatus.MACHINE
+    except BrokenPipeError:
+        console.discard_output()
+        return ExitStatus.SUCCESS
+    except OSError as error:
+        return _tell(error)
+    except RuntimeError as error:
+        if not str(error).startswith(PYTHONS_LOOP):
+            raise
+        console.message(f"{error}: remove the link, or choose another path.")
+        return ExitStatus.USAGE
+    except KeyboardInterrupt:
+        console.message(f"Stopped by signal {signal.SIGINT.value}.")
+        return SIGNAL + signal.SIGINT
+    finally:
+        console.allow_commands()
+    return status
+
+
+def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Sequence[str]]) -> int:
     if words[:1] in (["-h"], ["--help"]):
         console.show(overview())
         return ExitStatus.SUCCESS
@@ -48,25 +81,37 @@ def main(
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     for library in CHATTY:
         logging.getLogger(library).setLevel(logging.WARNING)
-    try:
-        return commands.load(options.command).run(options)
-    except UserError as error:
-        console.message(str(error))
-        return error.exit_status
-    except HarnessFault as fault:
-        console.message(f"{fault.reason} ({fault.code})")
+    _check_paths(options)
+    return commands.load(options.command).run(options)
+
+
+def _check_paths(options: argparse.Namespace) -> None:
+    """Raise InputError if no file can have one of the paths that the user named."""
+    for path in _paths(options):
+        try:
+            path.stat()
+        except OSError as error:
+            if error.errno in FAULTS_OF_NAMES:
+                raise InputError(_sentence(path, error)) from error
+
+
+def _paths(options: argparse.Namespace) -> Iterator[Path]:
+    for value in vars(options).values():
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Path))
+
+
+def _tell(error: OSError) -> int:
+    """Print an error of the system that no command expected; the exit status."""
+    if error.filename is None:
+        console.discard_output()  # what is still buffered would raise the same error again
+        console.message(f"Reading or writing failed: {error.strerror or error}.")
         return ExitStatus.MACHINE
-    except BrokenPipeError:
-        console.discard_output()
-        return ExitStatus.SUCCESS
-    except OSError as error:
-        console.message(f"Reading or writing failed: {error}")
-        return ExitStatus.MACHINE
-    except KeyboardInterrupt:
-        console.message(f"Stopped by signal {signal.SIGINT.value}.")
-        return SIGNAL + signal.SIGINT
-    finally:
-        console.allow_commands()
+    console.message(_sentence(error.filename, error))
+    return ExitStatus.USAGE if error.errno in FAULTS_OF_NAMES else ExitStatus.MACHINE
+
+
+def _sentence(path: object, error: OSError) -> str:
+    return f"{path}: cannot be read or written: {error.strerror}."
 
 
 def _version(root: Path) -> str:

@@ -76,8 +76,13 @@ def check_earlier_results(file: Path | None) -> None:
     from interop.results import store
 
     named, beside = str(document["log_dir"]), file.parent.resolve()
-    directory = beside if named == beside.name else (beside / named).resolve()
-    if not any((directory / name).is_file() for name in (store.DOCUMENT, store.JOURNAL)):
+    directory = beside if named == beside.name else beside / named
+    try:
+        directory = directory.resolve()
+        found = any((directory / name).is_file() for name in (store.DOCUMENT, store.JOURNAL))
+    except (OSError, ValueError, RuntimeError):  # no directory can have this name, or its links lead in a circle
+        found = False
+    if not found:
         raise InputError(
             f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."
         )

@@ -189,7 +189,14 @@ def _takes(action: argparse.Action, taken: int, word: str, *, bare: bool) -> boo
         return True
     if "/" in word:
         return False
-    return not Path(word).exists() or (_fits(action, word) and not bare)
+    return not _exists(word) or (_fits(action, word) and not bare)
+
+
+def _exists(word: str) -> bool:
+    try:
+        return Path(word).exists()
+    except OSError:  # the name is too long for a file
+        return False
 
 
 def _fits(action: argparse.Action, word: str) -> bool:

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -160,3 +161,62 @@ def test_a_file_that_cannot_be_read_is_one_line(checkout: Checkout) -> None:
     (checkout.root / "implementations.json").mkdir()
     status, out, err = checkout("list", "implementations")
     assert (status in (2, 3), out, len(err.splitlines())) == (True, "", 1)
+
+
+LONG = "x" * 300
+"""No file can have this name."""
+WITH_A_PATH = [
+    *(f"{command} PATH" for command in ("show", "explain", "open", "tables", "plot", "analyse", "resume", "prune")),
+    *(f"-s good -c good -t tiny {option} PATH" for option in ("--junit", "-j", "--locked", "-l", "--expect")),
+    *(f"plan -s good -c good -t tiny {option} PATH" for option in ("--comment", "-l", "--hosts", "--resume")),
+    *("packets PATH 1", "site -o PATH", "plot DIR -o PATH", "tables DIR -t PATH", "site PATH"),
+    *("baseline save DIR PATH", "export DIR PATH", "merge DIR -o PATH"),
+]
+
+
+@pytest.mark.parametrize("line", WITH_A_PATH)
+@pytest.mark.parametrize("kind", ["long", "loop", "in a loop"])
+def test_a_path_that_no_file_can_have(checkout: Checkout, places: list[str], line: str, kind: str) -> None:
+    loop = Path(places[0]) / "loop"
+    loop.symlink_to("loop")
+    path = {"long": LONG, "loop": str(loop), "in a loop": f"{loop}/a/b/c"}[kind]
+    words = [{"PATH": path, "DIR": places[0]}.get(word, word) for word in line.split()]
+    status, out, err = checkout(*words)
+    assert (status, out, "Errno" in err, checkout.engine.all_lives) == (2, "", False, [])
+    if "-t PATH" not in line:
+        fault = "File name too long" if kind == "long" else "Too many levels of symbolic links"
+        assert err == f"{path}: cannot be read or written: {fault}.\n"
+
+
+def test_a_loop_of_links_among_the_results_is_passed_over(checkout: Checkout) -> None:
+    (checkout.root / "results").mkdir()
+    (checkout.root / "results/loop").symlink_to("loop")
+    assert checkout("plan", *GOOD)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "status"),
+    [
+        (OSError(28, "No space left on device", "a.json"), "a.json: cannot be read or written: No space left", 3),
+        (OSError(36, "File name too long", "a/b"), "a/b: cannot be read or written: File name too long.", 2),
+        (OSError(28, "No space left on device"), "Reading or writing failed: No space left on device.", 3),
+        (TimeoutError("timed out"), "Reading or writing failed: timed out.", 3),
+        (RuntimeError("Symlink loop from 'a'"), "Symlink loop from 'a': remove the link, or choose another path.", 2),
+    ],
+)
+def test_an_error_of_the_system_is_a_sentence(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str, status: int
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("interop.cli.list.run", fail)
+    found, _, err = checkout("list")
+    assert (found, err.startswith(told)) == (status, True)
+
+
+@pytest.mark.parametrize("words", [["list", "tests"], ["help", "--markdown"], ["--version"]])
+def test_standard_output_on_a_full_disk(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([ROOT / "run.py", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "Reading or writing failed: No space left on device.\n")

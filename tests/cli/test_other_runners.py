@@ -119,9 +119,10 @@ def test_results_may_be_in_the_directory_of_the_logs(checkout: Checkout, tmp_pat
     assert json.loads(file.read_text())["log_dir"] != "logs_1"
 
 
-@pytest.mark.parametrize("theirs", ["logs_2021-11-01", "/nowhere"])
+@pytest.mark.parametrize("theirs", ["logs_2021-11-01", "/nowhere", "a\0b", "a\ud800b", "x" * 300, "loop", "loop/a"])
 def test_results_of_another_runner_are_not_replaced(checkout: Checkout, tmp_path: Path, theirs: str) -> None:
     file = tmp_path / "all.json"
+    (tmp_path / "loop").symlink_to("loop")
     file.write_text(json.dumps({"log_dir": theirs, "servers": [], "clients": [], "measurements": []}))
     status, _, err = checkout(*GOOD, "-j", str(file))
     assert (status, "Choose another file" in err) == (2, True)
