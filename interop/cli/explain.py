@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,12 @@ def run(options: argparse.Namespace) -> int:
     from interop.report.run_story import end_of, story
     from interop.traces.series import SeriesError, load
 
-    directory: Path = options.run
-    results, result = _found(directory)
+    results, result, directory = _found(options.run)
     verdict = result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
     kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
-    console.show(f"{result.key}: {verdict.outcome}{f' ({kind})' if kind else ''}")
+    number = f", attempt {result.attempt}" if result in results.earlier else ""
+    console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
     if verdict.reason or result.evidence.fault:
         console.show(printable(verdict.reason or result.evidence.fault))
     try:
@@ -62,28 +63,41 @@ def run(options: argparse.Namespace) -> int:
     return ExitStatus.SUCCESS
 
 
-def _found(directory: Path) -> tuple[ResultSet, RunResult]:
-    """The campaign of a run's directory, and the run's result."""
+def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
+    """The campaign with ``given``, the result of the run that it is or belongs to, and the directory of this run.
+
+    An attempt that was repeated has a directory of its own. Raises InputError if ``given`` is in no run.
+    """
     from interop.results import store
 
-    place = directory.resolve()
-    if any((place / name).is_file() for name in (store.JOURNAL, store.DOCUMENT)):
-        results = store.load(place).result_set
-        bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED][:NAMED]
-        some = f"Runs that did not succeed: {', '.join(str(directory / key.path) for key in bad)}" if bad else ""
-        raise InputError(f"{directory}: is a campaign. Pass the directory of a run. {some}".rstrip())
-    if len(place.parents) > 2:
-        campaign = place.parents[2]
-        try:
-            results = store.load(campaign).result_set
-        except InputError as error:
-            raise InputError(
-                f"{directory}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}"
-            ) from error
-        for result in results.results:
-            if campaign / result.key.path == place:
-                return results, result
-    raise InputError(f"{directory}: no such run. Pass a directory like {EXAMPLES[0].split()[1]}")
+    place = given.resolve()
+    files = ((each / name for name in (store.JOURNAL, store.DOCUMENT)) for each in _upwards(place))
+    campaign = next((found.parent for pair in files for found in pair if found.is_file()), None)
+    if campaign is None:
+        raise InputError(f"{given}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}")
+    results = store.load(campaign).result_set
+    if campaign == place:
+        bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
+        some = f"Runs that did not succeed: {_listed(given / key.path for key in bad)}" if bad else ""
+        raise InputError(f"{given}: is a campaign. Pass the directory of a run. {some}".rstrip())
+    runs = {campaign / each.key.path: each for each in results.results}
+    runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
+    for run in filter(runs.__contains__, _upwards(place)):
+        return results, runs[run], given if run == place else run
+    if below := [given / run.relative_to(place) for run in runs if run.is_relative_to(place)]:
+        raise InputError(f"{given}: is no run. Name one of its runs: {_listed(below)}")
+    raise InputError(f"{given}: no such run. Pass a directory like {EXAMPLES[0].split()[1]}")
+
+
+def _upwards(place: Path) -> tuple[Path, ...]:
+    return place, *place.parents
+
+
+def _listed(runs: Iterable[Path]) -> str:
+    """``a/1, a/2 and 3 more``."""
+    names = list(map(str, runs))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def _frames(directory: Path, events: list[StoryEvent]) -> list[int]:

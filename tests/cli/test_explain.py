@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,36 @@ def test_a_run_without_series(campaign: Path, number: int, capsys: pytest.Captur
     ("place", "message"),
     [
         ("picoquic_quiche/sat/9", "no such run"),
-        ("picoquic_quiche", "is in no campaign"),
-        ("", "is a campaign. Pass the directory of a run. Runs that did not succeed:"),
+        ("picoquic_quiche/sat/1.attempt-1", "no such run"),
+        ("..", "is in no campaign"),
+        ("", "is a campaign. Pass the directory of a run. Runs that did not succeed: {0}picoquic_quiche/sat/1, "),
+        ("picoquic_quiche", "is no run. Name one of its runs: {0}picoquic_quiche/sat/1, {0}picoquic_quiche/sat/2, "),
+        ("picoquic_quiche/sat", "is no run. Name one of its runs: {0}picoquic_quiche/sat/1, "),
     ],
 )
 def test_what_is_no_run(campaign: Path, place: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(ROOT, ["explain", str(campaign / place)]) == 2
-    assert message in capsys.readouterr().err
+    assert message.format(f"{campaign}/") in capsys.readouterr().err
+
+
+def test_a_message_names_only_some_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_result_json(tmp_path, result_set([run_result(repetition=number) for number in range(1, 9)], repetitions=8))
+    assert main(ROOT, ["explain", str(tmp_path / "picoquic_quiche")]) == 2
+    assert capsys.readouterr().err.endswith("/sat/5 and 3 more\n")
+
+
+@pytest.mark.parametrize("place", ["server", "output.txt", "client/deep/down"])
+def test_what_is_in_a_run(campaign: Path, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run = campaign / "picoquic_quiche/sat/1"
+    assert main(ROOT, ["explain", str(run)]) == 0
+    told = capsys.readouterr().out
+    assert main(ROOT, ["explain", str(run / place)]) == 0
+    assert capsys.readouterr().out == told
+
+
+def test_an_attempt_that_was_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad, good = run_result(None, attempt=1), run_result(attempt=2)
+    write_result_json(tmp_path, replace(result_set([good]), earlier=(bad,)))
+    for name, told in (("1.attempt-1", "sat/1, attempt 1: timeout"), ("1", "sat/1: succeeded")):
+        assert main(ROOT, ["explain", str(tmp_path / "picoquic_quiche/sat" / name)]) == 0
+        assert capsys.readouterr().out.startswith(f"picoquic_quiche/{told}")
