@@ -36,11 +36,18 @@ class Dimension:
     """What is often written for a unit that is spelt otherwise."""
 
 
+_OTHER_NAMES_OF_TIMES = {
+    "us": "usec usecs microsecond microseconds µs",
+    "ms": "msec msecs millisecond milliseconds",
+    "s": "sec secs second seconds",
+    "min": "m mins minute minutes",
+    "h": "hr hrs hour hours",
+}
 TIME = Dimension(
     "duration",
     "300 ms",
     {"us": Decimal("1e-6"), "ms": Decimal("1e-3"), "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600)},
-    {"m": "min"},
+    {word: unit for unit, words in _OTHER_NAMES_OF_TIMES.items() for word in words.split()},
 )
 RATE = Dimension(
     "rate",
@@ -96,7 +103,7 @@ def _parse(text: str, dimension: Dimension) -> Decimal:
     if unit not in dimension.units:
         meant = dimension.misspelt.get(unit)
         hint = f" Did you mean {meant}?" if meant else did_you_mean(unit, dimension.units)
-        raise NoQuantityError(f"has a unit that is none of {allowed}", hint=hint)
+        raise NoQuantityError(f"has the unknown unit {quoted(unit)}; units: {allowed}", hint=hint)
     return Decimal(number) * dimension.units[unit]
 
 

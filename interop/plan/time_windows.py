@@ -20,6 +20,7 @@ LOCALTIME = Path("/etc/localtime")
 MINUTE = timedelta(minutes=1)
 LOOK_AHEAD = 3 * 24 * 60
 """Minutes within which every time of day occurs, despite changes of the clocks."""
+NO_DEADLINE = "is neither a time of day, such as 06:00, nor a date with a time, such as 2026-11-22T06:00."
 _HOURS = re.compile(r"([0-9]{1,2}:[0-9]{2})\s*-\s*([0-9]{1,2}:[0-9]{2})")
 
 
@@ -118,12 +119,15 @@ def deadline(text: str, here: ZoneInfo, now: datetime) -> datetime:
         try:
             moment = datetime.fromisoformat(text.strip())
         except ValueError as error:
-            raise ValueError('is neither a time of day, "06:00", nor a moment, "2026-11-22T06:00".') from error
+            raise ValueError(NO_DEADLINE) from error
         moment = moment.replace(tzinfo=here) if moment.tzinfo is None else moment
         if moment.astimezone(UTC) <= now:
             raise ValueError("has passed already.")
         return moment.astimezone(UTC)
-    shown = clock(text)
+    try:
+        shown = clock(text)
+    except ValueError as error:
+        raise ValueError(NO_DEADLINE) from error
     today = now.astimezone(here).date()
     days = (datetime.combine(today + timedelta(days=days), shown, here) for days in range(3))
     moments = (day.replace(fold=fold).astimezone(UTC) for day in days for fold in (0, 1))

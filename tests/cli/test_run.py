@@ -225,7 +225,7 @@ def test_a_campaign_that_cannot_go_on_shows_what_it_has(checkout: Checkout, monk
         ("1500 ms", 1.5),
         ("90", 90.0),
         ("3.5", 3.5),
-        ("5 sec", '"5 sec" has a unit that is none of us, ms, s, min, h'),
+        ("5 sec", '"5 sec" has the unknown unit "sec"; units: us, ms, s, min, h; allowed: '),
         ("soon", '"soon" is no duration; allowed: '),
         ("-1", '"-1" is out of range'),
         ("nan", '"nan" is no duration'),

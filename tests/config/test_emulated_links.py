@@ -190,7 +190,7 @@ def test_disturbances_are_inherited_whatever_the_scenario() -> None:
 @pytest.mark.parametrize(
     ("link", "fault"),
     [
-        ("queue: 64 KiBB", 'queue "64 KiBB" has a unit that is none of B, kB,'),
+        ("queue: 64 KiBB", 'queue "64 KiBB" has the unknown unit "KiBB"; units: B, kB,'),
         ("queue: many packets", 'queue "many packets" is no whole number; allowed: 1 to 1000000.'),
         (
             "queue: 100 B",

@@ -98,7 +98,7 @@ def test_a_member_may_stand_before_its_family() -> None:
         ("link: {delay: [1 s, 1000 ms]}", 'delay lists the same value twice, "1 s" and "1000 ms".'),
         ("link: {pep: [A, A]}", 'pep lists the same value twice, "A" and "A".'),
         ("link: {loss: [1 %, 101 %]}", 'loss "101 %" is out of range: 0 % to 100 %.'),
-        ("link: {loss: [1, 2] ms}", 'loss "2 ms" has a unit that is none of %; allowed: 0 % to 100 %.'),
+        ("link: {loss: [1, 2] ms}", 'loss "2 ms" has the unknown unit "ms"; units: %; allowed: 0 % to 100 %.'),
         ("link: {delay: [{a: b}, 2 ms]}", 'delay "[{a: b}, 2 ms]" is no duration; allowed: 0 s to 60 s.'),
         ("description: [a, b]", 'description "[a, b]" must be a single value.'),
         (f"link: {{delay: {MANY} ms, queue: {MANY}}}", "its lists make 900 members; at most 500 are allowed."),

@@ -125,8 +125,9 @@ def test_deadlines(text: str, now: str, moment: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("25:00", "no time of day"),
-        ("six", "no time of day"),
+        ("25:00", "^is neither a time of day, such as 06:00, nor a date with a time, such as 2026-11-22T06:00.$"),
+        ("six", "neither"),
+        ("2026-11-22", "neither"),
         ("2026-11-31T06:00", "neither"),
         ("2020-01-01T00:00", "passed"),
     ],
