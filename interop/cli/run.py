@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from interop.cli import options as shared
+from interop.cli.export import check_place
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import hosts, quantities
 from interop.model.clock import Clock
@@ -92,6 +93,7 @@ def check_files(options: argparse.Namespace, selection: plan.Selection) -> conti
         from interop.results.store import check_campaign_directory
 
         check_campaign_directory(options.log_dir)
+        check_place(options.log_dir, str(options.log_dir))
     if options.locked:
         from interop.images.lock_file import read_lock
 

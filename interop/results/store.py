@@ -70,7 +70,7 @@ def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
         fresh.replace(latest)
         _sync_directory(root)
     except OSError as error:
-        raise _not_made(root, error) from error
+        raise MachineError(_not_made(root, error)) from error
     return directory
 
 
@@ -87,14 +87,14 @@ def _make_first_free(root: Path, name: str) -> Path:
 
 
 def check_campaign_directory(directory: Path) -> None:
-    """Raise InputError if the directory that the user named (-l) exists and is not empty."""
+    """Raise InputError if the directory that the user named (-l) is not empty, or cannot be looked into."""
     try:
         occupied = directory.exists() and any(directory.iterdir())
     except NotADirectoryError as error:
         message = f"{directory}: is a file. Name a directory that does not exist or is empty."
         raise InputError(message) from error
     except OSError as error:
-        raise _not_made(directory, error) from error
+        raise InputError(_not_made(directory, error)) from error
     if occupied:
         message = f"{directory}: is not empty. Name a directory that does not exist or is empty, or use resume."
         raise InputError(message)
@@ -107,12 +107,12 @@ def make_campaign_directory(directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         _sync_directory(directory.parent)
     except OSError as error:
-        raise _not_made(directory, error) from error
+        raise MachineError(_not_made(directory, error)) from error
     return directory
 
 
-def _not_made(directory: Path, error: OSError) -> MachineError:
-    return MachineError(f"{directory}: cannot be prepared for results: {error.strerror}. Name another place with -l.")
+def _not_made(directory: Path, error: OSError) -> str:
+    return f"{directory}: cannot be prepared for results: {error.strerror}. Name another place with -l."
 
 
 def _sync_directory(directory: Path) -> None:

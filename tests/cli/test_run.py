@@ -165,6 +165,16 @@ def test_a_campaign_directory_that_is_in_use(checkout: Checkout, tmp_path: Path)
     assert "is not empty" in err
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize("place", ["/proc/x/y", "{}/file/x"])
+def test_a_campaign_directory_that_cannot_be_made(checkout: Checkout, tmp_path: Path, command: str, place: str) -> None:
+    (tmp_path / "file").touch()
+    place = place.format(tmp_path)
+    status, out, err = checkout(command, *GOOD, "-l", place)
+    assert (status, out, checkout.engine.log) == (2, "", [])
+    assert err.startswith(f"{place}: no file can be written there: ")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals(checkout: Checkout, number: signal.Signals) -> None:
     def interrupt(life: Life) -> int:

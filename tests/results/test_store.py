@@ -33,6 +33,7 @@ from interop.model.run import File
 from interop.results import document
 from interop.results.store import (
     Journal,
+    check_campaign_directory,
     load,
     make_campaign_directory,
     make_dated_directory,
@@ -447,6 +448,15 @@ def test_latest_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="latest: is no symbolic link"):
         make_dated_directory(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
+
+
+def test_a_directory_of_the_user_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(InputError, match="mine: cannot be prepared for results: Permission denied"):
+        check_campaign_directory(tmp_path / "mine")
 
 
 def test_the_directory_of_the_user(tmp_path: Path) -> None:
