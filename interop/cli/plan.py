@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console, continuous_integration, select_runs
+from interop.cli import console, select_runs
 from interop.cli import options as shared
+from interop.cli import resume as resume_command
 from interop.cli import run as run_command
 from interop.cli.exit_status import ExitStatus
+from interop.cli.help import parser_of
 from interop.cli.progress import earlier_campaigns
 from interop.config import hosts
 from interop.model.clock import Clock
+from interop.model.errors import InputError
 from interop.model.results import ResultSet, Schedule
 from interop.model.run import Run
+from interop.plan.limits import CampaignLimits
 from interop.plan.selection import left_out
 from interop.report import terminal_tables
 
@@ -50,6 +54,7 @@ class _Planned:
 
     runs: Sequence[Run]
     note: str
+    limits: CampaignLimits
     schedule: Schedule
     clock: Clock
     place: Path
@@ -62,13 +67,12 @@ def run(options: argparse.Namespace) -> int:
     """Show the plan."""
     from interop.cli import dry_run
 
-    planned = _new(options) if options.resume is None else _resumed(options.resume)
-    test_cases = tuple(dict.fromkeys(run.test_case for run in planned.runs))
+    planned = _new(options) if options.resume is None else _resumed(options)
     request = dry_run.DryRunRequest(
         url=shared.daemon_url(),
         root=options.root,
         place=planned.place,
-        limits=shared.limits(options, os.environ, planned.schedule, test_cases),
+        limits=planned.limits,
         past=earlier_campaigns(options.root, planned.clock, planned.results),
         testbeds=shared.most_testbeds(options, planned.schedule),
         clock=planned.clock,
@@ -83,23 +87,37 @@ def run(options: argparse.Namespace) -> int:
 
 def _new(options: argparse.Namespace) -> _Planned:
     selection, runs, seed = select_runs.select(options)
-    # GitHub takes no command from a plan, and its summary gets nothing.
-    request = run_command.check_files(argparse.Namespace(**{**vars(options), "github": False}), selection)
-    continuous_integration.check_plan(request, options.clock, seed, report=False)
+    run_command.check_files(_without_github(options), selection, seed, report=False)
     hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
     schedule, place = shared.usual_schedule(options.clock), options.log_dir or options.root / "results"
-    return _Planned(runs, "\n".join(filter(None, lines)), schedule, options.clock, place)
+    limits = shared.limits(options, os.environ, schedule, selection.test_cases)
+    return _Planned(runs, "\n".join(filter(None, lines)), limits, schedule, options.clock, place)
 
 
-def _resumed(directory: Path) -> _Planned:
+def _resumed(options: argparse.Namespace) -> _Planned:
     from interop.execution.remaining_work import remaining_work
-    from interop.results import store
 
-    record = store.load(directory)
+    if foreign := _not_of_resume(options):
+        raise InputError(f"--resume: a campaign continues with its own options. Leave out {', '.join(foreign)}.")
+    directory: Path = options.resume
+    continued = resume_command.check(_without_github(options), directory, report=False)
+    record = continued.stored
     results, runs = record.result_set, remaining_work(record, ()).runs
     manifest = results.manifest
     note = f"{manifest.planned_runs - len(runs)} of {manifest.planned_runs} runs of {directory} are finished."
-    return _Planned(runs, note, manifest.schedule, manifest.clock, directory, results)
+    return _Planned(runs, note, continued.limits, manifest.schedule, manifest.clock, directory, results)
+
+
+def _not_of_resume(options: argparse.Namespace) -> list[str]:
+    """The options with another value than their default that ``resume`` does not take."""
+    taken = {action.dest for action in parser_of("resume")._actions} | {"resume"}
+    others = (action for action in parser_of("plan")._actions if action.dest not in taken)
+    return [each.option_strings[-1] for each in others if getattr(options, each.dest, each.default) != each.default]
+
+
+def _without_github(options: argparse.Namespace) -> argparse.Namespace:
+    """GitHub takes no command from a plan, and its summary gets nothing."""
+    return argparse.Namespace(**{**vars(options), "github": False})

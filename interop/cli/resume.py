@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,8 @@ from interop.model.outcomes import Outcome
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
     from interop.model.real_link import Host
-    from interop.model.results import ResultSet
     from interop.plan.limits import CampaignLimits
+    from interop.results.document import StoredResults
 
 DESCRIPTION = (
     "Continue a campaign with its original plan, seeds, images and options. Finished runs are kept, and runs that "
@@ -51,37 +51,49 @@ def add_options(parser: Parser) -> None:
     other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
 
 
-def run(options: argparse.Namespace) -> int:
-    """Check all that needs no engine, run what is left, and print the results."""
+@dataclass(frozen=True)
+class Continued:
+    """A campaign to continue, and what the options mean for it."""
+
+    directory: Path
+    stored: StoredResults
+    limits: CampaignLimits
+    machines: Mapping[str, Host]
+    request: continuous_integration.CiRequest
+
+
+def check(options: argparse.Namespace, directory: Path, *, report: bool = True) -> Continued:
+    """Read the campaign and the files that options name; raises InputError with what keeps it from being continued.
+
+    ``report``: also write the fault into the reports that were asked for.
+    """
     from interop.results import store
 
-    directory = options.directory or options.root / "results" / "latest"
-    stored = store.load(directory).result_set
-    begun = stored.manifest
+    stored = store.load_to_continue(directory)
+    begun = stored.result_set.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, names, begun.test_cases, directory)
-    continuous_integration.check_plan(request, begun.clock, begun.seed)
+    continuous_integration.check_plan(request, begun.clock, begun.seed, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
     machines = hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts)
+    return Continued(directory, stored, limits, machines, request)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check all that needs no engine, run what is left, and print the results."""
+    continued = check(options, options.directory or options.root / "results" / "latest")
     with shared.engine_for_itself(options):
-        return _measure(options, directory, stored, limits, machines, request)
+        return _measure(options, continued)
 
 
-def _measure(
-    options: argparse.Namespace,
-    directory: Path,
-    stored: ResultSet,
-    limits: CampaignLimits,
-    machines: Mapping[str, Host],
-    request: continuous_integration.CiRequest,
-) -> int:
+def _measure(options: argparse.Namespace, continued: Continued) -> int:
     """Carry the runs out, and print the results; only here are the libraries imported that this takes."""
     from interop.execution import run_campaign
     from interop.execution.campaign_config import CampaignConfig
     from interop.images import pull_or_build as images
 
-    begun = stored.manifest
-    past = earlier_campaigns(options.root, begun.clock, stored)
+    begun = continued.stored.result_set.manifest
+    past = earlier_campaigns(options.root, begun.clock, continued.stored.result_set)
     config = CampaignConfig(
         shared.daemon_url(),
         options.root,
@@ -91,13 +103,13 @@ def _measure(
         0,
         (),
         testbeds=shared.most_testbeds(options, begun.schedule),
-        limits=limits,
+        limits=continued.limits,
         past=past,
         cluster=shared.cluster(options),
-        hosts=machines,
+        hosts=continued.machines,
     )
     retry = [Outcome(word) for word in options.retry]
     with view(past, debug=options.debug) as progress:
         config = replace(config, watcher=progress.watcher)
-        finished = run_campaign.resume_campaign(directory, retry, config, console.message, progress.begin)
-    return campaign_report.conclude(finished, options, request)
+        finished = run_campaign.resume_campaign(continued.directory, retry, config, console.message, progress.begin)
+    return campaign_report.conclude(finished, options, continued.request)

@@ -81,13 +81,17 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check all that needs no engine, measure, and print the results."""
     selection, runs, seed = select_runs.select(options)
-    request = check_files(options, selection)
-    continuous_integration.check_plan(request, options.clock, seed)
+    request = check_files(options, selection, seed)
     return measure(options, selection, runs, seed, request)
 
 
-def check_files(options: argparse.Namespace, selection: plan.Selection) -> continuous_integration.CiRequest:
-    """Read the files that options name, and raise InputError if one cannot be read, or be written at the end."""
+def check_files(
+    options: argparse.Namespace, selection: plan.Selection, seed: int, *, report: bool = True
+) -> continuous_integration.CiRequest:
+    """Read the files that options name, and raise InputError if one cannot be read, or be written at the end.
+
+    ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
+    """
     other_runners.check_earlier_results(options.json)
     if options.log_dir:
         from interop.results.store import check_campaign_directory
@@ -99,7 +103,9 @@ def check_files(options: argparse.Namespace, selection: plan.Selection) -> conti
 
         read_lock(options.locked)
     names = (each.name for each in (*selection.servers, *selection.clients))
-    return continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
+    request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
+    continuous_integration.check_plan(request, options.clock, seed, report=report)
+    return request
 
 
 def measure(

@@ -285,8 +285,8 @@ def _open_locked(path: Path, flags: int) -> int:
     except FileExistsError as error:
         message = f"{path.parent}: holds a campaign already. Continue it with resume or name another directory."
         raise InputError(message) from error
-    except FileNotFoundError as error:
-        raise _no_results(path.parent) from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _no_journal(path.parent) from error
     except OSError as error:
         raise _not_written(path, error) from error
     try:
@@ -365,6 +365,13 @@ def load(place: Path) -> StoredResults:
     return StoredResults(result_set, (*result_set.earlier, *result_set.results), ())
 
 
+def load_to_continue(directory: Path) -> StoredResults:
+    """As :func:`load`, but InputError without a journal, to which :meth:`Journal.open` could add results."""
+    if not (directory / JOURNAL).is_file():
+        raise _no_journal(directory)
+    return load(directory)
+
+
 def _scan(journal: Path) -> Scan:
     """A journal that has lost its manifest takes all that it has lost from result.json beside it, if there is one."""
     found = scan(journal, _content(journal))
@@ -384,6 +391,15 @@ def _content(path: Path) -> bytes:
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}."
         raise InputError(message) from error
+
+
+def _no_journal(place: Path) -> InputError:
+    if place.is_file():
+        return InputError(f"{place}: is a file. Name the directory of a campaign.")
+    if (place / DOCUMENT).is_file():
+        message = f"{place}: has {DOCUMENT} but no {JOURNAL}, so nothing can be added to its results."
+        return InputError(f"{message} Bring {JOURNAL} back from a copy, or start a new campaign.")
+    return _no_results(place)
 
 
 def _no_results(place: Path) -> InputError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,12 +103,46 @@ def test_a_plan_that_run_would_refuse_is_not_shown(checkout: Checkout, words: tu
 def test_the_rest_of_a_campaign_is_planned_with_what_it_has_measured(checkout: Checkout, tmp_path: Path) -> None:
     place = tmp_path / "mine"
     assert checkout(*GOOD, "--repetitions", "3", "-l", str(place))[0] == 0
-    results = store.load(place).result_set
-    (place / store.JOURNAL).unlink()
-    store.write_result_json(place, replace(results, results=results.results[:1], finished=None))
+    journal = place / store.JOURNAL
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[: next(at for at, line in enumerate(lines) if '"kind": "result"' in line) + 1]))
     status, out, _ = checkout("plan", "--resume", str(place))
     assert status == 0
     assert "2 runs; their transfers take" in out
     assert f"1 of 3 runs of {place} are finished." in out
     assert "(from earlier runs)" in out
     assert "Disk space needed: unknown" in checkout("plan", *GOOD)[1]
+
+
+def test_a_campaign_continues_with_its_own_options(checkout: Checkout) -> None:
+    assert checkout(*GOOD)[0] == 0
+    words = ("-s", "bogus", "--seed", "1", "-f", "-l", "elsewhere", "--locked")
+    status, out, err = checkout("plan", "--resume", str(checkout.results), *words, "--parallel", "2", "-m")
+    assert (status, out) == (2, "")
+    assert err == (
+        "--resume: a campaign continues with its own options. "
+        "Leave out --server, --seed, --locked, --log-dir, --save-files.\n"
+    )
+
+
+@pytest.mark.parametrize("command", [["resume"], ["plan", "--resume"]])
+@pytest.mark.parametrize("option", ["-j", "--junit", "--comment", "--expect", "--hosts", "--require"])
+def test_files_of_a_campaign_to_continue_are_checked(checkout: Checkout, command: list[str], option: str) -> None:
+    assert checkout(*GOOD)[0] == 0
+    status, out, err = checkout(*command, str(checkout.results), option, "no/such/file")
+    assert (status, out, "no/such/file" in err) == (2, "", True)
+
+
+@pytest.mark.parametrize("command", [["resume"], ["plan", "--resume"]])
+def test_only_a_campaign_with_its_journal_continues(checkout: Checkout, command: list[str]) -> None:
+    assert checkout(*GOOD)[0] == 0
+    place = checkout.results.resolve()
+    for file in (store.JOURNAL, store.DOCUMENT):
+        status, out, err = checkout(*command, str(place / file))
+        assert (status, out, err) == (2, "", f"{place / file}: is a file. Name the directory of a campaign.\n")
+    (place / store.JOURNAL).unlink()
+    status, out, err = checkout(*command, str(place))
+    assert (status, out) == (2, "")
+    assert f"{place}: has result.json but no journal.jsonl, so nothing can be added to its results." in err
+    (place / store.DOCUMENT).unlink()
+    assert "holds no results (no journal.jsonl, no result.json)" in checkout(*command, str(place))[2]
