@@ -5,20 +5,26 @@ from __future__ import annotations
 import glob
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
+from interop.execution.remaining_work import pinned_images
+from interop.images.build_recipes import own_images
+from interop.images.lock_file import LockedImages
+from interop.images.pull_or_build import Policy
 from interop.images.status import ImageState, Stocked, stock_of_own, used_by
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
-from interop.model.results import ResultSet
+from interop.model.implementation import Implementation
+from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.units import byte_size
 from interop.plan.duration_estimate import Durations, Span
@@ -46,6 +52,13 @@ class DryRunRequest:
     testbeds: int | None
     """Runs at a time; None for as many as the CPUs allow."""
     clock: Clock = Clock.REAL
+    measures_here: bool = True
+    """Whether this machine's daemon makes runs."""
+    policy: Policy = Policy.AUTO
+    lock: Path | None = None
+    """Lock file of the images that the campaign has to use; None if it may use any."""
+    begun: Manifest | None = None
+    """Of a campaign that is resumed, which uses the images with which it began."""
     markdown: bool = False
 
 
@@ -168,17 +181,30 @@ def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
 
 
 def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
-    """A table of the images that the campaign would use, with the digests of those on this machine."""
+    """A table of the images that the campaign would use, with the digests of those on this machine.
+
+    Raises :class:`MachineError` if the daemon answers, and could not carry the campaign out with its images.
+    """
     try:
-        store = DaemonImages(Daemon(request.url, "plan"))
+        daemon = Daemon(request.url, "plan")
     except MachineError as error:
         return f"Images: unknown. {str(error).splitlines()[0]}"
+    if request.clock is Clock.REAL and request.measures_here:
+        daemon.check_rights()
+    store = DaemonImages(daemon)
     ends = dict.fromkeys(end for run in runs for end, _ in run.ends)
-    own = ("simulator", *(("virtual-time",) if request.clock is Clock.VIRTUAL else ()))
-    own += ("link-gateways",) if any(run.test_case.has_gateways for run in runs) else ()
+    own = own_images([run.test_case for run in runs], request.clock)
+    if request.begun is not None:
+        pinned_images(request.begun, runs, store.find)
+    elif request.lock is not None:
+        _check_locked(
+            LockedImages(store, request.root, request.lock, request.policy, lambda _line: None, changes_nothing=True),
+            ends,
+            own,
+        )
     stocked: list[Stocked] = [stock_of_own(store, request.root, name) for name in own]
     stocked += [used_by(store, request.root, end) for end in ends]
-    states = {ImageState.OUTDATED: "outdated, will be rebuilt"}
+    states = {} if request.policy is Policy.LOCAL else {ImageState.OUTDATED: "outdated, will be rebuilt"}
     rows = [
         [
             each.name,
@@ -189,10 +215,35 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
         ]
         for each in stocked
     ]
-    lacking = [
-        f"{end.image}, which replaces the image of {end.name}, is not on this machine: the campaign has to pull it."
-        for end, each in zip(ends, stocked[len(own) :], strict=True)
-        if end.replaced and each.state is ImageState.MISSING
-    ]
     table = draw(["image of", "source", "state", "digest", "reference"], rows, markdown=request.markdown)
-    return "\n".join([table, *lacking])
+    return "\n".join([table, *_lacking(request, stocked)])
+
+
+def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Iterable[str]) -> None:
+    """Raise :class:`MachineError` with each image that differs from the lock file."""
+    problems = list[str]()
+    ways = [partial(images.ensure_own, name) for name in own] + [partial(images.ensure, end) for end in ends]
+    for way in ways:
+        try:
+            way()
+        except MachineError as error:
+            problems.append(str(error))
+    if problems:
+        raise MachineError("\n".join(problems))
+
+
+def _lacking(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str]:
+    """Sentences on images that the campaign would not find, or would have to pull because the user named them."""
+    if request.begun is not None or request.lock is not None:
+        return
+    for each in stocked:
+        if request.policy is Policy.LOCAL and each.state in (ImageState.MISSING, ImageState.OUTDATED):
+            yield (
+                f"{each.name}: its image {each.reference} is {each.state}, and --images local neither pulls nor builds "
+                "images: the campaign would fail."
+            )
+        elif each.source == "given" and each.state is ImageState.MISSING:
+            yield (
+                f"{each.reference}, which replaces the image of {each.name}, is not on this machine: the campaign has "
+                "to pull it."
+            )

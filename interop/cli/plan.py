@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from interop.cli.progress import earlier_campaigns
 from interop.config import hosts
 from interop.model.clock import Clock
 from interop.model.errors import InputError
+from interop.model.real_link import Host
 from interop.model.results import ResultSet, Schedule
 from interop.model.run import Run
 from interop.plan.limits import CampaignLimits
@@ -55,6 +56,7 @@ class _Planned:
     runs: Sequence[Run]
     note: str
     limits: CampaignLimits
+    machines: Mapping[str, Host]
     schedule: Schedule
     clock: Clock
     place: Path
@@ -66,6 +68,7 @@ class _Planned:
 def run(options: argparse.Namespace) -> int:
     """Show the plan."""
     from interop.cli import dry_run
+    from interop.images.pull_or_build import Policy
 
     planned = _new(options) if options.resume is None else _resumed(options)
     request = dry_run.DryRunRequest(
@@ -76,25 +79,30 @@ def run(options: argparse.Namespace) -> int:
         past=earlier_campaigns(options.root, planned.clock, planned.results),
         testbeds=shared.most_testbeds(options, planned.schedule),
         clock=planned.clock,
+        measures_here=not options.cluster and hosts.measures_here(planned.machines),
+        policy=Policy(options.images),
+        lock=options.locked,
+        begun=planned.results.manifest if planned.results is not None else None,
         markdown=options.markdown,
     )
+    estimates = dry_run.describe(request, planned.runs)
     console.show(terminal_tables.plan(planned.runs, markdown=options.markdown))
     if planned.note:
         console.show(planned.note)
-    console.show(dry_run.describe(request, planned.runs))
+    console.show(estimates)
     return ExitStatus.SUCCESS
 
 
 def _new(options: argparse.Namespace) -> _Planned:
     selection, runs, seed = select_runs.select(options)
     run_command.check_files(_without_github(options), selection, seed, report=False)
-    hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
+    machines = hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")
     schedule, place = shared.usual_schedule(options.clock), options.log_dir or options.root / "results"
     limits = shared.limits(options, os.environ, schedule, selection.test_cases)
-    return _Planned(runs, "\n".join(filter(None, lines)), limits, schedule, options.clock, place)
+    return _Planned(runs, "\n".join(filter(None, lines)), limits, machines, schedule, options.clock, place)
 
 
 def _resumed(options: argparse.Namespace) -> _Planned:
@@ -108,7 +116,9 @@ def _resumed(options: argparse.Namespace) -> _Planned:
     results, runs = record.result_set, remaining_work(record, ()).runs
     manifest = results.manifest
     note = f"{manifest.planned_runs - len(runs)} of {manifest.planned_runs} runs of {directory} are finished."
-    return _Planned(runs, note, continued.limits, manifest.schedule, manifest.clock, directory, results)
+    return _Planned(
+        runs, note, continued.limits, continued.machines, manifest.schedule, manifest.clock, directory, results
+    )
 
 
 def _not_of_resume(options: argparse.Namespace) -> list[str]:

@@ -99,9 +99,11 @@ def check_files(
         check_campaign_directory(options.log_dir)
         check_place(options.log_dir, str(options.log_dir))
     if options.locked:
-        from interop.images.lock_file import read_lock
+        from interop.images.build_recipes import own_images
+        from interop.images.lock_file import check_lock
 
-        read_lock(options.locked)
+        implementations = dict.fromkeys((*selection.servers, *selection.clients, *selection.others))
+        check_lock(options.locked, options.root, implementations, own_images(selection.test_cases, options.clock))
     names = (each.name for each in (*selection.servers, *selection.clients))
     request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
     continuous_integration.check_plan(request, options.clock, seed, report=report)

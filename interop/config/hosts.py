@@ -166,6 +166,11 @@ def hosts_of(test_cases: Iterable[TestCase], known: Mapping[str, Host], file: Pa
     return {name: host for name, host in known.items() if (name in names if names else host.testbeds)}
 
 
+def measures_here(hosts: Mapping[str, Host]) -> bool:
+    """Whether the daemon of this machine makes runs: not if all of ``hosts_of`` serve only real links."""
+    return not hosts or any(host.testbeds for host in hosts.values())
+
+
 def _faults(case: TestCase, link: RealLink, known: Mapping[str, Host], file: Path | None) -> Iterable[str]:
     if file is None:
         yield f"{case.name} has a real link, {link.client_host} to {link.server_host}: name a hosts file with --hosts."

@@ -104,6 +104,14 @@ class Daemon:
             return True
         return self.podman and self.url.startswith("unix:") and _owner(self.url.removeprefix("unix://")) > 0
 
+    def check_rights(self) -> None:
+        """Raise :class:`MachineError` without root access, which real time and real links need."""
+        if self.rootless:
+            raise MachineError(
+                f"The engine at {self.host or self.url} runs without root access. Such an engine measures only in "
+                "virtual time: ./run.py --clock virtual. Real time and real links need an engine with root access."
+            )
+
     def system_time(self) -> float:
         """Time of the daemon's clock now, seconds since 1970."""
         with self.translate_errors("ask for the time of", self.host or self.url):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from interop.analysis.analyse import analyse
+from interop.config.hosts import measures_here
 from interop.docker.client import Daemon
 from interop.docker.containers import remove_containers
 from interop.docker.image_transfer import distribute
@@ -76,13 +77,8 @@ def check_rights(resources: CampaignResources, config: CampaignConfig) -> None:
     """Raise :class:`MachineError` if an engine of the campaign has no root access, which real time needs."""
     if config.run.clock is Clock.VIRTUAL or config.cluster:
         return
-    local = () if resources.hosts and not _testbeds_elsewhere(config) else (resources.daemon,)
-    for daemon in (*local, *resources.hosts.values()):
-        if daemon.rootless:
-            raise MachineError(
-                f"The engine at {daemon.host or daemon.url} runs without root access. Such an engine measures only in "
-                "virtual time: ./run.py --clock virtual. Real time and real links need an engine with root access."
-            )
+    for daemon in (*((resources.daemon,) if measures_here(config.hosts) else ()), *resources.hosts.values()):
+        daemon.check_rights()
 
 
 def check_dask() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interop.execution.worker import disturbed
-from interop.model.clock import Clock
+from interop.images.build_recipes import own_images
 from interop.model.errors import MachineError
 from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, RunResult
@@ -73,10 +73,7 @@ def pinned_images(
     manifest: Manifest, runs: Sequence[Run], find: Callable[[str], ImageFacts | None]
 ) -> dict[str, ImageFacts]:
     """The images with which the campaign began, by name; raises :class:`MachineError` if any of them is gone."""
-    kinds = {run.test_case.real: None for run in runs}
-    own = ["link-tools" if real else "simulator" for real in kinds]
-    own += ["virtual-time"] if manifest.clock is Clock.VIRTUAL else []
-    own += ["link-gateways"] if any(run.test_case.has_gateways for run in runs) else []
+    own = own_images([run.test_case for run in runs], manifest.clock)
     ends = [end.name for run in runs for end, _ in run.ends if end.name in manifest.images]
     names = dict.fromkeys([*own, *ends])
     pinned = {name: manifest.images[name] for name in names if name in manifest.images}

@@ -6,13 +6,15 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.implementation import OWN_IMAGES
+from interop.model.test_case import TestCase
 
 BASE = "quicsat/base:trixie"
 """Debian 13, the base of all local builds."""
@@ -56,6 +58,17 @@ class Recipe:
     def latest(self) -> str:
         """The name of the newest image that was built from any state of the folder."""
         return f"quicsat/{self.name}:latest"
+
+
+def own_images(test_cases: Collection[TestCase], clock: Clock) -> tuple[str, ...]:
+    """Those of ``OWN_IMAGES`` that runs of these test cases need."""
+    needed = (
+        any(not case.real for case in test_cases),
+        any(case.real for case in test_cases),
+        clock is Clock.VIRTUAL,
+        any(case.has_gateways for case in test_cases),
+    )
+    return tuple(name for name, needs in zip(OWN_IMAGES, needed, strict=True) if needs)
 
 
 def find_recipe(root: Path, name: str, folder: str) -> Recipe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from interop.images.build_recipes import OWN_FOLDERS, find_recipe, recipe_of
 from interop.images.pull_or_build import PULL_STALL, Images, ImageStore, Policy
 from interop.model.errors import HarnessFault, InputError, MachineError
 from interop.model.implementation import Implementation
+from interop.model.names import VARIANT_SIGN
 from interop.model.results import ImageFacts
 from interop.model.text import command_line
 
@@ -75,11 +76,67 @@ def images_here(
     return found
 
 
+def check_lock(path: Path, root: Path, implementations: Iterable[Implementation], own: Iterable[str]) -> None:
+    """Raise :class:`InputError` with each image of a campaign that the lock file does not name, or names otherwise."""
+    locked, problems = read_lock(path), list[str]()
+    wanted = {each.name: partial(_references, root, each) for each in implementations}
+    wanted |= {name: partial(_own_references, root, name) for name in own}
+    for name, references in wanted.items():
+        try:
+            _entry(locked, path, name, references())
+        except MachineError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError(*problems)
+
+
+def _references(root: Path, implementation: Implementation) -> set[str]:
+    """What the image of an implementation may be called; raises :class:`MachineError`."""
+    name, folder = implementation.name, None if implementation.replaced else implementation.build
+    references = {implementation.image} if implementation.image else set[str]()
+    return references | ({recipe_of(root, name, folder).tag} if folder is not None else set())
+
+
+def _own_references(root: Path, name: str) -> set[str]:
+    return {find_recipe(root, name, OWN_FOLDERS[name]).tag}
+
+
+def _entry(locked: Mapping[str, ImageFacts], file: Path, name: str, references: Collection[str]) -> ImageFacts:
+    """What the file says about an image; raises :class:`MachineError` if a campaign would use another one."""
+    base = name.partition(VARIANT_SIGN)[0]
+    entry = locked.get(name) or locked.get(base)
+    if entry is None:
+        fault = f"{name}: {file} does not name its image; add it"
+        raise MachineError(f"{fault}: `{command_line('images', 'lock', base)}`.")
+    if entry.reference not in references:
+        used = " or ".join(sorted(references))
+        message = f"{name}: {file} has {entry.reference}, a campaign would use {used}: {_remedy(base)}."
+        raise MachineError(message)
+    return entry
+
+
+def _remedy(name: str) -> str:
+    return f"use the locked image, or accept the other one with `{command_line('images', 'lock', name)}`"
+
+
 class LockedImages:
     """Resolves images as a lock file names them; see :class:`interop.images.pull_or_build.Images`."""
 
-    def __init__(self, store: ImageStore, root: Path, lock: Path, policy: Policy, say: Callable[[str], None]) -> None:
-        """``lock``: the file; ``policy``: whether an image that is not here may be pulled by its digest."""
+    def __init__(
+        self,
+        store: ImageStore,
+        root: Path,
+        lock: Path,
+        policy: Policy,
+        say: Callable[[str], None],
+        *,
+        changes_nothing: bool = False,
+    ) -> None:
+        """``lock``: the file; ``policy``: whether an image that is not here may be pulled by its digest.
+
+        With ``changes_nothing``, it is not pulled, but taken for given.
+        """
+        self._changes_nothing = changes_nothing
         self._store = store
         self._root = root
         self._file = lock
@@ -90,31 +147,21 @@ class LockedImages:
 
     def ensure(self, implementation: Implementation) -> ImageFacts:
         """The locked image of an implementation; raises :class:`MachineError` if the campaign would use another one."""
-        name, folder = implementation.name, None if implementation.replaced else implementation.build
-        references = {implementation.image} if implementation.image else set[str]()
-        references |= {recipe_of(self._root, name, folder).tag} if folder is not None else set()
-        return self._resolve(name, references, lambda: self._here.ensure(implementation))
+        references = _references(self._root, implementation)
+        return self._resolve(implementation.name, references, lambda: self._here.ensure(implementation))
 
     def ensure_own(self, name: str) -> ImageFacts:
         """The locked image of one of ``OWN_IMAGES``; otherwise as :meth:`ensure`."""
-        tag = find_recipe(self._root, name, OWN_FOLDERS[name]).tag
-        return self._resolve(name, {tag}, lambda: self._here.ensure_own(name))
+        return self._resolve(name, _own_references(self._root, name), lambda: self._here.ensure_own(name))
 
     def _resolve(self, name: str, references: set[str], here: Callable[[], ImageFacts]) -> ImageFacts:
-        base = name.partition(":")[0]
-        locked = self._locked.get(name) or self._locked.get(base)
-        remedy = f"use the locked image, or accept the other one with `{command_line('images', 'lock', base)}`"
-        if locked is None:
-            fault = f"{name}: {self._file} does not name its image; add it"
-            raise MachineError(f"{fault}: `{command_line('images', 'lock', base)}`.")
-        if locked.reference not in references:
-            used = " or ".join(sorted(references))
-            raise MachineError(f"{name}: {self._file} has {locked.reference}, a campaign would use {used}: {remedy}.")
+        locked = _entry(self._locked, self._file, name, references)
         try:
             found = here()
         except MachineError:
             return self._get(name, locked)
         if found.id != locked.id and not set(found.digests) & set(locked.digests):
+            remedy = _remedy(name.partition(VARIANT_SIGN)[0])
             message = f"{name}: {found.reference} is {found.id}, but {self._file} has {locked.id}: {remedy}."
             raise MachineError(message)
         return found
@@ -124,6 +171,8 @@ class LockedImages:
         try:
             if found := self._store.find(locked.id):
                 return found
+            if self._changes_nothing and self._pulls and locked.digests:
+                return locked
             for digest in locked.digests if self._pulls else ():
                 self._say(f"{name}: pulling {digest}")
                 if found := self._store.pull(digest, PULL_STALL):

@@ -8,7 +8,7 @@ import pytest
 
 from interop.cli.help import parser_of
 from interop.results import store
-from tests.cli.conftest import Checkout
+from tests.cli.conftest import ROOT, Checkout
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 
@@ -49,6 +49,56 @@ def test_a_plan_checks_images_that_replace_others(checkout: Checkout) -> None:
     assert [word.strip() for word in row.strip("│").split("│")] == ["good", "given", "not here", "", "me/gone:1"]
     assert "me/gone:1, which replaces the image of good, is not on this machine: the campaign has to pull it." in out
     assert "has to pull it" not in checkout("plan", *GOOD, "-r", "good=example/bad")[1]
+
+
+@pytest.mark.parametrize("image", ["me/gone:1", "example/bad"])
+def test_a_plan_without_a_network_names_images_that_are_missing(checkout: Checkout, image: str) -> None:
+    status, out, _ = checkout("plan", *GOOD, "-r", f"good={image}", "--images", "local")
+    fault = f"good: its image {image} is not here, and --images local neither pulls nor builds images: the campaign "
+    assert (status, f"{fault}would fail." in out, "has to pull" in out) == (0, image == "me/gone:1", False)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_lock_file_that_names_no_image_is_refused(checkout: Checkout, tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.lock").write_text("{}")
+    status, out, err = checkout(command, *GOOD, "--locked", str(tmp_path / "a.lock"))
+    assert (status, out, checkout.engine.log) == (2, "", [])
+    assert [line.partition(": ")[0] for line in err.splitlines()] == ["good", "simulator"]
+
+
+def test_a_plan_checks_locked_images_if_the_engine_answers(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "a.lock"
+    assert checkout("images", "lock", "--lock-file", str(file))[0] == 0
+    assert checkout("plan", *GOOD, "--locked", str(file))[0] == 0
+    file.write_text(file.read_text().replace('"id": "good"', '"id": "sha256:1"'))
+    status, out, err = checkout("plan", *GOOD, "--locked", str(file))
+    assert (status, out, "sha256:1" in err) == (3, "", True)
+    checkout.engine.gone = True
+    assert checkout("plan", *GOOD, "--locked", str(file))[0] == 0
+
+
+def test_a_plan_checks_the_rights_of_an_engine_that_answers(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
+    told = checkout.engine.info()
+    monkeypatch.setattr(checkout.engine, "info", lambda: told | {"SecurityOptions": ["name=rootless"]})
+    status, out, err = checkout("plan", *GOOD)
+    assert (status, out) == (3, "")
+    assert "runs without root access. Such an engine measures only in virtual time" in err
+    for words in (("--clock", "virtual"), ("--cluster", "tcp://localhost:1")):
+        assert checkout("plan", *GOOD, *words)[0] == 0
+
+
+def test_a_plan_checks_that_the_images_of_a_campaign_to_continue_are_there(checkout: Checkout) -> None:
+    assert checkout(*GOOD, "--repetitions", "2")[0] == 0
+    journal = checkout.results / store.JOURNAL
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"repetition": 2' not in line))
+    assert checkout("plan", "--resume", str(checkout.results))[0] == 0
+    del checkout.engine.programs["good"]
+    status, out, err = checkout("plan", "--resume", str(checkout.results))
+    assert (status, out, "images of the campaign are gone" in err) == (3, "", True)
 
 
 def test_each_set_of_further_flows_is_another_test_case(checkout: Checkout) -> None:

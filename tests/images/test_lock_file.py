@@ -10,7 +10,7 @@ from typing import IO, Any
 import pytest
 
 from interop.images.build_recipes import find_recipe, recipe_of
-from interop.images.lock_file import LockedImages, images_here, lock_text, read_lock
+from interop.images.lock_file import LockedImages, check_lock, images_here, lock_text, read_lock
 from interop.images.pull_or_build import Policy
 from interop.model.errors import HarnessFault, InputError, MachineError
 from interop.model.implementation import Implementation, Role
@@ -173,6 +173,34 @@ def test_an_image_that_is_not_locked(root: Path, tag: str) -> None:
         images.ensure(FAST)
     with pytest.raises(MachineError, match="images lock simulator"):
         images.ensure_own("simulator")
+
+
+def test_a_lock_is_checked_without_an_engine(root: Path, tag: str) -> None:
+    file = root / "images.lock"
+    simulator = find_recipe(root, "simulator", "ns3-scenarios").tag
+    good = {"mine": ImageFacts(tag, "sha256:1"), "simulator": ImageFacts(simulator, "sha256:2")}
+    file.write_text(lock_text(good))
+    check_lock(file, root, [MINE, FAST], ["simulator"])
+    file.write_text(lock_text({"simulator": ImageFacts("quicsat/simulator:old", "sha256:2")}))
+    with pytest.raises(InputError) as caught:
+        check_lock(file, root, [MINE, FAST], ["simulator"])
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["mine", "mine", "simulator"]
+    file.write_text("{}")
+    with pytest.raises(InputError, match=r"mine: .*images\.lock does not name its image"):
+        check_lock(file, root, [MINE], [])
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_a_check_pulls_nothing(root: Path, policy: Policy) -> None:
+    public, store = ImageFacts(PUBLIC, "sha256:1", (DIGEST,)), Store()
+    (root / "images.lock").write_text(lock_text({"mine": public}))
+    images = LockedImages(store, root, root / "images.lock", policy, lambda _line: None, changes_nothing=True)
+    if policy in (Policy.AUTO, Policy.PULL):
+        assert images.ensure(MINE) == public
+    else:
+        with pytest.raises(MachineError, match="docker load"):
+            images.ensure(MINE)
+    assert store.pulled == []
 
 
 def test_an_engine_that_is_gone(root: Path, tag: str) -> None:
