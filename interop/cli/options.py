@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from interop.cli.parser import Once, Parser
-from interop.config import quantities
+from interop.config import hosts, quantities
 from interop.config.flows import parse_flow
 from interop.model.clock import Clock
 from interop.model.emulated_link import REAL_TIME_RATE
@@ -24,7 +24,7 @@ from interop.plan import order, time_windows
 from interop.plan.limits import CampaignLimits
 
 if TYPE_CHECKING:
-    from interop.model.real_link import Scheduler
+    from interop.model.real_link import Host, Scheduler
     from interop.model.test_case import TestCase
 
 T = TypeVar("T")
@@ -243,6 +243,16 @@ def cluster(options: argparse.Namespace) -> Scheduler | None:
     from interop.model.real_link import Scheduler
 
     return Scheduler(options.cluster, options.cluster_tls) if options.cluster else None
+
+
+def machines(options: argparse.Namespace, test_cases: Sequence[TestCase]) -> Mapping[str, Host]:
+    """The hosts that the test cases need or may use, by name; raises InputError, also if a cluster is to use them."""
+    found = hosts.hosts_of(test_cases, hosts.known(options.hosts), options.hosts)
+    if found and options.cluster:
+        raise InputError(
+            "--hosts and --cluster exclude each other: a cluster has neither real links nor hosts driven directly."
+        )
+    return found
 
 
 def without_addresses(words: Sequence[str]) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 def _new(options: argparse.Namespace) -> _Planned:
     selection, runs, seed = select_runs.select(options)
     run_command.check_files(_without_github(options), selection, seed, report=False)
-    machines = hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
+    machines = shared.machines(options, selection.test_cases)
     lines = [left_out(selection.servers, selection.clients, selection.test_cases)]
     if options.shuffle and options.seed is None:
         lines.append(f"This is the order for --seed {seed}. Without --seed, each campaign draws its own seed.")

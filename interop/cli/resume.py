@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
 from interop.cli.progress import earlier_campaigns, view
-from interop.config import hosts
 from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def check(options: argparse.Namespace, directory: Path, *, report: bool = True) 
     request = continuous_integration.read_request(options, names, begun.test_cases, directory)
     continuous_integration.check_plan(request, begun.clock, begun.seed, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
-    machines = hosts.hosts_of(begun.test_cases, hosts.known(options.hosts), options.hosts)
+    machines = shared.machines(options, begun.test_cases)
     return Continued(directory, stored, limits, machines, request)
 
 

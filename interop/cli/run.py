@@ -13,7 +13,7 @@ from interop.cli import campaign_report, console, continuous_integration, other_
 from interop.cli import options as shared
 from interop.cli.export import check_place
 from interop.cli.progress import earlier_campaigns, view
-from interop.config import hosts, quantities
+from interop.config import quantities
 from interop.model.clock import Clock
 from interop.model.results import Schedule
 from interop.model.run import Run
@@ -122,7 +122,7 @@ def measure(
     ``options``: of :func:`add_options`, with the root of the checkout and the words of the command line.
     """
     limits = shared.limits(options, os.environ, Schedule(), selection.test_cases)
-    machines = hosts.hosts_of(selection.test_cases, hosts.known(options.hosts), options.hosts)
+    machines = shared.machines(options, selection.test_cases)
     with shared.engine_for_itself(options):
         from interop.execution import run_campaign
 

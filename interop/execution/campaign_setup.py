@@ -29,7 +29,7 @@ from interop.execution.worker_pool import WorkerPool
 from interop.execution.worker_service import RemoteConfig
 from interop.links.real import HostLocks, RealBackend
 from interop.model.clock import Clock
-from interop.model.errors import InputError, MachineError
+from interop.model.errors import MachineError
 from interop.model.real_link import Host, RealLink, Scheduler
 from interop.model.results import ImageFacts
 from interop.model.run import Run
@@ -50,10 +50,6 @@ class CampaignResources:
 @contextmanager
 def open_resources(config: CampaignConfig, say: Callable[[str], None]) -> Iterator[CampaignResources]:
     """Daemons that are locked, without leftovers and watched by a reaper; cluster workers do so themselves."""
-    if config.cluster and config.hosts:
-        raise InputError(
-            "--hosts and --cluster exclude each other: a cluster has neither real links nor hosts driven directly."
-        )
     campaign_id = secrets.token_hex(4)
     daemon = Daemon(config.url, campaign_id)
     if config.cluster:

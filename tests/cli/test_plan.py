@@ -196,3 +196,11 @@ def test_only_a_campaign_with_its_journal_continues(checkout: Checkout, command:
     assert f"{place}: has result.json but no journal.jsonl, so nothing can be added to its results." in err
     (place / store.DOCUMENT).unlink()
     assert "holds no results (no journal.jsonl, no result.json)" in checkout(*command, str(place))[2]
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_hosts_and_a_cluster_exclude_each_other(checkout: Checkout, tmp_path: Path, command: str) -> None:
+    (tmp_path / "hosts.yml").write_text("far: {daemon: unix:///far, testbeds: 1}")
+    words = ("--hosts", str(tmp_path / "hosts.yml"), "--cluster", "tcp://localhost:1")
+    status, out, err = checkout(command, *GOOD, *words)
+    assert (status, out, err.startswith("--hosts and --cluster exclude each other")) == (2, "", True)

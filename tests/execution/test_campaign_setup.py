@@ -19,10 +19,10 @@ from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.run_config import RunConfig
 from interop.images.pull_or_build import Policy
 from interop.model.clock import Clock
-from interop.model.errors import InputError, MachineError
+from interop.model.errors import MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
-from interop.model.real_link import Host, Scheduler
+from interop.model.real_link import Host
 from interop.plan.selection import Selection, make_plan
 from tests.fakes import CASE, PATIENCE, Life, Loader, Program, endpoint, implementation, judge, only_as
 
@@ -117,11 +117,6 @@ def test_a_host_that_is_this_machine_is_refused(two: Two) -> None:
     two.engines["far"].identity = "here"
     with pytest.raises(MachineError, match="are one Docker daemon"):
         two.measure()
-
-
-def test_hosts_and_a_cluster_exclude_each_other(two: Two) -> None:
-    with pytest.raises(InputError, match="exclude each other"):
-        two.measure(cluster=Scheduler("tcp://127.0.0.1:9"))
 
 
 def test_no_dask_is_loaded_without_a_cluster() -> None:
