@@ -20,6 +20,8 @@ MOST_COLUMNS = 100
 HELP_COLUMN = 30
 NEGATIVE = re.compile(r"-\.?[0-9]")
 """How a word begins that is a negative value, ``-3s``, and no option; argparse takes only plain numbers for values."""
+WITH_A_VALUE = re.compile(r"argument (\S+): ignored explicit argument .*", re.DOTALL)
+"""What argparse says if an option without a value has one: ``--github=1``."""
 SEE_STATUSES = "./run.py --help lists the exit statuses."
 
 
@@ -114,6 +116,9 @@ class Parser(argparse.ArgumentParser):
         known = {*self._known}
         for action in self._actions:
             known.update(action.option_strings, map(str, action.choices or ()))
+        if given := WITH_A_VALUE.fullmatch(message):
+            flag = given[1].partition("/")[0]
+            message = f"argument {given[1]}: {self._bare.get(flag, f'it has no value; write {flag} alone')}"
         wrong = re.findall(r"unrecognized arguments: (\S+)|invalid choice: '([^']*)'", message)
         hints = "".join(
             f" {first} is a command; write it first: {command_line(first)}."
