@@ -15,6 +15,7 @@ from interop.config import loader
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
 from interop.model.implementation import Protocol
+from interop.model.names import did_you_mean
 from interop.model.run import Run
 from interop.model.text import quoted
 from interop.plan import order
@@ -59,15 +60,28 @@ def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...]
         raise InputError("--shard needs --seed N, the same seed for all shards of a plan.")
     shared.check_clock(options, selection.test_cases)
     selection = replace(selection, test_cases=tuple(dict.fromkeys(run.test_case for run in runs)))
-    runs = order.part_of(order.involving(runs, must_include(options)), options.shard or "")
+    runs = order.involving(runs, must_include(options))
+    _check_replaced(options.replace, runs)
+    runs = order.part_of(runs, options.shard or "")
     if not runs:
         raise InputError(f"Nothing to run: the plan has too few runs for shard {options.shard}.")
     return selection, order.shuffled(runs, seed) if options.shuffle else runs, seed
 
 
 def must_include(options: argparse.Namespace) -> tuple[str, ...]:
-    """The names of ``--must-include``, without repeats."""
-    return tuple(dict.fromkeys(plan.split(options.must_include)))
+    """The names of ``--must-include``, without repeats; InputError if the option is given, but empty."""
+    names = tuple(dict.fromkeys(plan.split(options.must_include)))
+    if options.must_include and not names:
+        raise InputError("--must-include: no implementation was named. Name one, or leave the option out.")
+    return names
+
+
+def _check_replaced(words: Sequence[str], runs: Sequence[Run]) -> None:
+    """Raise :class:`InputError` if ``--replace`` names an implementation that no run uses."""
+    used = {end.name for run in runs for end, _ in run.ends}
+    names = [word.partition("=")[0].strip() for word in plan.split(words)]
+    if idle := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in used)]:
+        raise InputError(f"--replace: no run uses {' or '.join(idle)}. Select it with -s or -c, or leave it out.")
 
 
 def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Selection:
@@ -77,8 +91,10 @@ def _taking_part(selection: plan.Selection, names: Sequence[str]) -> plan.Select
     """
     servers, clients = selection.servers, selection.clients
     ends = [end.name for end in (*servers, *clients)]
-    if missing := [quoted(name) for name in names if not any(order.is_named(end, [name]) for end in ends)]:
-        raise InputError(f"--must-include: {', '.join(missing)} is neither a selected server nor a selected client.")
+    if missing := [name for name in names if not any(order.is_named(end, [name]) for end in ends)]:
+        hints = "".join(did_you_mean(name, ends) for name in missing)
+        listed = ", ".join(map(quoted, missing))
+        raise InputError(f"--must-include: {listed} is neither a selected server nor a selected client.{hints}")
     named_servers, named_clients = (
         tuple(end for end in ends if order.is_named(end.name, names)) for ends in (servers, clients)
     )

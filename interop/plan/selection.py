@@ -350,9 +350,10 @@ def replace_images(
     """The implementations with the images of ``name=image`` words (comma lists too), and the faults."""
     result = dict(implementations)
     spellings = {name.casefold(): name for name in implementations}
-    problems: list[str] = []
+    words = split(replacements)
+    problems = ['No image was named to replace another; write "name=image".'] if replacements and not words else []
     images: dict[str, str] = {}
-    for word in split(replacements):
+    for word in words:
         given, _, image = word.partition("=")
         given, image = given.strip(), image.strip()
         name = spellings.get(given.casefold())

@@ -117,7 +117,29 @@ def test_only_pairs_with_an_implementation(checkout: Checkout) -> None:
     assert "3 runs" in out
     status, _, err = checkout(*words, "--must-include", "bad,worse")
     assert status == 2
-    assert '--must-include: "worse" is neither a selected server nor a selected client.' in err
+    assert err == '--must-include: "worse" is neither a selected server nor a selected client.\n'
+    assert checkout(*words, "-i", "goood")[2].endswith(" nor a selected client. Did you mean good?\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("-i", ""), "--must-include: no implementation was named."),
+        (("-i", " , "), "--must-include: no implementation was named."),
+        (("-r", ""), "No image was named to replace another; write"),
+        (("-r", "bad=x/y"), '--replace: no run uses "bad". Select it with -s or -c, or leave it out.'),
+        (("-r", "GOOD=x/y,bad=x/y,odd=x/y"), '--replace: no run uses "bad" or "odd". Select it'),
+        (("-c", "bad", "-i", "bad", "-r", "odd=x/y"), '--replace: no run uses "odd". Select it'),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_words_without_an_effect(checkout: Checkout, command: str, words: tuple[str, ...], fault: str) -> None:
+    status, out, err = checkout(command, *GOOD, *words)
+    assert (status, out, err.startswith(fault)) == (2, "", True)
+
+
+def test_an_image_may_replace_that_of_another_flow(checkout: Checkout) -> None:
+    assert checkout("plan", *GOOD, "--with", "bad/bad", "-r", "bad=x/y")[0] == 0
 
 
 def test_plan_takes_every_option_of_run(checkout: Checkout, tmp_path: Path) -> None:
