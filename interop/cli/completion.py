@@ -20,7 +20,7 @@ SHELLS = ("bash", "zsh", "fish")
 COLONS = """
 # Bash ends a word at a colon, and names of variants contain one: put such words together again.
 _quicsat_with_colons() {
-  local word typed at before=() words=()
+  local word typed at line before=() words=()  # line: what the function above would otherwise leave in the shell
   for at in "${!COMP_WORDS[@]}"; do
     word=${COMP_WORDS[at]}
     if [[ ${#words[@]} -gt 0 && ( $word == : || ${words[-1]} == *: ) ]]; then
@@ -35,6 +35,9 @@ _quicsat_with_colons() {
   typed=${before[-1]}
   if [[ $typed == *:* && $COMP_WORDBREAKS == *:* ]]; then
     COMPREPLY=("${COMPREPLY[@]#"${typed%:*}:"}")
+  fi
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
+    compopt -o nospace
   fi
 }
 
@@ -93,8 +96,10 @@ def names(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
     return {
         "server": of_role(known, Role.SERVER),
         "client": of_role(known, Role.CLIENT),
-        "must_include": tuple(each.name for each in known),
+        "must_include": tuple(dict.fromkeys((*of_role(known, Role.SERVER), *of_role(known, Role.CLIENT)))),
+        "replace": tuple(f"{each.name}=" for each in known),
         "test": tuple(tests),
+        "require": tuple(name for case in cases for name in (case.name, case.abbreviation)),
         "plot": tuple(options.figures()),
         "metric": tuple(metric.name for metric in METRICS),
         "names": (*(each.name for each in known), *OWN_IMAGES),

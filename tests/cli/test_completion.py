@@ -24,6 +24,9 @@ EXPECTED = [
     ("./run.py -s picoquic:bb", {"picoquic:bbr", "picoquic:bbr1"}),
     ("run.py -s quic-go -c aio", {"aioquic", "aioquic:cubic", "aioquic:reno"}),
     ("run.py run -t terr", {"terrestrial"}),
+    ("run.py run -i picoquic:bb", {"picoquic:bbr", "picoquic:bbr1"}),
+    ("run.py run --require terr", {"terrestrial"}),
+    ("run.py run -r ngtc", {"ngtcp2="}),
     ("run.py tables --table pai", {"pairs"}),
     ("run.py images build simu", {"simulator"}),
     ("run.py show --neg", {"--negotiated"}),
@@ -83,6 +86,18 @@ def test_on_a_terminal(scripts: dict[str, Path], tmp_path: Path, shell: str) -> 
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         os.close(terminal)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+def test_bash_keeps_variables(scripts: dict[str, Path]) -> None:
+    complete = "COMP_WORDS=(run.py pl) COMP_CWORD=1; _quicsat_with_colons run.py pl run.py"
+    names = "word typed at line before words"
+    script = (
+        f"source {scripts['bash']}; for each in {names}; do declare $each=mine; done; {complete}; unset each COMP_WORDS"
+    )
+    script += f'; echo "${{COMPREPLY[*]}}"; for each in {names}; do echo "${{!each}}"; done'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["plan plot", *["mine"] * 6]
 
 
 def end_of(word: str) -> str:
