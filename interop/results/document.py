@@ -37,6 +37,7 @@ SCHEMA_FILE = Path(__file__).parent / "result.schema.json"
 
 _SEALED = re.compile(rb'(?P<body>\{.*), "sum": "(?P<sum>[0-9a-f]{16})"\}', re.DOTALL)
 _FAULTS_SHOWN = 20
+_WARNINGS_SHOWN = 5
 _LONGEST_ABBREVIATION = 96
 _MOST_REPETITIONS = 100_000
 """Upper bound for a test case in results from elsewhere, since lists of that length are created."""
@@ -107,7 +108,7 @@ class StoredResults:
     history: tuple[RunResult, ...]
     """All results in the order of the journal, superseded ones too."""
     warnings: tuple[str, ...]
-    """One sentence per line that could not be used."""
+    """One sentence per line that could not be used; of many, the first ones and how many more there are."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,9 @@ def fold(path: Path, lines: Sequence[Line], warnings: Sequence[str]) -> StoredRe
                 history.append(line.data)
     counting, earlier = _attempts(history)
     result_set = ResultSet(manifest, tuple(compliance.values()), counting, finished, earlier)
-    return StoredResults(result_set, tuple(history), tuple(messages))
+    more = len(messages) - _WARNINGS_SHOWN
+    shown = (*messages[:_WARNINGS_SHOWN], *([f"{path}: further skipped lines: {more}."] if more > 0 else []))
+    return StoredResults(result_set, tuple(history), shown)
 
 
 def _attempts(history: Sequence[RunResult]) -> tuple[tuple[RunResult, ...], tuple[RunResult, ...]]:

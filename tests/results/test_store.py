@@ -249,6 +249,15 @@ def test_a_damaged_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
     assert path.read_bytes() == b"".join(lines), "nothing but a torn end is ever cut off"
 
 
+def test_many_damaged_lines_are_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, runs(*[5e6] * 9))
+    path.write_bytes(path.read_bytes().replace(b"5000000.0", b"9000000.0"))
+    record = load(tmp_path)
+    assert record.result_set.results == ()
+    assert [warning.partition(": ")[0] for warning in record.warnings[:5]] == [f"{path}:{n}" for n in range(2, 7)]
+    assert record.warnings[5:] == (f"{path}: further skipped lines: 4.",)
+
+
 def test_a_lost_manifest_is_taken_from_result_json(tmp_path: Path) -> None:
     path = written(tmp_path, runs(5e6))
     write_result_json(tmp_path, load(tmp_path).result_set)
