@@ -36,6 +36,7 @@ AS_BEGUN = 0
 """Value of ``--parallel`` if it is not given: one run at a time, or as the resumed campaign began."""
 MOST_TESTBEDS = 32
 """A larger ``--parallel`` is taken for a typing error."""
+HIGHEST_PORT = 65535
 LOCK_FILE = Path("images.lock")
 """Usual name of the lock file of images, in the working directory."""
 TEXT_FORMATS = ("text", "markdown", "csv", "latex")
@@ -351,7 +352,7 @@ def _clock(word: str) -> Clock:
 
 def port(word: str) -> int:
     """A TCP port on which to serve; 0 is any free one. Raises ArgumentTypeError."""
-    return value_of(quantities.within(quantities.count, "0", "65535"))(word)
+    return value_of(quantities.within(quantities.count, "0", str(HIGHEST_PORT)))(word)
 
 
 def _shard(word: str) -> str:
@@ -361,7 +362,10 @@ def _shard(word: str) -> str:
 
 def scheduler_address(word: str) -> str:
     """The address of a Dask scheduler; raises ArgumentTypeError if it is none."""
-    if re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):\d{1,5}", word) is None:
+    match = re.fullmatch(r"([a-z]+://)?(\[[\w:.%]+\]|[^\s/:\[\]]+):([0-9]{1,5})", word)
+    if match is not None and not 1 <= int(match[3]) <= HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{word!r} has a wrong port; allowed: 1 to {HIGHEST_PORT}")
+    if match is None:
         message = f'{word!r} is not the address of a Dask scheduler; example: "tcp://scheduler:8786"'
         raise argparse.ArgumentTypeError(message)
     return word

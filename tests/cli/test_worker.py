@@ -58,6 +58,10 @@ def test_what_is_no_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
             cli.main(tmp_path, words)
         assert ended.value.code == 2
         assert 'is not the address of a Dask scheduler; example: "tcp://scheduler:8786"' in capsys.readouterr().err
+    for words in (["worker", "tcp://x:65536"], ["run", "--cluster", "x:99999"], ["run", "--cluster", "tls://[::1]:0"]):
+        with pytest.raises(SystemExit):
+            cli.main(tmp_path, words)
+        assert "has a wrong port; allowed: 1 to 65535" in capsys.readouterr().err
 
 
 def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
