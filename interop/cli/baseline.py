@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
         check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
-        baseline.save(record.result_set, options.file)
+        baseline.save(record.result_set, options.directory, options.file)
         if is_plain(options.file):
             console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")
         return ExitStatus.SUCCESS

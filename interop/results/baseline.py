@@ -40,8 +40,8 @@ def _reduced(result: RunResult) -> RunResult:
     )
 
 
-def save(results: ResultSet, file: Path) -> None:
-    """Write the baseline of a campaign.
+def save(results: ResultSet, directory: Path, file: Path) -> None:
+    """Write the baseline of the campaign in ``directory``.
 
     Raises InputError if the campaign cannot be one: it is not finished, or a run ended in an error of ours.
     """
@@ -50,7 +50,7 @@ def save(results: ResultSet, file: Path) -> None:
         done = len(results.results) - errors
         raise InputError(
             f"{done} of {results.manifest.planned_runs} runs have a valid result, so the campaign cannot be a "
-            "baseline. Continue it with ./run.py resume."
+            f"baseline. To continue it: {command_line('resume', directory)}"
         )
     write_atomically(file, document(reduced(results)))
 

@@ -84,7 +84,9 @@ def test_a_campaign_that_is_not_whole_is_no_baseline(
 ) -> None:
     place = stored(tmp_path / "a", results)
     assert main(ROOT, ["baseline", "save", place, str(tmp_path / "b.json")]) == 2
-    assert words in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.endswith(f" cannot be a baseline. To continue it: ./run.py resume {place}\n")
     assert not (tmp_path / "b.json").exists()
 
 
