@@ -47,8 +47,8 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("options of QIR and QIR-SE")
     group.add_argument(
         "-p", "--protocol", choices=PROTOCOLS, default=PROTOCOLS[0], metavar="PROTOCOL",
-        help="Select QUIC tests, or with webtransport only WebTransport tests and the implementations that support "
-        "them (default: quic; example: webtransport).",
+        help="Select tests of this protocol: quic, or webtransport, which only some implementations support "
+        "(default: quic; example: webtransport).",
     )  # fmt: skip
     group.add_argument(
         "-n", "--no-auto-unsupported", nargs="+", action="extend", default=[], metavar="NAME",

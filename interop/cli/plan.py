@@ -45,7 +45,8 @@ def add_options(parser: Parser) -> None:
     run_command.add_options(parser)
     parser.add_argument_group("resumed campaign").add_argument(
         "--resume", type=Path, metavar="DIR",
-        help="Show the remaining runs of this campaign instead of a new plan (default: none; example: results/latest).",
+        help="Show the remaining runs of this campaign instead of a new plan, with no options but those of `resume` "
+        "(default: none; example: results/latest).",
     )  # fmt: skip
 
 

@@ -42,12 +42,13 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("images and endpoints")
     group.add_argument(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", metavar="SOURCE",
-        help="Source of images: auto, local (no network), pull or build (default: auto; example: local).",
+        help="Source of images: local (only this machine), pull (else a registry), build (from endpoints/), or auto, "
+        "which takes what is on this machine, else pulls, else builds (default: auto; example: local).",
     )  # fmt: skip
     group.add_argument(
         "--locked", nargs="?", type=Path, const=shared.LOCK_FILE, metavar="FILE",
-        help="Use exactly the images that this file names, and refuse others; `images lock` writes it (default: "
-        f"{shared.LOCK_FILE}; example: paper.lock).",
+        help="Use exactly the images that this file names, and refuse others; `images lock` writes it (default: no "
+        f"file, or {shared.LOCK_FILE} if you write --locked alone; example: paper.lock).",
     )  # fmt: skip
     group.add_argument(
         "--skip-compliance-check", action="store_true",

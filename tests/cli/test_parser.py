@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from pathlib import Path
 
@@ -136,4 +137,5 @@ def test_help_has_groups_and_no_wide_lines(name: str) -> None:
     assert "\noptions:\n" not in text
     described, _, examples = text.partition("\nexamples:\n")
     assert max(map(len, described.splitlines())) <= 100
+    assert not re.search(r"\w-\n", described), "a name or path is torn"
     assert max(map(len, examples.splitlines())) <= 110
