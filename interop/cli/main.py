@@ -42,6 +42,7 @@ def main(
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     console.prepare()
+    status: int = ExitStatus.SUCCESS
     try:
         status = _run(root, words, draw, figures)
         console.flush()
@@ -53,7 +54,6 @@ def main(
         return ExitStatus.MACHINE
     except BrokenPipeError:
         console.discard_output()
-        return ExitStatus.SUCCESS
     except OSError as error:
         return _tell(error)
     except RuntimeError as error:
