@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners, select_runs
 from interop.cli import options as shared
-from interop.cli.export import check_place
+from interop.cli.output_files import check_place
 from interop.cli.progress import earlier_campaigns, view
 from interop.config import quantities
 from interop.model.clock import Clock

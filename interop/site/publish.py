@@ -153,12 +153,12 @@ def _comparisons(
     """All of them, the newest first; those of two campaigns that have not changed are taken over."""
     found = list[Compared]()
     for after, twos in groupby(report_pages.twos(site.campaigns), key=lambda both: both[1]):
-        befores = [before for before, _ in twos]
-        known = [_remembered(old, keys, before, after) for before in befores]
-        new = [before for before, compared in zip(befores, known, strict=True) if compared is None]
+        earlier = [before for before, _ in twos]
+        known = [_remembered(old, keys, before, after) for before in earlier]
+        new = [before for before, compared in zip(earlier, known, strict=True) if compared is None]
         several = len(new) > 1 and len(after.results.results) >= cell_pages.WORTHWHILE
         with working(site, partial(_compare, site, after), new, several=several) as made:
-            for before, compared in zip(befores, known, strict=True):
+            for before, compared in zip(earlier, known, strict=True):
                 if compared is None:
                     found.append(report_pages.remembered(before, after, next(made)))
                     continue
