@@ -94,8 +94,6 @@ def _cell(job: _Job, key: Key) -> cell_view.CellView:
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
         others=_others(campaign, key), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
     )  # fmt: skip
-    site.put(folder / "cell.csv", cell_view.as_csv(results))
-    site.put(folder / "cell.json", cell_view.as_json(results))
     for run in shown.repetitions:
         for each in run.logs:
             values: dict[str, Any] = {
@@ -191,6 +189,9 @@ def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
     site, campaign, ((server, client), keys) = job.site, job.campaign, pair_and_keys
     cells = [_cell(job, key) for key in keys]
     folder = PurePosixPath("runs", campaign.folder) / address.pair(campaign.results.manifest, server, client)
+    results = [result for key in keys for result in campaign.runs[key]]
+    site.put(folder / "pair.csv", cell_view.as_csv(results))
+    site.put(folder / "pair.json", cell_view.as_json(results))
     back = ""
     if server != client and (client, server) in job.pairs:
         back = f"../../{folder_name(client)}/{folder_name(server)}/index.html"

@@ -315,6 +315,6 @@ def _harmless(text: str) -> str:
 
 
 def as_json(results: Sequence[RunResult]) -> bytes:
-    """The results of a cell as in result.json."""
+    """Results as in result.json."""
     plain: list[dict[str, Any]] = [plain_result(each) for each in results]
     return json.dumps(plain, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

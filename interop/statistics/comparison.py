@@ -171,7 +171,7 @@ def compare(first: Iterable[Sample], second: Iterable[Sample], *, repeat: bool =
     """
     ours, theirs = _by_pair(first), _by_pair(second)
     keys = dict.fromkeys([*ours, *theirs])
-    cells = [_Cell(ours.get(key, _absent(key)), theirs.get(key, _absent(key))) for key in keys]
+    cells = [_Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key)) for key in keys]
     exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
     tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None])
     pairs = [*tested.pairs, *(_judge_seeds(seeds) for seeds in exact if seeds is not None)]
@@ -284,7 +284,9 @@ def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase]) ->
     both = [(case, other) for case in cases if (other := find(second, case.name) or find(second, case.abbreviation))]
     before = [sample for case, _ in both for sample in samples(first, case.name, GOODPUT)]
     after = [
-        replace(sample, test_case=case.name) for case, other in both for sample in samples(second, other.name, GOODPUT)
+        sample if other.name == case.name else replace(sample, test_case=case.name)
+        for case, other in both
+        for sample in samples(second, other.name, GOODPUT)
     ]
     return compare(before, after, repeat=repeatable(first.manifest, second.manifest))
 

@@ -51,6 +51,12 @@ class ReliabilityGroup:
         """Conclusive repetitions in both."""
         return sum(each.conclusive for each in self.first), sum(each.conclusive for each in self.second)
 
+    @cached_property
+    def repetitions(self) -> tuple[int, int]:
+        """Number of repetitions of each campaign."""
+        first, second = ({block for each in many for block in each.blocks} for many in (self.first, self.second))
+        return len(first), len(second)
+
 
 def groups(cells: Sequence[tuple[Sample, Sample]]) -> list[ReliabilityGroup]:
     """All pairs, then each implementation per role; with two cells or more that are conclusive in both."""
@@ -71,7 +77,7 @@ def smallest(group: ReliabilityGroup) -> float:
     if not 0 < total < of + other_of:
         return 1.0
     if _by_blocks(group):
-        return smallest_p(*_counts(group))
+        return smallest_p(*group.repetitions)
     ends = {max(0, total - other_of), min(of, total)}
     return min(_shifted(end, of, total, other_of, 0.0, _deviation(group)) for end in ends)
 
@@ -101,20 +107,14 @@ def _name(sample: Sample, role: Role) -> str:
     return sample.server if role is Role.SERVER else sample.client
 
 
-def _counts(group: ReliabilityGroup) -> tuple[int, int]:
-    """Repetitions of each campaign."""
-    first, second = ({block for each in many for block in each.blocks} for many in (group.first, group.second))
-    return len(first), len(second)
-
-
 def _by_blocks(group: ReliabilityGroup) -> bool:
-    return smallest_p(*_counts(group)) <= FINE_ENOUGH
+    return smallest_p(*group.repetitions) <= FINE_ENOUGH
 
 
 def _deviation(group: ReliabilityGroup) -> float:
     """Standard deviation of the difference of the log odds that the seeds of the two campaigns make."""
     effect = SEED_EFFECT if group.implementation else COMMON_SEED_EFFECT
-    return effect * math.sqrt(sum(1 / count for count in _counts(group)))
+    return effect * math.sqrt(sum(1 / count for count in group.repetitions))
 
 
 def _by_repetition(group: ReliabilityGroup) -> tuple[list[float], list[float]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from interop.cli import main as cli
+from interop.docker.daemon_images import DaemonImages
 from interop.execution.remaining_work import pinned_images, remaining_work
 from interop.model.results import ImageFacts
 from interop.model.run import RunKey
@@ -128,12 +129,15 @@ def test_what_is_left_is_planned_with_the_same_images(
     old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(FakeEngine(good=endpoint), monkeypatch, tmp_path)
+    assert cli.main(ROOT, ("plan", "--resume", str(old))) == 3
+    assert "These images of the campaign are gone or have been replaced: simulator" in capsys.readouterr().err
+    here = ImageFacts("any", "sha256:0")
+    monkeypatch.setattr(DaemonImages, "find", lambda _store, _name: here)
     assert cli.main(ROOT, ("plan", "--resume", str(old))) == 0
     assert "48 runs" in capsys.readouterr().out
     rest = remaining_work(load(old), ())
     assert rest.runs[0].key == RunKey("picoquic", "quic-go", "blackhole", 3)
     assert sorted(set(rest.tried.values())) == [0, 1, 2]
-    here = ImageFacts("any", "sha256:0")
     manifest = load(old).result_set.manifest
     pinned = pinned_images(manifest, rest.runs, lambda _: here)
     assert {name: image.id for name, image in pinned.items()} == {
