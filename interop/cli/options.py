@@ -232,7 +232,7 @@ def daemon_url() -> str:
 def engine_for_itself(options: argparse.Namespace) -> AbstractContextManager[None]:
     """Hold the lock of this machine's daemon during a campaign, unless it runs on a cluster; raises LockedError.
 
-    It needs no large library, so that a second campaign is told at once.
+    It needs no large library, so that a second campaign fails at once.
     """
     from interop.execution import lock
 
