@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from interop.model.implementation import Role
 from interop.model.results import ResultSet, RunResult
@@ -12,6 +12,9 @@ from interop.statistics.overview import marginals
 from interop.statistics.samples import EFFICIENCY, find, samples
 from scripts.paper.goodput import with_timeouts
 from scripts.paper.lines import rendered
+
+CORRECTED = "2026-11-25"
+"""Since this day, random numbers in virtual time do not depend on the ids of images."""
 
 
 def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
@@ -35,7 +38,7 @@ def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
 
 
-def spreads(runs: Iterable[RunResult], cases: Sequence[str]) -> Table:
+def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
     """A row for each link: how far the goodputs of a pair differ from seed to seed."""
     columns = (
         Column("link"), Column("pairs", Unit.COUNT), Column("seeds", Unit.COUNT), Column("median", Unit.SHARE, 1),
@@ -62,16 +65,18 @@ def spreads(runs: Iterable[RunResult], cases: Sequence[str]) -> Table:
             rows.append(
                 (case, len(values), most, statistics.median(values), ninety, values[-1], f"{worst[0]} with {worst[1]}")
             )
-    note = (
-        "Standard deviation over the seeds, divided by the mean, for each pair of server and client that succeeded "
-        "with all seeds. Without random loss, a seed decides only the random numbers of the endpoints."
-    )
-    versions = (
-        "Seed 1 was measured before, and the other seeds after a [correction of virtual "
-        "time](../guide/virtual-time.md): the random numbers of its runs also depended on the ids of the images, so "
-        "that it cannot be repeated exactly."
-    )
-    return Table("spread", "Spread of the goodput of a pair over seeds", columns, tuple(rows), (note, versions))
+    notes = [
+        (
+            "Standard deviation over the seeds, divided by the mean, for each pair of server and client that succeeded "
+            "with all seeds. Without random loss, a seed decides only the random numbers of the endpoints."
+        )
+    ]
+    if any("" < run.evidence.started < CORRECTED for run in runs):
+        notes.append(
+            f"Runs from before {CORRECTED} cannot be repeated exactly: their random numbers also depended on the ids "
+            "of the images. See [Virtual time](../guide/virtual-time.md)."
+        )
+    return Table("spread", "Spread of the goodput of a pair over seeds", columns, tuple(rows), tuple(notes))
 
 
 def over_seeds(results: ResultSet) -> Table:

@@ -18,7 +18,7 @@ from scripts.paper.goodput import known, of_case
 from scripts.paper.lines import Figure, Line, rendered
 
 PACKET = 8 * 1500
-"""Bits of the packets in which bandwidth-delay products are told."""
+"""Bits of a packet; the text gives bandwidth-delay products in such packets."""
 
 
 def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:

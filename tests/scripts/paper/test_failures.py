@@ -24,7 +24,7 @@ def test_reasons_that_differ_in_numbers_are_one_row() -> None:
 
 
 def test_what_was_in_flight_is_compared_with_the_windows() -> None:
-    """More in flight than a window: nothing is said about flow control."""
+    """If more is in flight than a window, the text does not mention flow control."""
 
     def notes(flying: int) -> str:
         reason = f"Congestion control kept {flying} KiB in flight (median): a; the link lost packets 7, 9 and 2 more."
