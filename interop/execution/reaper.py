@@ -54,6 +54,8 @@ def main(campaign: str) -> None:
     threads = [threading.Thread(target=_clean, args=(host, campaign)) for host in hosts_from_json(hosts.decode())]
     for thread in threads:
         thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _clean(host: Host, campaign: str) -> None:
