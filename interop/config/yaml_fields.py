@@ -24,7 +24,10 @@ from interop.model.units import KIB, byte_size
 T = TypeVar("T")
 
 LARGEST_FILE = 256 * KIB
-"""Bytes; PyYAML needs about two seconds for a file of this size."""
+"""Bytes."""
+
+DEEPEST = 100
+"""Lists and mappings within each other: libyaml's composer calls itself for each, until the stack ends."""
 
 MOST_DOCUMENTS = 200
 """Documents in one file."""
@@ -341,19 +344,34 @@ def _compose(file: str, text: str | None, problems: list[Problem]) -> list[yaml.
     if text is None:
         return []
     try:
-        return [node for node in yaml.compose_all(text, Loader=yaml.SafeLoader) if node is not None]
+        if _depth(text) > DEEPEST:
+            problems.append(Problem(file, 0, "is nested too deeply."))
+            return []
+        return [node for node in yaml.compose_all(text, Loader=yaml.CSafeLoader) if node is not None]
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         description = " ".join(f"{error.context or ''} {error.problem or ''}".split())
         problems.append(Problem(file, line, f"no YAML: {description}."))
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        line = text.count("\n", 0, text.find(chr(error.character))) + 1
         problems.append(Problem(file, line, f"no YAML: character U+{error.character:04X} is not allowed."))
-    except RecursionError:
-        problems.append(Problem(file, 0, "is nested too deeply."))
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         problems.append(Problem(file, 0, f"no YAML: {' '.join(str(error).split())}."))
     return []
+
+
+def _depth(text: str) -> int:
+    """How many lists and mappings are within each other, at most; one more than ``DEEPEST`` if there are more."""
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+            if deepest > DEEPEST:
+                break
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
 
 
 def read_text(path: Path, problems: list[Problem], largest: int = LARGEST_FILE) -> str | None:
