@@ -9,9 +9,11 @@ import sys
 import sysconfig
 import tomllib
 import venv
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from interop import __version__
 from interop.__main__ import NEEDED, check_checkout
@@ -37,6 +39,15 @@ def test_requirements_are_pinned(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith(("#", "-r "))]
     assert lines
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+
+
+def test_all_that_is_installed_runs_on_the_oldest_python() -> None:
+    """Also what the pinned packages need: Debian 12 has Python 3.11.2."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    wanted = {
+        each.name: each.metadata["Requires-Python"] for each in distributions() if "Requires-Python" in each.metadata
+    }
+    assert [name for name, versions in wanted.items() if not SpecifierSet(versions).contains(oldest)] == []
 
 
 def test_a_checkout_is_accepted() -> None:
