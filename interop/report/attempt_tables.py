@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit, Value
-from interop.results.attempts import CellKey, Tally, by_cell, tally
+from interop.results.attempts import Tally, by_cell, tally, together
 from interop.statistics.exclusion import Stratum, dependence
 
 ALL = "all"
@@ -33,7 +33,7 @@ def attempts(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("attempts", Unit.COUNT), Column("valid", Unit.COUNT), Column("excluded", Unit.COUNT),
         Column("reasons"), Column("passed"), Column("would have passed"), Column("p", Unit.P),
     )  # fmt: skip
-    cells = by_cell(results)
+    cells = {key: tally(found) for key, found in by_cell(results).items()}
     rows: list[tuple[Value, ...]] = []
     for case in cases:
         mine = {
@@ -42,18 +42,18 @@ def attempts(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             for server in results.manifest.servers
             if (key := (server, client, case.name)) in cells
         }
-        rows += [(case.abbreviation, *key[:2], *_row({key: found})) for key, found in mine.items()]
+        rows += [(case.abbreviation, *key[:2], *_row([found])) for key, found in mine.items()]
         if len(mine) > 1:
-            rows.append((case.abbreviation, ALL, ALL, *_row(mine)))
+            rows.append((case.abbreviation, ALL, ALL, *_row([*mine.values()])))
     if len(cases) > 1:
         names = {case.name for case in cases}
-        rows.append((ALL, ALL, ALL, *_row({key: found for key, found in cells.items() if key[2] in names})))
+        rows.append((ALL, ALL, ALL, *_row([found for key, found in cells.items() if key[2] in names])))
     return Table("attempts", "Attempts, and why some do not count", columns, tuple(rows), (_EXCLUDED, _SHARES, _P))
 
 
-def _row(cells: Mapping[CellKey, Sequence[RunResult]]) -> tuple[Value, ...]:
-    total = tally([result for found in cells.values() for result in found])
-    p = dependence(_stratum(tally(found)) for found in cells.values())
+def _row(cells: Sequence[Tally]) -> tuple[Value, ...]:
+    total = together(cells)
+    p = dependence(map(_stratum, cells))
     return (
         total.runs, total.attempts, total.valid, total.excluded,
         ", ".join(f"{count} {reason}" for reason, count in total.reasons.items()),

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import ResultSet, RunResult
-from interop.model.run import RunKey
 
 CellKey = tuple[str, str, str]
 """Server, client, test case."""
@@ -63,7 +62,7 @@ def by_cell(result_set: ResultSet) -> dict[CellKey, list[RunResult]]:
 
 
 def tally(results: Sequence[RunResult]) -> Tally:
-    """Count the attempts among ``results``, which must contain all stored attempts of their runs."""
+    """Count the attempts among ``results`` of one cell, which must contain all stored attempts of their runs."""
     made = [result for result in results if was_attempted(result)]
     excluded = [result for result in made if result.verdict.excluded]
     valid = [result.verdict for result in made if not result.verdict.excluded]
@@ -74,8 +73,8 @@ def tally(results: Sequence[RunResult]) -> Tally:
         reasons[NOT_STORED] = lost
     return Tally(
         attempts=len(made) + lost,
-        runs=len({result.key for result in made}),
-        reasons=dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0]))),
+        runs=len({result.repetition for result in made}),
+        reasons=_most_first(reasons),
         passed=_passed(valid),
         decisive=_decisive(valid),
         would_pass=_passed(otherwise),
@@ -83,11 +82,33 @@ def tally(results: Sequence[RunResult]) -> Tally:
     )
 
 
+def together(tallies: Sequence[Tally]) -> Tally:
+    """The sum over several cells."""
+    if len(tallies) == 1:
+        return tallies[0]
+    reasons = Counter[str]()
+    for each in tallies:
+        reasons.update(each.reasons)
+    return Tally(
+        attempts=sum(each.attempts for each in tallies),
+        runs=sum(each.runs for each in tallies),
+        reasons=_most_first(reasons),
+        passed=sum(each.passed for each in tallies),
+        decisive=sum(each.decisive for each in tallies),
+        would_pass=sum(each.would_pass for each in tallies),
+        would_decide=sum(each.would_decide for each in tallies),
+    )
+
+
+def _most_first(reasons: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
+
+
 def _not_stored(results: Iterable[RunResult]) -> int:
     """Number of attempts without a stored result, inferred from the numbers of later ones."""
-    numbers: dict[RunKey, set[int]] = {}
+    numbers: dict[int, set[int]] = {}
     for result in results:
-        numbers.setdefault(result.key, set()).add(result.attempt)
+        numbers.setdefault(result.repetition, set()).add(result.attempt)
     return sum(max(0, max(known) - len(known)) for known in numbers.values())
 
 

@@ -21,6 +21,8 @@ from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
 from interop.site.report_pages import Compared
 from interop.site.workers import working
+from interop.statistics import comparison
+from interop.statistics.samples import Sample
 
 VENDOR = Path("build", "vendor", "uplot")
 """Where scripts/setup puts uPlot, below the checkout."""
@@ -157,7 +159,8 @@ def _comparisons(
         known = [_remembered(old, keys, before, after) for before in earlier]
         new = [before for before, compared in zip(earlier, known, strict=True) if compared is None]
         several = len(new) > 1 and len(after.results.results) >= cell_pages.WORTHWHILE
-        with working(site, partial(_compare, site, after), new, several=several) as made:
+        goodputs = comparison.goodputs(after.results) if new else {}
+        with working(site, partial(_compare, site, after, goodputs), new, several=several) as made:
             for before, compared in zip(earlier, known, strict=True):
                 if compared is None:
                     found.append(report_pages.remembered(before, after, next(made)))
@@ -170,9 +173,14 @@ def _comparisons(
     return found
 
 
-def _compare(site: campaign_pages.Site, after: SiteCampaign, before: SiteCampaign) -> dict[str, Any]:
+def _compare(
+    site: campaign_pages.Site,
+    after: SiteCampaign,
+    goodputs: Mapping[str, tuple[Sample, ...]],
+    before: SiteCampaign,
+) -> dict[str, Any]:
     """What a comparison tells, as JSON; its page is written."""
-    compared = report_pages.compare(site, before, after)
+    compared = report_pages.compare(site, before, after, goodputs)
     before.release()
     return compared.plain
 

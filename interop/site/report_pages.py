@@ -22,7 +22,7 @@ from interop.site.pages import day
 from interop.site.recent import Past
 from interop.site.since import sentence
 from interop.statistics import comparison, history
-from interop.statistics.samples import CONCLUSIVE, GOODPUT
+from interop.statistics.samples import CONCLUSIVE, GOODPUT, Sample
 
 MOST_COMPARED = 10
 """How many of the newest campaigns are compared with each other; older ones only with their neighbours."""
@@ -125,9 +125,11 @@ def remembered(before: SiteCampaign, after: SiteCampaign, plain: Mapping[str, An
     return Compared(before, after, both, worse, better, str(plain["since"]), tuple(map(str, plain["lines"])))
 
 
-def compare(site: Site, before: SiteCampaign, after: SiteCampaign) -> Compared:
-    """Compare two campaigns; their page is written if they have pairs in common."""
-    found = comparison.campaigns(before.results, after.results, before.manifest.test_cases)
+def compare(
+    site: Site, before: SiteCampaign, after: SiteCampaign, goodputs: Mapping[str, tuple[Sample, ...]]
+) -> Compared:
+    """Compare two campaigns, the second with its ``goodputs``; a page is written if they have pairs in common."""
+    found = comparison.campaigns(before.results, after.results, before.manifest.test_cases, goodputs)
     both = tuple(pair for pair in found.pairs if pair.change is not comparison.Change.ABSENT)
     changed = (*found.groups, *found.pairs)
     worse = [pair for pair in changed if pair.change in comparison.WORSE]

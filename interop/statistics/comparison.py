@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -279,14 +279,28 @@ def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if ratios else None
 
 
-def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase]) -> Comparison:
-    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation."""
+def goodputs(results: ResultSet) -> dict[str, tuple[Sample, ...]]:
+    """Samples of goodput by the name of their test case."""
+    return {case.name: samples(results, case.name, GOODPUT) for case in results.manifest.test_cases}
+
+
+def campaigns(
+    first: ResultSet,
+    second: ResultSet,
+    cases: Iterable[TestCase],
+    known: Mapping[str, tuple[Sample, ...]] | None = None,
+) -> Comparison:
+    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation.
+
+    ``known``: the ``goodputs`` of ``second``, for those who compare it with several.
+    """
+    known = goodputs(second) if known is None else known
     both = [(case, other) for case in cases if (other := find(second, case.name) or find(second, case.abbreviation))]
     before = [sample for case, _ in both for sample in samples(first, case.name, GOODPUT)]
     after = [
         sample if other.name == case.name else replace(sample, test_case=case.name)
         for case, other in both
-        for sample in samples(second, other.name, GOODPUT)
+        for sample in known[other.name]
     ]
     return compare(before, after, repeat=repeatable(first.manifest, second.manifest))
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
@@ -108,12 +107,12 @@ class Sample:
         """Of the repetitions that succeeded; None if none did."""
         return math.fsum(self.values) / len(self.values) if self.values else None
 
-    @cached_property
+    @property
     def conclusive(self) -> int:
         """Number of conclusive repetitions: succeeded, failed or timed out."""
         return sum(outcome in _CONCLUSIVE for outcome in self.outcomes)
 
-    @cached_property
+    @property
     def succeeded(self) -> int:
         """Repetitions that succeeded, with or without a number."""
         return self.outcomes.count(Outcome.SUCCEEDED)
@@ -150,7 +149,7 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
 
 
 def _sample(server: str, client: str, test_case: str, results: Sequence[RunResult], metric: str) -> Sample:
-    ordered = sorted(results, key=lambda result: result.repetition)
+    ordered = sorted(results, key=lambda result: result.repetition) if len(results) > 1 else results
     values = [value_of(result, metric) for result in ordered]
     return Sample(
         server,

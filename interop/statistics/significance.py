@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +18,8 @@ TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
 ARRANGEMENTS = 20_000
 """Drawn at random where there are too many to be counted."""
+_REMEMBERED = 4096
+"""Results for numbers of repetitions: thousands of cells have the same ones."""
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> float:
@@ -151,6 +155,7 @@ def matched(first: Sequence[float], second: Sequence[float]) -> float:
     return float(extreme / 2 ** len(differences))
 
 
+@lru_cache(_REMEMBERED)
 def smallest_p(first: int, second: int) -> float:
     """The smallest p-value that groups of these sizes can reach with the permutation test."""
     if not first or not second:
@@ -178,6 +183,7 @@ def ranks(numbers: Sequence[float] | Floats) -> Floats:
     return shared[inverse]
 
 
+@lru_cache(_REMEMBERED)
 def proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
     """Two-sided p-value of Fisher's exact test for two shares (Fisher 1922); 1.0 if one has no trials."""
     if not of or not other_of:
@@ -189,6 +195,7 @@ def proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
     return min(1.0, sum(chance for chance in chances if chance <= chances[hits - low]) / ways)
 
 
+@lru_cache(_REMEMBERED)
 def smallest_of_proportions(hits: int, of: int, other_hits: int, other_of: int) -> float:
     """The smallest p-value that :func:`proportions` can reach with as many successes in all."""
     total = hits + other_hits
@@ -201,10 +208,10 @@ def which_can_tell(smallest: Sequence[float], level: float) -> list[bool]:
 
     The largest set that remains able at ``level`` divided by its size; others need not be made nor corrected for.
     """
+    ordered = sorted(smallest)
     for count in range(1, len(smallest) + 1):
-        able = [p <= level / count for p in smallest]
-        if sum(able) <= count:
-            return able
+        if bisect_right(ordered, level / count) <= count:
+            return [p <= level / count for p in smallest]
     return [False] * len(smallest)
 
 
