@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import PurePosixPath
 
-from interop.model.results import Manifest
+from interop.model.names import folder_name
 
 HOME = PurePosixPath("index.html")
 CAMPAIGNS = PurePosixPath("runs/index.html")
@@ -19,6 +20,8 @@ FEED = PurePosixPath("feed.xml")
 MARKER = PurePosixPath("site.json")
 """Marks a directory as a site made by quicsat, which may be replaced."""
 
+_REMEMBERED = 4096
+"""Addresses: trends ask for those of a cell once for each campaign."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -46,18 +49,15 @@ def raw(folder: str, name: str) -> PurePosixPath:
     return PurePosixPath("runs", folder, "data", name)
 
 
-def pair(manifest: Manifest, server: str, client: str) -> PurePosixPath:
+def pair(server: str, client: str) -> PurePosixPath:
     """Folder of a pair below that of its campaign; a variant's colon is a plus, as on disk."""
-    return PurePosixPath("p", _folder(manifest, server), _folder(manifest, client))
+    return PurePosixPath("p", folder_name(server), folder_name(client))
 
 
-def _folder(manifest: Manifest, name: str) -> str:
-    return next(each for each in manifest.implementations if each.name == name).folder
-
-
-def cell(manifest: Manifest, server: str, client: str, test_case: str) -> PurePosixPath:
+@lru_cache(_REMEMBERED)
+def cell(server: str, client: str, test_case: str) -> PurePosixPath:
     """Folder of a pair in one test case below that of its campaign."""
-    return pair(manifest, server, client) / test_case
+    return pair(server, client) / test_case
 
 
 def log_page(repetition: int, name: str) -> str:

@@ -76,9 +76,9 @@ def _size_of_series(campaign: SiteCampaign) -> int:
 
 
 def _cell(job: _Job, key: Key) -> cell_view.CellView:
-    site, campaign, manifest = job.site, job.campaign, job.campaign.results.manifest
+    site, campaign = job.site, job.campaign
     results = campaign.runs[key]
-    folder = PurePosixPath("runs", campaign.folder) / address.cell(manifest, *key)
+    folder = PurePosixPath("runs", campaign.folder) / address.cell(*key)
     middle = cell_view.representative(results)
     found = {
         each.repetition: _logs(job, each) for each in results if job.full or each.repetition == middle or _failed(each)
@@ -188,7 +188,7 @@ def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
     """Write the pages of a pair's cells, and its own."""
     site, campaign, ((server, client), keys) = job.site, job.campaign, pair_and_keys
     cells = [_cell(job, key) for key in keys]
-    folder = PurePosixPath("runs", campaign.folder) / address.pair(campaign.results.manifest, server, client)
+    folder = PurePosixPath("runs", campaign.folder) / address.pair(server, client)
     results = [result for key in keys for result in campaign.runs[key]]
     site.put(folder / "pair.csv", cell_view.as_csv(results))
     site.put(folder / "pair.json", cell_view.as_json(results))

@@ -121,7 +121,7 @@ def cells(campaign: SiteCampaign) -> list[FailedCell]:
         found.append(
             FailedCell(
                 *key,
-                address=f"{address.cell(campaign.results.manifest, *key)}/index.html",
+                address=f"{address.cell(*key)}/index.html",
                 outcome=first.verdict.outcome,
                 code=common,
                 reason=first.verdict.reason or first.evidence.fault,

@@ -264,7 +264,7 @@ def _cell_page(campaign: SiteCampaign, pair: Sequence[str], case: str) -> str:
     server, client = pair
     if (server, client, case) not in campaign.brief.keys:
         return ""
-    place = address.cell(campaign.manifest, server, client, case)
+    place = address.cell(server, client, case)
     return f"runs/{campaign.folder}/{place}/index.html"
 
 

@@ -130,7 +130,7 @@ def matrix(campaign: SiteCampaign, case: TestCase, past: Mapping[Key, Past]) -> 
 def _place(campaign: SiteCampaign, key: Key, cell: Cell | None, past: Mapping[Key, Past]) -> Place:
     if cell is None:
         return Place(shown(None), "")
-    return Place(shown(cell), f"{address.cell(campaign.results.manifest, *key)}/index.html", past.get(key))
+    return Place(shown(cell), f"{address.cell(*key)}/index.html", past.get(key))
 
 
 def _mean(cells: Iterable[Cell | None]) -> str:
@@ -196,7 +196,7 @@ def _test_place(
         for each in CELL_STATES
         if (names := groups.get(each.key))
     )
-    return TestPlace(f"{address.pair(campaign.results.manifest, server, client)}/index.html", ordered, "; ".join(notes))
+    return TestPlace(f"{address.pair(server, client)}/index.html", ordered, "; ".join(notes))
 
 
 def legend(campaign: SiteCampaign) -> list[tuple[CellState, int]]:
