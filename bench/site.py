@@ -328,7 +328,7 @@ def earlier_site(place: Path, earlier: Sequence[campaigns.SiteCampaign]) -> None
         report_pages.Compared(before, after, 27_000, 3, 2, "3 pairs got worse.", ("a line",) * 3)
         for before, after in report_pages.twos(earlier)
     ]
-    histories = report_pages.histories(earlier, compared)
+    histories = report_pages.histories(earlier, compared, report_pages.trends_by_clock(earlier))
     contents = {address.MARKER: publish.marker(ROOT, earlier, keys, histories, compared, {})}
     contents |= {each.address: b"compared" for each in compared}
     for each in earlier:

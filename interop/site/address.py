@@ -39,6 +39,7 @@ def folders(campaigns: Iterable[tuple[str, str]]) -> dict[str, str]:
     return names
 
 
+@lru_cache(_REMEMBERED)
 def campaign(folder: str, page: str = "") -> PurePosixPath:
     """A page about one campaign: the start page, or ``figures``, ``failures`` …."""
     return PurePosixPath("runs", folder, page, "index.html")

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from interop.analysis.metrics import METRICS, Metric
 from interop.model.link_format import format_baseline
@@ -315,6 +314,6 @@ def _harmless(text: str) -> str:
 
 
 def as_json(results: Sequence[RunResult]) -> bytes:
-    """Results as in result.json."""
-    plain: list[dict[str, Any]] = [plain_result(each) for each in results]
-    return json.dumps(plain, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    """Results as in result.json, a line each."""
+    lines = ",\n".join(json.dumps(plain_result(each), ensure_ascii=False) for each in results)
+    return f"[\n{lines}\n]\n".encode("utf-8", "replace")

@@ -81,7 +81,8 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
         compared = _comparisons(site, draft, old, keys)
         shown = [each for each in compared if each.both]
-        histories = report_pages.histories(found, shown)
+        trends = report_pages.trends_by_clock(found)
+        histories = report_pages.histories(found, shown, trends)
         with ExitStack() as cells:
             for campaign in found:
                 key, history = keys[campaign.folder], histories[campaign.folder]
@@ -89,7 +90,7 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
                 if campaign is not found[0]:  # its badges come last
                     campaign.release()
             campaign_pages.write_list(site)
-            report_pages.write_all(site, shown)
+            report_pages.write_all(site, shown, trends[0])
         site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
     pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))

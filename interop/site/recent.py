@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import goodput
@@ -27,14 +28,23 @@ class Past:
     """``2026-11-20: 16.0 → 8.00 Mbit/s``; empty without a step."""
 
 
-def pasts(campaigns: Sequence[SiteCampaign], trends: Mapping[str, Sequence[Trend]]) -> dict[str, dict[Key, Past]]:
-    """The past of each cell of each campaign, by the campaign's folder; cells without a past are left out.
+@dataclass(frozen=True, eq=False)
+class Trends:
+    """Campaigns of one clock in the order of their dates, and what became of their pairs."""
 
-    ``campaigns`` are of one clock and ascend; ``trends``, by test case, are as long.
-    """
+    campaigns: tuple[SiteCampaign, ...]
+    results: tuple[ResultSet, ...]
+    """Goodput of the measurements of each."""
+    of_pairs: Mapping[str, Sequence[Trend]]
+    """By measurement; each trend is as long as there are campaigns."""
+
+
+def pasts(trends: Trends) -> dict[str, dict[Key, Past]]:
+    """The past of each cell of each campaign, by the campaign's folder; cells without a past are left out."""
+    campaigns = trends.campaigns
     dates = [printable(each.manifest.started)[:10] for each in campaigns]
     found: dict[str, dict[Key, Past]] = {each.folder: {} for each in campaigns}
-    for case, many in trends.items():
+    for case, many in trends.of_pairs.items():
         for trend in many:
             server, client = trend.name
             steps = {step.at: step for step in trend.steps}
@@ -44,13 +54,13 @@ def pasts(campaigns: Sequence[SiteCampaign], trends: Mapping[str, Sequence[Trend
     return found
 
 
-def trends_of(campaigns: Sequence[SiteCampaign]) -> tuple[tuple[SiteCampaign, ...], dict[str, tuple[Trend, ...]]]:
-    """The campaigns in the order of their dates, and the trends of all pairs in each measurement."""
+def trends_of(campaigns: Sequence[SiteCampaign]) -> Trends:
+    """The trends of all pairs of campaigns of one clock, in any order."""
     results = ordered([each.brief.measured() for each in campaigns])
     by_id = {each.manifest.id: each for each in campaigns}
     measured = dict.fromkeys(case.name for each in campaigns for case in each.measurements)
-    trends = {case: pair_trends(results, case, GOODPUT) for case in measured}
-    return tuple(by_id[each.manifest.id] for each in results), trends
+    of_pairs = {case: pair_trends(results, case, GOODPUT) for case in measured}
+    return Trends(tuple(by_id[each.manifest.id] for each in results), results, of_pairs)
 
 
 def _past(trend: Trend, steps: Mapping[int, Step], dates: Sequence[str], at: int) -> Past | None:

@@ -19,7 +19,7 @@ from interop.site.badges import badge, badge_picture
 from interop.site.campaign_pages import History, Site
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.pages import day
-from interop.site.recent import Past
+from interop.site.recent import Past, Trends
 from interop.site.since import sentence
 from interop.statistics import comparison, history
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, Sample
@@ -164,17 +164,25 @@ def _line(pair: comparison.PairChange) -> str:
     return f"{pair.first.server} to {pair.first.client}, {pair.first.test_case}: {pair.change.value}{share}"
 
 
-def histories(campaigns: Sequence[SiteCampaign], compared: Sequence[Compared]) -> dict[str, History]:
+def trends_by_clock(campaigns: Sequence[SiteCampaign]) -> list[Trends]:
+    """The trends of the newest campaigns of each clock, those of the newest campaign first."""
+    return [recent.trends_of(alike[:MOST_CAMPAIGNS]) for alike in _by_clock(campaigns)]
+
+
+def histories(
+    campaigns: Sequence[SiteCampaign], compared: Sequence[Compared], trends: Sequence[Trends]
+) -> dict[str, History]:
     """What the start page of each campaign says of earlier ones, by its folder; ``campaigns``: newest first."""
     past: dict[str, dict[Key, Past]] = {}
     since: dict[str, Compared] = {}
     settled = set[str]()
+    for each in trends:
+        past |= recent.pasts(each)
     for alike in _by_clock(campaigns):
-        past |= recent.pasts(*recent.trends_of(alike[:MOST_CAMPAIGNS]))
         if len(alike) > MOST_CAMPAIGNS:
             settled |= {each.folder for each in alike[MOST_CAMPAIGNS - recent.SHOWN + 1 :]}
-    for each in compared:  # of several with the same campaign, the newest partner comes first
-        since.setdefault(each.after.folder, each)
+    for two in compared:  # of several with the same campaign, the newest partner comes first
+        since.setdefault(two.after.folder, two)
     found = {}
     for campaign in campaigns:
         words = History(past.get(campaign.folder, {}), settled=campaign.folder in settled)
@@ -184,11 +192,11 @@ def histories(campaigns: Sequence[SiteCampaign], compared: Sequence[Compared]) -
     return found
 
 
-def write_all(site: Site, compared: Sequence[Compared]) -> None:
+def write_all(site: Site, compared: Sequence[Compared], trends: Trends) -> None:
     """The list of comparisons, the page for two cells side by side, trends, feed and badges."""
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     site.show(address.SIDE_BY_SIDE, "side.html", None, "Compare", uplot=site.uplot)
-    _trends(site)
+    _trends(site, trends)
     neighbours = {two for alike in _by_clock(site.campaigns) for two in pairwise(reversed(alike))}
     entries = [each for each in compared if (each.before, each.after) in neighbours and each.worse]
     updated = site.campaigns[0].started
@@ -235,24 +243,20 @@ class TrendRow:
     last: float | None
 
 
-def _trends(site: Site) -> None:
-    looked_at = _by_clock(site.campaigns)[0][:MOST_CAMPAIGNS]
-    time = looked_at[0].time
-    results = history.ordered([each.brief.measured() for each in looked_at])
-    by_id = {each.manifest.id: each for each in looked_at}
-    ordered = [by_id[each.manifest.id] for each in results]
+def _trends(site: Site, trends: Trends) -> None:
+    results, ordered = trends.results, trends.campaigns
+    time = ordered[0].time
     cases = {case.name: case for each in results for case in each.manifest.test_cases}
-    measured = {case.name for each in looked_at for case in each.measurements}
     dates = [printable(each.manifest.started)[:16].replace("T", " ") for each in results]
     tables: list[tuple[TestCase, list[TrendRow]]] = []
-    shown_cases = [case for name, case in cases.items() if name in measured]
+    shown_cases = [case for name, case in cases.items() if name in trends.of_pairs]
     by_server = history.with_joint_steps(*(history.server_trends(results, case.name, GOODPUT) for case in shown_cases))
     for case, servers in zip(shown_cases, by_server, strict=True):
         matrices = [str(address.campaign(each.folder)) for each in ordered]
         tables.append((case, [trend_row(each, dates, matrices) for each in servers]))
         pairs = [
             trend_row(each, dates, [_cell_page(campaign, each.name, case.name) for campaign in ordered])
-            for each in history.pair_trends(results, case.name, GOODPUT)
+            for each in trends.of_pairs[case.name]
         ]
         page = PurePosixPath("trends", case.name, "index.html")
         site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates, time=time)

@@ -26,7 +26,7 @@ def campaigns(*means: float | None) -> list[SiteCampaign]:
 
 
 def past_of(found: list[SiteCampaign]) -> dict[str, Past]:
-    return {folder: cells[KEY] for folder, cells in pasts(*trends_of(found[::-1])).items() if KEY in cells}
+    return {folder: cells[KEY] for folder, cells in pasts(trends_of(found[::-1])).items() if KEY in cells}
 
 
 def test_each_campaign_looks_back_from_its_own_day() -> None:
