@@ -32,8 +32,6 @@ class Part(StrEnum):
     SWEEPS = "sweeps"
     REAL = "real"
     REPEAT = "repeat"
-    SAME_DAY = "same-day"
-    """A campaign of `repeat` that ran on the day of the matrix, on the same machine."""
     SPREAD = "spread"
     LARGE_WINDOWS = "quic-go-windows"
     """Not of `make paper`: a client of quic-go that was built with larger windows."""
@@ -86,12 +84,21 @@ def read(data: Path) -> dict[str, ResultSet]:
     """Parts of `make paper`: campaigns of other seeds are repetitions, and campaigns of other pairs are one part."""
     found: dict[str, list[ResultSet]] = {}
     for path in stored(data):
-        found.setdefault(_campaign(path), []).append(parse_document(path, gzip.decompress(path.read_bytes())))
+        found.setdefault(_campaign(path), []).append(_parsed(path))
     parts: dict[str, list[ResultSet]] = {}
     for name, campaigns in found.items():
         part = next((part for part in Part if name.startswith(part)), name)
         parts.setdefault(part, []).append(combined(campaigns))
     return {part: joined(campaigns) for part, campaigns in parts.items()}
+
+
+def by_seed(data: Path, part: Part) -> dict[int, ResultSet]:
+    """The campaigns of one part, each with its own manifest, by their seed."""
+    return {_seed(path): _parsed(path) for path in stored(data) if _campaign(path) == part}
+
+
+def _parsed(path: Path) -> ResultSet:
+    return parse_document(path, gzip.decompress(path.read_bytes()))
 
 
 def combined(campaigns: Sequence[ResultSet]) -> ResultSet:

@@ -13,7 +13,7 @@ from interop.report import campaign_tables
 from interop.statistics.overview import scenario
 from interop.statistics.samples import EFFICIENCY, samples
 from interop.statistics.variance import Share, decompose
-from scripts.paper.data_set import Part, data_sheet, size_of
+from scripts.paper.data_set import Part, by_seed, data_sheet, size_of
 from scripts.paper.endpoints import conditions
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
@@ -54,8 +54,9 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         )
         yield ""
     yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD))
-    if again := [parts[part] for part in (Part.SAME_DAY, Part.REPEAT) if part in parts]:
-        yield from repeated(parts[Part.MATRIX], again)
+    if again := by_seed(data, Part.REPEAT):
+        first = by_seed(data, Part.MATRIX)
+        yield from repeated([(first[seed], campaign) for seed, campaign in again.items() if seed in first])
         yield ""
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])

@@ -57,30 +57,35 @@ def _identity(run: RunResult) -> tuple[str, str, str, int | None]:
     return run.server, run.client, run.test_case, run.evidence.seed
 
 
-def repeated(matrix: ResultSet, campaigns: Sequence[ResultSet]) -> Iterator[str]:
-    """How many cells each campaign reproduced, and which ones it did not; nothing without campaigns."""
-    found = [(again, pairs) for again in campaigns if (pairs := pairs_of_runs(matrix, again))]
+def repeated(campaigns: Sequence[tuple[ResultSet, ResultSet]]) -> Iterator[str]:
+    """Of campaigns of the matrix and those that repeat them: how many runs were reproduced, and which ones were not."""
+    found = [(matrix, again, pairs) for matrix, again in campaigns if (pairs := pairs_of_runs(matrix, again))]
     if found:
         yield "## Repeated runs"
-    for number, (again, pairs) in enumerate(sorted(found, key=lambda each: _began(each[1])), 1):
+    for matrix, again, pairs in sorted(found, key=lambda each: _began(each[2])):
         yield ""
-        yield from _campaign(matrix, again, pairs, number)
+        yield from _campaign(matrix, again, pairs)
 
 
-def _campaign(matrix: ResultSet, again: ResultSet, found: Sequence[Repeated], number: int) -> Iterator[str]:
-    hours = sorted(_hours(each) for each in found)
+def _campaign(matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
+    hours = [f"{each:.0f}" for each in sorted(_hours(each) for each in found)]
     first, second = (_version(each) for each in (matrix, again))
     same, shared = _same_images(matrix, again)
+    after = f"{hours[0]} hours" if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]} hours"
+    images = (
+        f"All {shared} images are the same"
+        if same == shared
+        else f"{same} of {shared} images {'is' if same == 1 else 'are'} the same; the others were built again from the "
+        "same sources"
+    )
     yield (
-        f"A random sample of {len(found)} of the {len(matrix.results)} runs of the matrix was measured again with the "
-        f"same seeds, {hours[0]:.0f} to {hours[-1]:.0f} hours after the first time (from "
-        f"{moment(_began(found))} on), with {second} instead of {first}. {same} of {shared} images "
-        f"{'is' if same == 1 else 'are'} the same; the others were built again from the same sources. "
-        "A run counts as reproduced if its outcome is the same, and its goodput "
-        f"within {100 * TOLERANCE:.1f} %."
+        f"A random sample of {len(found)} of the {len(matrix.results)} runs of the matrix with seed "
+        f"{matrix.manifest.seed} was measured again, {after} after the first time (from {moment(_began(found))} on), "
+        f"with {second}{'' if first == second else f' instead of {first}'}. {images}. A run counts as reproduced if "
+        f"its outcome is the same, and its goodput within {100 * TOLERANCE:.1f} %."
     )
     yield ""
-    yield from rendered(by_case(matrix, found, number))
+    yield from rendered(by_case(matrix, found))
     others = [each for each in found if not each.is_reproduced]
     yield from (f"- **{each.name}** is not reproduced: {_explain(each)}." for each in others)
     if not others:
@@ -113,7 +118,7 @@ def _explain(each: Repeated) -> str:
     return f"its goodput differs by {100 * each.difference:.2f} %"
 
 
-def by_case(matrix: ResultSet, found: Sequence[Repeated], number: int) -> Table:
+def by_case(matrix: ResultSet, found: Sequence[Repeated]) -> Table:
     """A row for each test case."""
     columns = (
         Column("test case"), Column("runs", Unit.COUNT), Column("reproduced", Unit.COUNT),
@@ -136,4 +141,5 @@ def by_case(matrix: ResultSet, found: Sequence[Repeated], number: int) -> Table:
                     max(differences, default=None),
                 )
             )
-    return Table(f"repeated-{number}", "Runs measured again with the same seed", columns, tuple(rows))
+    seed = matrix.manifest.seed
+    return Table(f"repeated-{seed}", f"Runs measured again with seed {seed}", columns, tuple(rows))

@@ -827,15 +827,17 @@ def test_goodput_from_the_first_to_the_last_byte() -> None:
     assert f"goodput is {factor:.2f} times as high" in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(not documents("repeat"), reason="no run was repeated")
-def test_numbers_of_repeated_runs() -> None:
+@pytest.mark.parametrize("again", documents("repeat"), ids=lambda each: f"seed {each['manifest']['seed']}")
+def test_numbers_of_repeated_runs(again: dict[str, Any]) -> None:
     """Runs have the same seed if it is the same in their evidence."""
+    seed = again["manifest"]["seed"]
+    [matrix_of_seed] = [each for each in documents("matrix") if each["manifest"]["seed"] == seed]
     first = {(run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): run for run in matrix()}
     reproduced = 0
-    for test_case, runs, good, alike, exactly, both, largest in rows("Runs measured again with the same seed"):
+    for test_case, runs, good, alike, exactly, both, largest in rows(f"Runs measured again with seed {seed}"):
         pairs = [
             (first[run["server"], run["client"], run["test_case"], run["evidence"]["seed"]], run)
-            for run in runs_of("repeat")
+            for run in again["results"]
             if run["test_case"] == test_case
         ]
         outcomes = [[run["verdict"]["outcome"] for run in pair] for pair in pairs]
@@ -848,6 +850,7 @@ def test_numbers_of_repeated_runs() -> None:
         assert int(good) == int(alike) - sum(change > 0.005 for change in changes)
         assert float(largest or 0) == pytest.approx(100 * max(changes, default=0), abs=0.00051)
         reproduced += int(good)
-    [text] = [part for part in PAGE.read_text(encoding="utf-8").split("\n## ") if part.startswith("Repeated runs\n")]
-    assert f"{len(runs_of('repeat'))} of the {len(matrix())} runs of the matrix" in text
-    assert text.count("is not reproduced: ") == len(runs_of("repeat")) - reproduced
+    size = len(matrix_of_seed["results"])
+    assert f"{len(again['results'])} of the {size} runs of the matrix with seed {seed} was" in PAGE.read_text("utf-8")
+    text = section_of(f"Runs measured again with seed {seed}").partition("\nA random sample")[0]
+    assert text.count("is not reproduced: ") == len(again["results"]) - reproduced
