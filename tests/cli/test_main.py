@@ -215,7 +215,7 @@ def test_an_error_of_the_system_is_a_sentence(
     assert (found, err.startswith(told)) == (status, True)
 
 
-@pytest.mark.parametrize("words", [["list", "tests"], ["help", "--markdown"], ["--version"]])
+@pytest.mark.parametrize("words", [["list", "tests"], ["help", "--markdown"], ["--version"], ["run", "--help"]])
 def test_standard_output_on_a_full_disk(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([ROOT / "run.py", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
