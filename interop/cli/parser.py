@@ -9,15 +9,12 @@ import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.model.names import did_you_mean
 from interop.model.text import command_line, escaped
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
 
 MOST_COLUMNS = 100
 """Width of help on wide terminals."""
@@ -70,9 +67,10 @@ class Parser(argparse.ArgumentParser):
         self.usage = usage(self).replace("%", "%%")
         return super().format_help()
 
-    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """As always, but with OSError if the help cannot be written, which argparse ignores."""
-        print(self.format_help(), file=file, end="", flush=True)
+    def print_help(self, _file: object = None) -> None:
+        """To standard output; raises OSError if that takes no more, which argparse ignores."""
+        console.show(self.format_help().removesuffix("\n"))
+        console.flush()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As always, after old spellings are replaced and arguments are moved before options."""
