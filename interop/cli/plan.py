@@ -71,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
     from interop.cli import dry_run
     from interop.images.pull_or_build import Policy
 
+    if options.cluster:
+        from interop.execution.campaign_setup import check_dask
+
+        check_dask()
     planned = _new(options) if options.resume is None else _resumed(options)
     request = dry_run.DryRunRequest(
         url=shared.daemon_url(),

@@ -220,6 +220,13 @@ def test_only_a_campaign_with_its_journal_continues(checkout: Checkout, command:
     assert "holds no results (no journal.jsonl, no result.json)" in checkout(*command, str(place))[2]
 
 
+def test_a_cluster_needs_dask_as_for_run(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    status, out, err = checkout("plan", *GOOD, "--cluster", "tcp://localhost:1")
+    assert (status, out) == (3, "")
+    assert "Dask is not installed here: `scripts/setup --cluster` brings it" in err
+
+
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_hosts_and_a_cluster_exclude_each_other(checkout: Checkout, tmp_path: Path, command: str) -> None:
     (tmp_path / "hosts.yml").write_text("far: {daemon: unix:///far, testbeds: 1}")
