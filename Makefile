@@ -21,8 +21,8 @@ SHELL_SCRIPTS = $(shell grep -lsE '^\#!.*\<(ba)?sh\>' .ci/* ci/* scripts/* ns3-s
 BIOME = build/vendor/biomejs/biome
 # All checkouts share it, so that mypy does not check a new one from the beginning. It compares sources by their hash.
 MYPY_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quicsat/mypy
-# Tests without engine run in two processes more than there are CPUs: half of their time they wait for other programs;
-# a process that is done takes tests from others.
+# Tests without the engine wait for other programs half of the time, so there are two processes more than CPUs. A process
+# that is done takes tests from others.
 PARALLEL = -n $(shell expr $$(nproc) + 2) --dist worksteal
 
 # Thousands of processes start; without bytecode each would compile the program anew.

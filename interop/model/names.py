@@ -36,7 +36,7 @@ _IMAGE = re.compile(
 _LONGEST_GUESS = 60
 """Characters of a mistyped word that are compared."""
 _GUESSES = 10
-"""Unknown names, at most, for which a message suggests the nearest known one."""
+"""Similar known names among which a message suggests the nearest one."""
 
 
 def is_name(text: str) -> bool:

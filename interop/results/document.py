@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -171,11 +171,16 @@ def _in_lines(plain: Mapping[str, Any]) -> str:
     members = []
     for key, value in plain.items():
         if isinstance(value, list) and value:
-            items = ",\n".join(json.dumps(item, ensure_ascii=False) for item in value)
-            members.append(f"{json.dumps(key)}: [\n{items}\n]")
+            members.append(f"{json.dumps(key)}: {a_line_each(value)}")
         else:
             members.append(f"{json.dumps(key)}: {json.dumps(value, indent=1, ensure_ascii=False)}")
     return "{\n" + ",\n".join(members) + "\n}"
+
+
+def a_line_each(items: Iterable[Mapping[str, Any]]) -> str:
+    """A JSON array with a line for each item."""
+    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
+    return f"[\n{lines}\n]"
 
 
 def plain_result(result: RunResult) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from interop.model.test_case import TestCase
 from interop.report.negotiated_tables import values_of
 from interop.report.object_tables import table_of_objects
 from interop.report.table import Table
-from interop.results.document import plain_result
+from interop.results.document import a_line_each, plain_result
 from interop.results.summary import Cell, Figures, figures
 from interop.site import address, rerun
 from interop.site.campaigns import Key, SiteCampaign
@@ -315,5 +314,4 @@ def _harmless(text: str) -> str:
 
 def as_json(results: Sequence[RunResult]) -> bytes:
     """Results as in result.json, a line each."""
-    lines = ",\n".join(json.dumps(plain_result(each), ensure_ascii=False) for each in results)
-    return f"[\n{lines}\n]\n".encode("utf-8", "replace")
+    return f"{a_line_each(map(plain_result, results))}\n".encode("utf-8", "replace")

@@ -59,11 +59,10 @@ def test_a_fork_bomb_is_limited_to_its_container(machines: Machines) -> None:
     with machines.guest({"input": bomb}) as identity:
         api = machines.daemon.slow
         api.start(identity)
-        most = looks = 0  # it is watched a little longer once it has reached its limit, or as long as it takes
-        while api.inspect_container(identity)["State"]["Running"] and looks < 3 and time.monotonic() - begin < 15:
+        most = 0
+        while api.inspect_container(identity)["State"]["Running"] and time.monotonic() - begin < 15:
             usage = api.stats(identity, stream=False, one_shot=True)
             most = max(most, usage["pids_stats"].get("current", 0))
-            looks += most >= PIDS
             assert usage["memory_stats"].get("usage", 0) <= (MEMORY + OVERHEAD) * MIB
     assert 20 < most <= PIDS
     assert time.monotonic() - begin < 60

@@ -40,8 +40,8 @@ def test_one_seed_has_no_spread() -> None:
     assert spreads(runs(1 * MBPS, client="x"), ["sat"]).rows == ()
 
 
-@pytest.mark.parametrize(("started", "told"), [("2026-11-24T23:59:59Z", True), ("2026-11-25T00:00:00Z", False)])
-def test_runs_that_cannot_be_repeated_exactly(started: str, told: bool) -> None:
+@pytest.mark.parametrize(("started", "expected"), [("2026-11-24T23:59:59Z", True), ("2026-11-25T00:00:00Z", False)])
+def test_runs_that_cannot_be_repeated_exactly(started: str, expected: bool) -> None:
     found = [replace(run, evidence=replace(run.evidence, started=started)) for run in runs(MBPS)]
     notes = " ".join(spreads(found, ["sat"]).notes)
-    assert ("Runs from before 2026-11-25 cannot be repeated exactly" in notes) is told
+    assert ("Runs from before 2026-11-25 cannot be repeated exactly" in notes) is expected
