@@ -45,6 +45,8 @@ OPTIONS = [
 AXE = Path("build", "vendor", "axe-core", "axe.min.js")
 """Where scripts/setup --dev puts axe-core, below the checkout."""
 AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
+PATIENCE = 60
+"""Seconds. Pages load their data after they are shown, which takes long where all CPUs are busy."""
 _WATCH = """
 window.violations = [];
 addEventListener("securitypolicyviolation",
@@ -117,6 +119,7 @@ def watched(
         device_scale_factor=ratio,
         reduced_motion="reduce",
     )
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     found = Watched(page)
 

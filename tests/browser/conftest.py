@@ -6,11 +6,13 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from interop.site.serve import server
 from tests.browser import chromium
 from tests.site import builder
+
+expect.set_options(timeout=chromium.PATIENCE * 1000)
 
 
 @pytest.fixture(scope="session")

@@ -83,11 +83,11 @@
     document.head.append(element);
   });
 
-  // ---- the sequence diagram is loaded when the page is idle, or at once if the address names one of its packets ----
+  // ---- the sequence diagram is loaded when the page is idle, or after the deferred scripts, which it needs, if the address names one of its packets ----
   const named = new URLSearchParams(location.search).has("packet");
   if (byId("sequence-view")) {
     const load = () => script("sequence.js");
-    if (named) load(); else addEventListener("load", () => (window.requestIdleCallback || setTimeout)(load));
+    if (named) document.addEventListener("DOMContentLoaded", load); else addEventListener("load", () => (window.requestIdleCallback || setTimeout)(load));
   } else if (named && byId("beside")) {
     document.querySelector("h1").after(make("p", "The address of this page names a packet, but this page has no sequence diagram.", { class: "note" }));
   }
