@@ -28,7 +28,7 @@ PARALLEL = -n $(shell expr $$(nproc) + 2) --dist worksteal
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-dev demo images test test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
+.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -46,9 +46,17 @@ demo: setup  ## measure quic-go and aioquic over two links, and picoquic with BB
 images: setup  ## build the simulator and the endpoints that tests need
 	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic
 
-test: setup-dev images  ## lint and all tests: those with the engine beside all others; each part is shown when it ends
-	@$(PYTHON) run.py images build virtual-time link-gateways
+test: setup-dev  ## lint and all tests: those with the engine beside all others; each part is shown when it ends
 	@$(MAKE) --no-print-directory --jobs=4 --keep-going --output-sync=target test-engine test-beside test-virtual test-no-engine
+
+test-images: setup
+	@$(PYTHON) run.py images build simulator quic-go aioquic picoquic virtual-time link-gateways
+
+test-engine test-beside test-virtual: test-images
+
+# Otherwise each of the parallel processes compiles all tests. What fails here fails in the tests, too, and is shown there.
+test-bytecode: setup-dev
+	@$(PYTEST) --collect-only -qq -m "not engine" >/dev/null || true
 
 test-engine:  ## tests with the machine's engine; most of the time they wait for links
 	$(PYTEST) tests/engine $(addprefix --ignore=,$(BESIDE) $(VIRTUAL))
@@ -69,7 +77,7 @@ test-beside:  ## tests with an engine of their own: endpoints, functional tests,
 test-virtual:  ## tests in virtual time, with another engine of their own
 	$(OWN_ENGINE) $(PYTEST) $(VIRTUAL) $(BOTH_CLOCKS) -k "not [real]"
 
-test-no-engine: lint  ## lint, and all tests without the engine; links and endpoints take precedence over them
+test-no-engine: lint test-bytecode  ## lint, and all tests without the engine; links and endpoints take precedence over them
 	$(PYTHON) -m tests.low_priority $(PYTEST) $(PARALLEL) -m "not engine"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from dataclasses import astuple, dataclass
 from enum import StrEnum
 from functools import cached_property
+from operator import mul, sub
 
 from interop.model.gateways import Pep, TcpBuffers, Vpn
 
@@ -270,7 +271,8 @@ class Profile:
 
     def mean(self, values: tuple[float, ...]) -> float:
         """Mean of one of its columns over its length."""
-        return self.mean_between(values, 0.0, self.length)
+        lengths = map(sub, (*self.times[1:], self.length), self.times)
+        return math.fsum(map(mul, values, lengths)) / self.length
 
     def mean_between(self, values: tuple[float, ...], begin: float, end: float) -> float:
         """Mean of one of its columns from ``begin`` to a later ``end``, times of the profile in seconds, 0 or more."""
