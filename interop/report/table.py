@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from interop.model.text import printable
 from interop.model.units import MBPS, PERCENT
@@ -124,6 +125,7 @@ def _csv(table: Table) -> str:
     return file.getvalue().rstrip("\n")
 
 
+@lru_cache(10_000)  # names stand in most rows
 def _harmless(text: str) -> str:
     clean = printable(text)
     return f"'{clean}" if clean[:1] in ("=", "+", "-", "@") else clean

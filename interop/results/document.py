@@ -41,6 +41,7 @@ _WARNINGS_SHOWN = 5
 _LONGEST_ABBREVIATION = 96
 _MOST_REPETITIONS = 100_000
 """Upper bound for a test case in results from elsewhere, since lists of that length are created."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class _Strict(BaseModel):
@@ -146,15 +147,15 @@ def seal(line: Line) -> bytes:
     return body[:-1] + b', "sum": "' + _checksum(body[:-1]) + b'"}\n'
 
 
-def document(result_set: ResultSet) -> bytes:
-    """Text of result.json. HarnessFault if it would violate its schema."""
+def document(result_set: ResultSet, summary: Iterable[Cell] | None = None) -> bytes:
+    """Text of result.json; ``summary``: its cells, if they are known. HarnessFault if it would violate its schema."""
     model = _Document(
         schema_version=SCHEMA_VERSION,
         manifest=result_set.manifest,
         compliance=result_set.compliance,
         results=result_set.results,
         finished=result_set.finished,
-        summary=summarise(result_set),
+        summary=summarise(result_set) if summary is None else tuple(summary),
         earlier=result_set.earlier,
     )
     text = _in_lines(_plain(model)).encode("utf-8", "replace")
@@ -179,7 +180,7 @@ def _in_lines(plain: Mapping[str, Any]) -> str:
 
 def a_line_each(items: Iterable[Mapping[str, Any]]) -> str:
     """A JSON array with a line for each item."""
-    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
+    lines = ",\n".join(map(_ENCODER.encode, items))
     return f"[\n{lines}\n]"
 
 

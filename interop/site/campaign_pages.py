@@ -232,7 +232,7 @@ def _compliance(campaign: SiteCampaign) -> dict[str, str]:
 
 def _data(site: Site, campaign: SiteCampaign, *, whole: bool) -> None:
     files = {
-        "result.json": document(campaign.results),
+        "result.json": document(campaign.results, campaign.cells.values()),
         "repetitions.csv": cell_view.as_csv(campaign.results.results),
         "reasons.json": json.dumps(failures.reasons(campaign), ensure_ascii=False).encode("utf-8", "replace"),
         "attempts.csv": cell_view.attempts_as_csv(each for found in campaign.attempts.values() for each in found),

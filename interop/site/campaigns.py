@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from interop.model.errors import InputError
+from interop.model.link_format import format_link
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
@@ -100,6 +101,16 @@ class SiteCampaign:
     def measurements(self) -> tuple[TestCase, ...]:
         """Test cases whose results are numbers."""
         return tuple(case for case in self.manifest.test_cases if not case.functional)
+
+    @cached_property
+    def cases(self) -> dict[str, TestCase]:
+        """Its test cases by name."""
+        return {case.name: case for case in self.manifest.test_cases}
+
+    @cached_property
+    def links(self) -> dict[str, str]:
+        """The link of each test case in words."""
+        return {name: format_link(case.link) for name, case in self.cases.items()}
 
     @property
     def started(self) -> datetime | None:

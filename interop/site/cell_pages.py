@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -71,8 +71,11 @@ def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
 
 
 def _size_of_series(campaign: SiteCampaign) -> int:
-    paths = (run_directory(campaign, result) / FILE_NAME for result in campaign.results.results)
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    total = 0
+    for result in campaign.results.results:
+        with suppress(OSError):
+            total += Path(campaign.directory, str(result.key), FILE_NAME).stat().st_size
+    return total
 
 
 def _cell(job: _Job, key: Key) -> cell_view.CellView:
@@ -166,10 +169,9 @@ def _packets(
 def _traces(job: _Job, result: RunResult) -> RunTraces | None:
     """Both traces of a run; None if they are not here any more, or cannot be read."""
     directory = run_directory(job.campaign, result)
-    cases = {case.name: case for case in job.campaign.results.manifest.test_cases}
     try:
         found = check_traces(directory, result.protocol)
-        return read_run(directory, result.protocol, cases[result.test_case].link, found)
+        return read_run(directory, result.protocol, job.campaign.cases[result.test_case].link, found)
     except (HarnessFault, OSError):
         return None
 

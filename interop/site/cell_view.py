@@ -119,6 +119,8 @@ class CellView:
     """The values of a cell's page."""
 
     case: TestCase
+    link: str
+    """Of the test case, in words."""
     server: str
     client: str
     cell: Cell
@@ -175,13 +177,14 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
     """The page of a cell; ``found``: the logs of each repetition."""
     server, client, name = key
     manifest = campaign.results.manifest
-    case = next(each for each in manifest.test_cases if each.name == name)
+    case = campaign.cases[name]
     repetitions = tuple(_repetition(result, found.get(result.repetition, ())) for result in campaign.runs[key])
     metrics = tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions))
     spreads = tuple(spread for metric in metrics if (spread := _spread(metric, repetitions)) is not None)
     best = next((spread.figures.max for spread in spreads if spread.metric is _GOODPUT), 0.0)
     return CellView(
         case=case,
+        link=campaign.links[name],
         server=server,
         client=client,
         cell=campaign.cells[key],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -118,6 +118,7 @@ def glyph(outcome: Outcome | str) -> CellState:
     return BY_KEY[outcome]
 
 
+@lru_cache(1024)
 def day(moment: datetime | None) -> str:
     """``2026-11-21 06:00 UTC``; a dash for none."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "–"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from interop.model.clock import Clock
@@ -40,9 +41,14 @@ def of_campaign(manifest: Manifest) -> str:
 
 def own_file(case: TestCase) -> str:
     """The file of a test case that quicsat does not bring; empty if it is a ready one."""
-    if not case.source or _READY in Path(case.source).parents:
+    if not case.source or _is_ready(case.source):
         return ""
     return case.source if "/" in case.source else f"./{case.source}"
+
+
+@lru_cache(1024)
+def _is_ready(source: str) -> bool:
+    return _READY in Path(source).parents
 
 
 def _line(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.model.link_format import format_link
 from interop.model.text import printable
 from interop.site.campaigns import SiteCampaign
 from interop.site.cell_view import CellView
@@ -22,7 +21,7 @@ def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
         "server": shown.server,
         "client": shown.client,
         "test case": shown.case.name,
-        "link": format_link(shown.case.link),
+        "link": shown.link,
         "campaign": day(campaign.started),
         "clock": campaign.time,
         **images,

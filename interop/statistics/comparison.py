@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from interop.model.implementation import Role
 from interop.model.results import ResultSet
@@ -69,6 +70,7 @@ WORSE = frozenset({Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER})
 BETTER = frozenset({Change.FIXED, Change.MORE_RELIABLE, Change.FASTER})
 UNSURE = frozenset({Change.PERHAPS_BROKEN, Change.PERHAPS_FIXED})
 """Shown as what changed, but no alarm."""
+_PLACE = {change: place for place, change in enumerate(Change)}
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class _Cell:
     first: Sample
     second: Sample
 
-    @property
+    @cached_property
     def conclusive(self) -> bool:
         return bool(self.first.conclusive and self.second.conclusive)
 
@@ -154,7 +156,7 @@ class _Cell:
             return matched([scale(seeds[seed]) for seed in seeds], [scale(others[seed]) for seed in seeds])
         return difference([scale(value) for value in one.values], [scale(value) for value in other.values])
 
-    @property
+    @cached_property
     def reliability(self) -> tuple[int, int, int, int]:
         """Successes and repetitions of both."""
         return self.first.succeeded, self.first.conclusive, self.second.succeeded, self.second.conclusive
@@ -181,7 +183,7 @@ def compare(first: Iterable[Sample], second: Iterable[Sample], *, repeat: bool =
 def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
     """Worst first; the most significant first, or the largest changes of pairs without a test."""
     size = abs(pair.ratio or 0.0) if pair.seeds is not None else 0.0
-    return list(Change).index(pair.change), pair.p or 0.0, -size, pair.first.server, pair.first.client
+    return _PLACE[pair.change], pair.p or 0.0, -size, pair.first.server, pair.first.client
 
 
 def _test(cells: Sequence[_Cell]) -> Comparison:

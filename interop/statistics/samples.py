@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
@@ -107,12 +108,12 @@ class Sample:
         """Of the repetitions that succeeded; None if none did."""
         return math.fsum(self.values) / len(self.values) if self.values else None
 
-    @property
+    @cached_property
     def conclusive(self) -> int:
         """Number of conclusive repetitions: succeeded, failed or timed out."""
         return sum(outcome in _CONCLUSIVE for outcome in self.outcomes)
 
-    @property
+    @cached_property
     def succeeded(self) -> int:
         """Repetitions that succeeded, with or without a number."""
         return self.outcomes.count(Outcome.SUCCEEDED)
