@@ -27,6 +27,8 @@ PARALLEL = -n $(shell expr $$(nproc) + 2) --dist worksteal
 
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
+# The matrices of tests are small; threads of NumPy that wait for larger ones cost CPU time.
+export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
 

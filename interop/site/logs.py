@@ -56,10 +56,17 @@ def _found(run: Path) -> Iterator[Path]:
     yield run / OUTPUT
     count = 0
     for role in ("client", "server"):
-        for path in sorted((run / role).glob("*")):
+        for path in _inside(run / role):
             if path.suffix in _SUFFIXES and path.name != _SECRET and count < _MOST_FILES:
                 count += 1
                 yield path
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
 
 
 def _read(run: Path, path: Path, most: int) -> Log | None:

@@ -24,8 +24,9 @@ from interop.site.since import sentence
 from interop.statistics import comparison, history
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, Sample
 
-MOST_COMPARED = 10
-"""How many of the newest campaigns are compared with each other; older ones only with their neighbours."""
+MOST_COMPARED = 8
+"""How many of the newest campaigns are compared with each other: a night with those of the week before it. Older ones
+are compared only with their neighbours."""
 MOST_DOTS = 16
 """Campaigns up to which each has a dot of its own in a trend."""
 MOST_CAMPAIGNS = 60
