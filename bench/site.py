@@ -335,6 +335,9 @@ def earlier_site(place: Path, earlier: Sequence[campaigns.SiteCampaign]) -> None
         contents[address.campaign(each.folder)] = b"start"
         contents[PurePosixPath("runs", each.folder, brief.FILE_NAME)] = brief.encode(each.brief)
         contents |= {address.campaign(each.folder, f"p/{number}"): b"page" for number in range(FILES)}
+    for each in earlier[: REAL_NIGHTS - 1]:
+        contents[PurePosixPath("runs", each.folder, brief.GOODPUTS_NAME)] = brief.encode_goodputs(each.goodputs)
+        each.release()
     for name, content in contents.items():
         (place / "site" / name).parent.mkdir(parents=True, exist_ok=True)
         (place / "site" / name).write_bytes(content)

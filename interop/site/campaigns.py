@@ -21,6 +21,7 @@ from interop.results.store import DOCUMENT, JOURNAL, load
 from interop.results.summary import Cell, summarise
 from interop.site import address
 from interop.site.brief import Brief, brief
+from interop.statistics.comparison import Goodputs, goodputs
 
 Key = tuple[str, str, str]
 """Server, client, test case."""
@@ -49,9 +50,14 @@ class SiteCampaign:
         """What other pages than its own tell of it."""
         return self.known or brief(self.results)
 
+    @cached_property
+    def goodputs(self) -> Goodputs:
+        """What comparisons need of it."""
+        return goodputs(self.results)
+
     def release(self) -> None:
         """Let go of all results, which take 3 to 10 kB of memory each; what asks for them again reads them again."""
-        for name in ("results", "cells", "runs", "attempts"):
+        for name in ("results", "goodputs", "cells", "runs", "attempts"):
             self.__dict__.pop(name, None)
 
     @property

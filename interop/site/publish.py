@@ -21,8 +21,7 @@ from interop.site.campaigns import SiteCampaign
 from interop.site.pages import Renderer
 from interop.site.report_pages import Compared
 from interop.site.workers import working
-from interop.statistics import comparison
-from interop.statistics.samples import Sample
+from interop.statistics.comparison import Goodputs
 
 VENDOR = Path("build", "vendor", "uplot")
 """Where scripts/setup puts uPlot, below the checkout."""
@@ -79,7 +78,7 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
         keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
-        compared = _comparisons(site, draft, old, keys)
+        compared = _comparisons(site, draft, old, request.root, keys)
         shown = [each for each in compared if each.both]
         trends = report_pages.trends_by_clock(found)
         histories = report_pages.histories(found, shown, trends)
@@ -146,12 +145,13 @@ def _campaign(
         old.take_over(site, draft, page.parent, start=False)
         return
     site.put(page.parent / brief.FILE_NAME, brief.encode(campaign.brief))
+    site.put(page.parent / brief.GOODPUTS_NAME, brief.encode_goodputs(campaign.goodputs))
     campaign_pages.write(site, campaign, files=files)
     report_pages.write(site, campaign)
 
 
 def _comparisons(
-    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, keys: Mapping[str, str]
+    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, root: Path, keys: Mapping[str, str]
 ) -> list[Compared]:
     """All of them, the newest first; those of two campaigns that have not changed are taken over."""
     found = list[Compared]()
@@ -159,9 +159,9 @@ def _comparisons(
         earlier = [before for before, _ in twos]
         known = [_remembered(old, keys, before, after) for before in earlier]
         new = [before for before, compared in zip(earlier, known, strict=True) if compared is None]
-        several = len(new) > 1 and len(after.results.results) >= cell_pages.WORTHWHILE
-        goodputs = comparison.goodputs(after.results) if new else {}
-        with working(site, partial(_compare, site, after, goodputs), new, several=several) as made:
+        several = len(new) > 1 and after.brief.runs >= cell_pages.WORTHWHILE
+        goodputs = _goodputs(after, old, root) if new else Goodputs(after.manifest, {})
+        with working(site, partial(_compare, site, old, root, after, goodputs), new, several=several) as made:
             for before, compared in zip(earlier, known, strict=True):
                 if compared is None:
                     found.append(report_pages.remembered(before, after, next(made)))
@@ -176,14 +176,21 @@ def _comparisons(
 
 def _compare(
     site: campaign_pages.Site,
+    old: reuse.OldSite,
+    root: Path,
     after: SiteCampaign,
-    goodputs: Mapping[str, tuple[Sample, ...]],
+    goodputs: Goodputs,
     before: SiteCampaign,
 ) -> dict[str, Any]:
     """What a comparison tells, as JSON; its page is written."""
-    compared = report_pages.compare(site, before, after, goodputs)
+    compared = report_pages.compare(site, before, after, _goodputs(before, old, root), goodputs)
     before.release()
     return compared.plain
+
+
+def _goodputs(campaign: SiteCampaign, old: reuse.OldSite, root: Path) -> Goodputs:
+    """From the old site, so that not all results have to be read, if it has them."""
+    return old.goodputs(campaign, root) or campaign.goodputs
 
 
 def _remembered(

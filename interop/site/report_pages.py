@@ -22,7 +22,8 @@ from interop.site.pages import day
 from interop.site.recent import Past, Trends
 from interop.site.since import sentence
 from interop.statistics import comparison, history
-from interop.statistics.samples import CONCLUSIVE, GOODPUT, Sample
+from interop.statistics.comparison import Goodputs
+from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
 MOST_COMPARED = 8
 """How many of the newest campaigns are compared with each other: a night with those of the week before it. Older ones
@@ -126,11 +127,9 @@ def remembered(before: SiteCampaign, after: SiteCampaign, plain: Mapping[str, An
     return Compared(before, after, both, worse, better, str(plain["since"]), tuple(map(str, plain["lines"])))
 
 
-def compare(
-    site: Site, before: SiteCampaign, after: SiteCampaign, goodputs: Mapping[str, tuple[Sample, ...]]
-) -> Compared:
-    """Compare two campaigns, the second with its ``goodputs``; a page is written if they have pairs in common."""
-    found = comparison.campaigns(before.results, after.results, before.manifest.test_cases, goodputs)
+def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodputs, second: Goodputs) -> Compared:
+    """Compare two campaigns by their goodputs; a page is written if they have pairs in common."""
+    found = comparison.of_goodputs(first, second, before.manifest.test_cases)
     both = tuple(pair for pair in found.pairs if pair.change is not comparison.Change.ABSENT)
     changed = (*found.groups, *found.pairs)
     worse = [pair for pair in changed if pair.change in comparison.WORSE]

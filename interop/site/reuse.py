@@ -17,6 +17,7 @@ from interop.site.atomic_publish import Draft
 from interop.site.brief import Brief
 from interop.site.campaign_pages import History, PartSize, Site
 from interop.site.campaigns import SiteCampaign
+from interop.statistics.comparison import Goodputs
 
 START = (address.HOME.name, "matrix")
 """Of a campaign's folder: what also tells of other campaigns."""
@@ -44,6 +45,12 @@ class OldSite:
         """Of the campaign in ``directory``, if its results have not changed."""
         folder = self.known("briefs", results_key(directory, root))
         return brief.read(self._place / "runs" / str(folder) / brief.FILE_NAME) if folder else None
+
+    def goodputs(self, campaign: SiteCampaign, root: Path) -> Goodputs | None:
+        """Of a campaign, if its results have not changed."""
+        folder = self.known("briefs", results_key(campaign.directory, root))
+        place = self._place / "runs" / str(folder) / brief.GOODPUTS_NAME
+        return brief.read_goodputs(place, campaign.manifest) if folder else None
 
     def has(self, folder: PurePosixPath) -> bool:
         """Whether it has a folder with a page, and no link in it."""

@@ -20,13 +20,13 @@ from enum import StrEnum
 from functools import cached_property
 
 from interop.model.implementation import Role
-from interop.model.results import ResultSet
+from interop.model.results import Manifest, ResultSet
 from interop.model.test_case import TestCase
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
 from interop.statistics.same_seeds import SeedChanges, repeatable, seed_changes
-from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find, mean_ratio, positive, samples
+from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find_case, mean_ratio, positive, samples
 from interop.statistics.significance import (
     MOST_EXACT,
     difference,
@@ -85,7 +85,7 @@ class PairChange:
     seeds: SeedChanges | None = None
     """If the pair was compared seed by seed, without a test: its runs repeat exactly."""
 
-    @property
+    @cached_property
     def ratio(self) -> float | None:
         """By how much the mean has grown, see ``mean_ratio``."""
         return mean_ratio(self.first.values, self.second.values) if self.seeds is None else self.seeds.ratio
@@ -281,28 +281,39 @@ def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) - 1 if ratios else None
 
 
-def goodputs(results: ResultSet) -> dict[str, tuple[Sample, ...]]:
-    """Samples of goodput by the name of their test case."""
-    return {case.name: samples(results, case.name, GOODPUT) for case in results.manifest.test_cases}
+@dataclass(frozen=True)
+class Goodputs:
+    """What a comparison needs to know of a campaign."""
+
+    manifest: Manifest
+    samples: Mapping[str, tuple[Sample, ...]]
+    """Of goodput, by the name of their test case; functional tests have outcomes only."""
 
 
-def campaigns(
-    first: ResultSet,
-    second: ResultSet,
-    cases: Iterable[TestCase],
-    known: Mapping[str, tuple[Sample, ...]] | None = None,
-) -> Comparison:
-    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation.
+def goodputs(results: ResultSet) -> Goodputs:
+    """Those of all test cases of a campaign."""
+    cases = results.manifest.test_cases
+    return Goodputs(results.manifest, {case.name: samples(results, case.name, GOODPUT) for case in cases})
 
-    ``known``: the ``goodputs`` of ``second``, for those who compare it with several.
-    """
-    known = goodputs(second) if known is None else known
-    both = [(case, other) for case in cases if (other := find(second, case.name) or find(second, case.abbreviation))]
-    before = [sample for case, _ in both for sample in samples(first, case.name, GOODPUT)]
+
+def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase]) -> Comparison:
+    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation."""
+    return of_goodputs(goodputs(first), goodputs(second), cases)
+
+
+def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) -> Comparison:
+    """The same, for those who compare a campaign with several."""
+    theirs = second.manifest.test_cases
+    both = [
+        (case, other)
+        for case in cases
+        if (other := find_case(theirs, case.name) or find_case(theirs, case.abbreviation))
+    ]
+    before = [sample for case, _ in both for sample in first.samples.get(case.name, ())]
     after = [
         sample if other.name == case.name else replace(sample, test_case=case.name)
         for case, other in both
-        for sample in known[other.name]
+        for sample in second.samples.get(other.name, ())
     ]
     return compare(before, after, repeat=repeatable(first.manifest, second.manifest))
 

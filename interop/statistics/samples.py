@@ -130,8 +130,12 @@ class Sample:
 
 def find(result_set: ResultSet, name: str) -> TestCase | None:
     """The test case with this name or abbreviation, upper and lower case being alike."""
+    return find_case(result_set.manifest.test_cases, name)
+
+
+def find_case(cases: Iterable[TestCase], name: str) -> TestCase | None:
+    """Of these, the one with this name or abbreviation, upper and lower case being alike."""
     wanted = name.casefold()
-    cases = result_set.manifest.test_cases
     return next((case for case in cases if wanted in (case.name.casefold(), case.abbreviation.casefold())), None)
 
 

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from interop.model.functional_checks import Check
 from interop.results.document import StoredResults
 from interop.results.store import load, write_result_json
 from interop.site import brief, campaigns, recent, report_pages
+from interop.statistics import comparison
 from interop.statistics.samples import GOODPUT, samples
+from tests.results_builder import SAT, result_set, runs
 from tests.site import builder
 
 CELL = "runs/2026-11-2{}*/p/picoquic/quiche/sat/index.html"
@@ -149,6 +152,59 @@ def test_the_results_of_a_campaign_that_has_not_changed_are_not_read(place: Path
     builder.build(place / "results", place / "site")
     assert read == ["later"]  # the build writes the start page of the newest campaign again
     assert without_footers(place) == shown
+
+
+def test_a_new_campaign_is_compared_without_the_results_of_the_others(place: Path, read: list[str]) -> None:
+    earlier_still(place, 22)
+    builder.build(place / "results", place / "site")
+    assert set(read) == {"2026-11-22T06:00:00Z"}
+    builder.build(place / "results", place / "whole")
+    assert content(place / "site") == content(place / "whole")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"x",
+        zlib.compress(b"[]"),
+        zlib.compress(b'{"sat": [[0, 99, [], [], [], [], []]]}'),
+        zlib.compress(b'{"sat": 1}'),
+    ],
+)
+def test_damaged_goodputs_are_made_again(place: Path, damage: bytes) -> None:
+    for path in (place / "site/runs").glob("*/goodputs.bin"):
+        path.unlink()
+        path.write_bytes(damage)
+    earlier_still(place, 22)
+    builder.build(place / "results", place / "site")
+    builder.build(place / "results", place / "whole")
+    grown, whole = content(place / "site"), content(place / "whole")
+    assert {name for name in grown if name.startswith("compare/") and grown[name] != whole[name]} == set()
+    assert grown.keys() == whole.keys()
+
+
+def test_stored_goodputs_are_those_of_the_results(tmp_path: Path) -> None:
+    """Of functional tests, too."""
+    handshake = replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE)
+    found = result_set(
+        [
+            *runs(8e6, None, 6e6),
+            *runs(None, server="quiche", client="picoquic"),
+            *runs(None, 1e6, test_case="handshake"),
+        ],
+        servers=("picoquic", "quiche"),
+        clients=("quiche", "picoquic"),
+        test_cases=(SAT, handshake),
+    )
+    known = comparison.goodputs(found)
+    file = tmp_path / "goodputs.bin"
+    file.write_bytes(brief.encode_goodputs(known))
+    told = brief.read_goodputs(file, found.manifest)
+    assert told is not None
+    for case, many in known.samples.items():
+        assert told.samples[case] == tuple(each for each in many if each.outcomes)
+    assert [len(told.samples[case]) for case in ("sat", "handshake")] == [2, 1]
 
 
 def without_footers(place: Path) -> dict[str, str]:
