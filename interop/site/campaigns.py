@@ -163,22 +163,31 @@ def find(
     """
     problems: list[str] = []
     loaded: list[tuple[Path, Brief]] = []
+    last: dict[Path, ResultSet] = {}  # what was read last: mostly the newest, whose results are needed next
     for directory in _directories(places, problems):
         try:
-            loaded.append((directory, known(directory) or _read(directory)))
+            told = known(directory)
+            if told is None:
+                last.clear()
+                last[directory], told = _read(directory)
+            loaded.append((directory, told))
         except InputError as error:
             problems.extend(error.problems)
     if not loaded:
         raise InputError(*problems, "There is no campaign to show. Name the directory of one, e.g. results.")
     loaded.sort(key=lambda each: (each[1].manifest.started, each[1].manifest.id), reverse=True)
     names = address.folders((each.manifest.id, each.manifest.started) for _, each in loaded)
-    found = [SiteCampaign(place, names[each.manifest.id], known=each) for place, each in loaded]
+    newest, _ = loaded[0]
+    found = [
+        SiteCampaign(place, names[each.manifest.id], given=last.get(place) if place == newest else None, known=each)
+        for place, each in loaded
+    ]
     return _without_twins(found, problems), problems
 
 
-def _read(directory: Path) -> Brief:
+def _read(directory: Path) -> tuple[ResultSet, Brief]:
     record = load(directory)
-    return brief(record.result_set, record.warnings)
+    return record.result_set, brief(record.result_set, record.warnings)
 
 
 def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
