@@ -6,6 +6,7 @@
   bench/paper.py --part matrix --seeds 1 2 3 4 5         # the rest of it: finished campaigns are left as they are
   bench/paper.py --part matrix --shard 1/2               # one of two machines; `./run.py merge` merges the shards
   bench/paper.py --part repeat --seeds 1                 # on another day: 5 % of the matrix again, with the same seed
+                                                         # (and with later seeds a quarter of the part spread)
 
 Each part consists of ordinary campaigns, one for each seed, in ``results/paper/PART-SEED``. A campaign that was
 interrupted continues with the next call. Words after ``--`` go to `run` and `resume`, for example
@@ -58,6 +59,8 @@ REPETITIONS_IN_REAL_TIME = 3
 MOST_CAMPAIGNS = 1000
 REPEATED = 20
 """One cell of the matrix in so many is measured again."""
+REPEATED_OF_SPREAD = 4
+"""One cell in so many of the smaller part ``spread``."""
 PARALLEL_IN_VIRTUAL_TIME = 2
 """Runs at a time that an estimate assumes for virtual time."""
 
@@ -146,10 +149,14 @@ def real(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
 
 
 def repeat(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
-    """Every ``REPEATED``-th cell of the matrix again, from a random one on, with the same seed and in random order."""
-    [first] = matrix(known, seed)
-    shard = f"{random.Random(seed).randint(1, REPEATED)}/{REPEATED}"
-    return [Campaign(f"repeat-{seed}", (*first.words, "--shuffle", *_shard(shard)))]
+    """Every so many-th cell of matrix and spread again, from a random one on, with the same seed, in random order."""
+    again = [_sample(each, f"repeat-{seed}", REPEATED, seed) for each in matrix(known, seed)]
+    return again + [_sample(each, f"repeat-spread-{seed}", REPEATED_OF_SPREAD, seed) for each in spread(known, seed)]
+
+
+def _sample(campaign: Campaign, name: str, one_in: int, seed: int) -> Campaign:
+    shard = f"{random.Random(seed).randint(1, one_in)}/{one_in}"
+    return Campaign(name, (*campaign.words, "--shuffle", *_shard(shard)))
 
 
 PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]]] = {

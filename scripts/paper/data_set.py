@@ -92,8 +92,8 @@ def read(data: Path) -> dict[str, ResultSet]:
     return {part: joined(campaigns) for part, campaigns in parts.items()}
 
 
-def by_seed(data: Path, part: Part) -> dict[int, ResultSet]:
-    """The campaigns of one part, each with its own manifest, by their seed."""
+def by_seed(data: Path, part: str) -> dict[int, ResultSet]:
+    """The campaigns of one name without its seed, each with its own manifest, by their seed."""
     return {_seed(path): _parsed(path) for path in stored(data) if _campaign(path) == part}
 
 

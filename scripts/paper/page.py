@@ -32,7 +32,7 @@ from scripts.paper.method import definitions, limitations, link_conditions, link
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
-from scripts.paper.repeated import repeated
+from scripts.paper.repeated import Sample, repeated
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
@@ -54,9 +54,8 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         )
         yield ""
     yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD))
-    if again := by_seed(data, Part.REPEAT):
-        first = by_seed(data, Part.MATRIX)
-        yield from repeated([(first[seed], campaign) for seed, campaign in again.items() if seed in first])
+    if measured_again := samples_of(data):
+        yield from repeated(measured_again)
         yield ""
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
@@ -78,6 +77,17 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield from limitations(parts[Part.MATRIX])
     yield ""
     yield from data_sheet(parts, size_of(data))
+
+
+def samples_of(data: Path) -> list[Sample]:
+    """The campaigns that repeat a sample of another one, in `bench/paper.py`'s names."""
+    return [
+        Sample(part, first[seed], again)
+        for part, name in ((Part.MATRIX, Part.REPEAT), (Part.SPREAD, f"{Part.REPEAT}-{Part.SPREAD}"))
+        for first in [by_seed(data, part)]
+        for seed, again in by_seed(data, name).items()
+        if seed in first
+    ]
 
 
 def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Cells that were measured again with the same seed: whether virtual time gives the same results."""
+"""Runs that were measured again with the same seed: whether virtual time gives the same results."""
 
 from __future__ import annotations
 
@@ -38,9 +38,18 @@ class Repeated:
         return self.same_outcome and (self.difference or 0.0) <= TOLERANCE
 
     @property
+    def is_of_another_day(self) -> bool:
+        """Whether the two runs began on different days, in UTC."""
+        return _day(self.first) != _day(self.again)
+
+    @property
     def name(self) -> str:
         """For a reader: ``neqo with quiche over sat``."""
         return f"{self.again.server} with {self.again.client} over {self.again.test_case}"
+
+
+def _day(run: RunResult) -> str:
+    return run.evidence.started[:10]
 
 
 def _goodput(run: RunResult) -> float | None:
@@ -57,17 +66,51 @@ def _identity(run: RunResult) -> tuple[str, str, str, int | None]:
     return run.server, run.client, run.test_case, run.evidence.seed
 
 
-def repeated(campaigns: Sequence[tuple[ResultSet, ResultSet]]) -> Iterator[str]:
-    """Of campaigns of the matrix and those that repeat them: how many runs were reproduced, and which ones were not."""
-    found = [(matrix, again, pairs) for matrix, again in campaigns if (pairs := pairs_of_runs(matrix, again))]
-    if found:
-        yield "## Repeated runs"
-    for matrix, again, pairs in sorted(found, key=lambda each: _began(each[2])):
+@dataclass(frozen=True)
+class Sample:
+    """A campaign of ``make paper``, and one that repeats a random sample of its runs."""
+
+    part: str
+    """Name of the campaign for a reader: ``matrix``."""
+    first: ResultSet
+    again: ResultSet
+
+    @property
+    def runs(self) -> list[Repeated]:
+        """The repeated runs."""
+        return pairs_of_runs(self.first, self.again)
+
+
+def repeated(samples: Sequence[Sample]) -> Iterator[str]:
+    """How many runs of all samples were reproduced, and for each sample also which ones were not."""
+    found = sorted((each for each in samples if each.runs), key=lambda each: _began(each.runs))
+    if not found:
+        return
+    yield "## Repeated runs"
+    yield ""
+    yield (
+        f"A run counts as reproduced if its outcome is the same, and its goodput within {100 * TOLERANCE:.1f} %. "
+        f"{summary([run for each in found for run in each.runs])}"
+    )
+    for each in found:
         yield ""
-        yield from _campaign(matrix, again, pairs)
+        yield from _campaign(each.part, each.first, each.again, each.runs)
 
 
-def _campaign(matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
+def summary(runs: Sequence[Repeated]) -> str:
+    """How many runs were reproduced, on the same day and on another one."""
+    other = [run for run in runs if run.is_of_another_day]
+    same = [run for run in runs if not run.is_of_another_day]
+    parts = [
+        f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again on {day} are "
+        "reproduced"
+        for group, day in ((other, "another day"), (same, "the same day"))
+        if group
+    ]
+    return f"{', and '.join(parts)}."
+
+
+def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
     hours = [f"{each:.0f}" for each in sorted(_hours(each) for each in found)]
     first, second = (_version(each) for each in (matrix, again))
     same, shared = _same_images(matrix, again)
@@ -79,13 +122,12 @@ def _campaign(matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) ->
         "same sources"
     )
     yield (
-        f"A random sample of {len(found)} of the {len(matrix.results)} runs of the matrix with seed "
+        f"A random sample of {len(found)} of the {len(matrix.results)} runs of the {part} with seed "
         f"{matrix.manifest.seed} was measured again, {after} after the first time (from {moment(_began(found))} on), "
-        f"with {second}{'' if first == second else f' instead of {first}'}. {images}. A run counts as reproduced if "
-        f"its outcome is the same, and its goodput within {100 * TOLERANCE:.1f} %."
+        f"with {second}{'' if first == second else f' instead of {first}'}. {images}."
     )
     yield ""
-    yield from rendered(by_case(matrix, found))
+    yield from rendered(by_case(part, matrix, found))
     others = [each for each in found if not each.is_reproduced]
     yield from (f"- **{each.name}** is not reproduced: {_explain(each)}." for each in others)
     if not others:
@@ -118,7 +160,7 @@ def _explain(each: Repeated) -> str:
     return f"its goodput differs by {100 * each.difference:.2f} %"
 
 
-def by_case(matrix: ResultSet, found: Sequence[Repeated]) -> Table:
+def by_case(part: str, matrix: ResultSet, found: Sequence[Repeated]) -> Table:
     """A row for each test case."""
     columns = (
         Column("test case"), Column("runs", Unit.COUNT), Column("reproduced", Unit.COUNT),
@@ -142,4 +184,4 @@ def by_case(matrix: ResultSet, found: Sequence[Repeated]) -> Table:
                 )
             )
     seed = matrix.manifest.seed
-    return Table(f"repeated-{seed}", f"Runs measured again with seed {seed}", columns, tuple(rows))
+    return Table(f"repeated-{part}-{seed}", f"Runs of the {part} measured again with seed {seed}", columns, tuple(rows))

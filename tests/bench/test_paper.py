@@ -93,7 +93,8 @@ def test_only_one_campaign_is_in_real_time() -> None:
 
 @pytest.mark.parametrize("seed", paper.SEEDS)
 def test_a_twentieth_of_the_matrix_is_repeated_with_the_same_seed(seed: int) -> None:
-    [again], [matrix] = paper.campaigns("repeat", [seed]), paper.campaigns("matrix", [seed])
+    again, *_ = paper.campaigns("repeat", [seed])
+    [matrix] = paper.campaigns("matrix", [seed])
     runs, all_runs = (paper.planned(campaign, "") for campaign in (again, matrix))
     assert {run.key for run in runs} < {run.key for run in all_runs}
     assert len(runs) == pytest.approx(len(all_runs) / 20, abs=1)
@@ -101,6 +102,17 @@ def test_a_twentieth_of_the_matrix_is_repeated_with_the_same_seed(seed: int) -> 
     assert [run.key for run in runs] != [run.key for run in all_runs if run in runs]
     assert again.words[again.words.index("--seed") + 1] == matrix.words[matrix.words.index("--seed") + 1]
     assert again.clock is Clock.VIRTUAL
+
+
+def test_a_quarter_of_the_spread_is_repeated_with_the_same_seed() -> None:
+    assert [each.name for each in paper.campaigns("repeat", [1])] == ["repeat-1"]
+    [_, again], [spread] = paper.campaigns("repeat", [2]), paper.campaigns("spread", [2])
+    assert again.name == "repeat-spread-2"
+    runs, all_runs = (paper.planned(campaign, "") for campaign in (again, spread))
+    assert {run.key for run in runs} < {run.key for run in all_runs}
+    assert len(runs) == len(all_runs) / 4
+    assert {run.test_case.name for run in runs} == {"terrestrial", "sat"}
+    assert again.words[again.words.index("--seed") + 1] == "2"
 
 
 def test_what_is_repeated_has_no_shards(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

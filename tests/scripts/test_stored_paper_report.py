@@ -827,30 +827,61 @@ def test_goodput_from_the_first_to_the_last_byte() -> None:
     assert f"goodput is {factor:.2f} times as high" in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("again", documents("repeat"), ids=lambda each: f"seed {each['manifest']['seed']}")
-def test_numbers_of_repeated_runs(again: dict[str, Any]) -> None:
-    """Runs have the same seed if it is the same in their evidence."""
+SAMPLES = [
+    (part, again)
+    for part, name in (("matrix", "repeat-[0-9]"), ("spread", "repeat-spread-"))
+    for again in documents(name)
+]
+"""Campaigns that repeat a sample of another one, with the part that it belongs to."""
+
+
+def repeated_runs(part: str, again: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each run of a sample after the first run. They have the same seed if it is the same in their evidence."""
+    first = {(run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): run for run in runs_of(part)}
+    return [
+        (first[run["server"], run["client"], run["test_case"], run["evidence"]["seed"]], run)
+        for run in again["results"]
+    ]
+
+
+def change(pair: tuple[dict[str, Any], dict[str, Any]]) -> float | None:
+    """Relative difference of the goodputs of a run and its repetition, if both succeeded."""
+    first, second = (metric(run, "goodput") for run in pair)
+    return abs(second / first - 1) if first and second else None
+
+
+def is_reproduced(pair: tuple[dict[str, Any], dict[str, Any]]) -> bool:
+    first, second = (run["verdict"]["outcome"] for run in pair)
+    return first == second and (change(pair) or 0) <= 0.005
+
+
+@pytest.mark.parametrize(
+    ("part", "again"), SAMPLES, ids=[f"{part} with seed {again['manifest']['seed']}" for part, again in SAMPLES]
+)
+def test_numbers_of_repeated_runs(part: str, again: dict[str, Any]) -> None:
     seed = again["manifest"]["seed"]
-    [matrix_of_seed] = [each for each in documents("matrix") if each["manifest"]["seed"] == seed]
-    first = {(run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): run for run in matrix()}
-    reproduced = 0
-    for test_case, runs, good, alike, exactly, both, largest in rows(f"Runs measured again with seed {seed}"):
-        pairs = [
-            (first[run["server"], run["client"], run["test_case"], run["evidence"]["seed"]], run)
-            for run in again["results"]
-            if run["test_case"] == test_case
-        ]
-        outcomes = [[run["verdict"]["outcome"] for run in pair] for pair in pairs]
-        values = [[metric(run, "goodput") for run in pair] for pair in pairs]
-        changes = [abs(pair[1] / pair[0] - 1) for pair in values if pair[0] and pair[1]]
+    heading = f"Runs of the {part} measured again with seed {seed}"
+    [first] = [each for each in documents(f"{part}-") if each["manifest"]["seed"] == seed]
+    all_pairs = repeated_runs(part, again)
+    for test_case, runs, good, alike, exactly, both, largest in rows(heading):
+        pairs = [pair for pair in all_pairs if pair[1]["test_case"] == test_case]
+        changes = [value for pair in pairs if (value := change(pair)) is not None]
         assert int(runs) == len(pairs)
-        assert int(alike) == sum(pair[0] == pair[1] for pair in outcomes)
+        assert int(alike) == sum(pair[0]["verdict"]["outcome"] == pair[1]["verdict"]["outcome"] for pair in pairs)
         assert int(both) == len(changes)
         assert int(exactly) == changes.count(0)
-        assert int(good) == int(alike) - sum(change > 0.005 for change in changes)
+        assert int(good) == sum(map(is_reproduced, pairs))
         assert float(largest or 0) == pytest.approx(100 * max(changes, default=0), abs=0.00051)
-        reproduced += int(good)
-    size = len(matrix_of_seed["results"])
-    assert f"{len(again['results'])} of the {size} runs of the matrix with seed {seed} was" in PAGE.read_text("utf-8")
-    text = section_of(f"Runs measured again with seed {seed}").partition("\nA random sample")[0]
-    assert text.count("is not reproduced: ") == len(again["results"]) - reproduced
+    assert sum(int(row[1]) for row in rows(heading)) == len(all_pairs)
+    sample = f"{len(all_pairs)} of the {len(first['results'])} runs of the {part} with seed {seed} was"
+    assert sample in PAGE.read_text("utf-8")
+    text = section_of(heading).partition("\nA random sample")[0]
+    assert text.count("is not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
+
+
+def test_runs_that_were_repeated_on_another_day() -> None:
+    pairs = [pair for part, again in SAMPLES for pair in repeated_runs(part, again)]
+    for day, same in (("another day", False), ("the same day", True)):
+        mine = [p for p in pairs if (p[0]["evidence"]["started"][:10] == p[1]["evidence"]["started"][:10]) is same]
+        told = f"{sum(map(is_reproduced, mine))} of {len(mine)} runs that were measured again on {day} are reproduced"
+        assert (told in PAGE.read_text("utf-8")) is bool(mine)

@@ -10,7 +10,7 @@ import pytest
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import MBPS
-from scripts.paper.repeated import by_case, pairs_of_runs, repeated
+from scripts.paper.repeated import Sample, by_case, pairs_of_runs, repeated
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 CLIENTS = ("a", "b", "c", "d")
@@ -32,7 +32,7 @@ MATRIX = campaign((5.0, 4.0, 3.0, None), 24)
 def test_runs_are_reproduced_within_half_a_percent() -> None:
     found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
     assert [each.is_reproduced for each in found] == [True, True, False, True]
-    [row] = by_case(MATRIX, found).rows
+    [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 1, 3)
     assert row[6] == pytest.approx(0.02 / 3)
 
@@ -40,7 +40,7 @@ def test_runs_are_reproduced_within_half_a_percent() -> None:
 def test_another_outcome_is_not_reproduced() -> None:
     again = campaign((None, 4.0, 3.0, 2.0), 25)
     assert [each.is_reproduced for each in pairs_of_runs(MATRIX, again)] == [False, True, True, False]
-    text = "\n".join(repeated([(MATRIX, again)]))
+    text = "\n".join(repeated([Sample("matrix", MATRIX, again)]))
     assert "picoquic with a over sat** is not reproduced: first succeeded, then timeout." in text
     assert "All runs of the sample" not in text
 
@@ -58,18 +58,28 @@ def test_both_can_fail_in_the_same_way() -> None:
 
 def test_the_text_has_the_size_of_the_sample_and_the_time_between() -> None:
     again = campaign((5.0, 4.0, 3.0, None), 25)
-    text = "\n".join(repeated([(MATRIX, replace(again, results=again.results[:2]))]))
-    assert f"2 of the 4 runs of the matrix with seed {MATRIX.manifest.seed} was measured again, 24 hours after" in text
+    text = "\n".join(repeated([Sample("spread", MATRIX, replace(again, results=again.results[:2]))]))
+    assert f"2 of the 4 runs of the spread with seed {MATRIX.manifest.seed} was measured again, 24 hours after" in text
     assert " instead of " not in text
     assert "All runs of the sample are reproduced." in text
 
 
 def test_a_run_with_another_seed_is_no_repetition() -> None:
-    assert not list(repeated([(MATRIX, campaign((5.0, 4.0, 3.0, None), 25, seed=8))]))
+    assert not list(repeated([Sample("matrix", MATRIX, campaign((5.0, 4.0, 3.0, None), 25, seed=8))]))
 
 
 def test_each_campaign_has_its_own_table_the_first_one_first() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
-    text = "\n".join(repeated([(MATRIX, later), (MATRIX, sooner)]))
+    text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert text.index("is not reproduced") < text.index("All runs of the sample are reproduced.")
     assert text.count("## Repeated runs") == 1
+
+
+def test_the_summary_separates_runs_of_another_day() -> None:
+    later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
+    text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
+    assert (
+        "4 of 4 runs that were measured again on another day are reproduced, and 3 of 4 runs that were measured again "
+        "on the same day are reproduced."
+    ) in text
+    assert "the same day" not in "\n".join(repeated([Sample("matrix", MATRIX, later)]))
