@@ -48,12 +48,13 @@ from interop.results.store import JOURNAL, load, newest
 LINKS = ("terrestrial", "sat", "satloss")
 QUEUES = "testcases/paper/queue.yaml"
 SWEEPS = "testcases/paper/sweeps.yaml"
+DELAYS = "testcases/paper/delays.yaml"
 CLIENTS_OF_VARIANTS = ("quic-go", "quiche", "ngtcp2", "picoquic")
 CLIENTS_OF_WINDOWS = ("quic-go", "openssl", "quiche")
 """Clients with their own windows, beside those that have variants with other windows."""
 SERVERS_OF_WINDOWS = ("picoquic", "lsquic", "quinn")
 SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
-"""Implementations of the sweeps, each with itself, of the spread between seeds, and of the matrix in real time."""
+"""Implementations of the sweeps, each with itself, and of the smaller matrices: spread, delays, and in real time."""
 SEEDS = (1, 2, 3, 4, 5)
 REPETITIONS_IN_REAL_TIME = 3
 MOST_CAMPAIGNS = 1000
@@ -131,6 +132,12 @@ def sweeps(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     ]
 
 
+def delays(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Six clients with six servers over links whose delay hardly differs."""
+    words = ("-s", *SWEPT, "-c", *SWEPT, "-t", str(ROOT / DELAYS), *_once(seed))
+    return [Campaign(f"delays-{seed}", words)]
+
+
 def windows(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     """Clients with smaller and larger receive windows over sat."""
     variants_of = {
@@ -165,6 +172,7 @@ PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]
     "queues": queues,
     "variants": variants,
     "sweeps": sweeps,
+    "delays": delays,
     "windows": windows,
     "real": real,
     "repeat": repeat,

@@ -85,6 +85,14 @@ def test_sweeps_change_one_key_of_sat() -> None:
     assert round_trips == pytest.approx([0.03, 0.1, 0.3, 0.6, 1.2])
 
 
+def test_delays_differ_by_at_most_one_percent() -> None:
+    [campaign] = paper.campaigns("delays", [1])
+    assert pairs(campaign) == {(server, client) for server in paper.SWEPT for client in paper.SWEPT}
+    links = {run.test_case.name: run.test_case.emulated for run in paper.planned(campaign, "")}
+    assert sorted(link.forward_delay for link in links.values()) == pytest.approx([0.297, 0.2985, 0.3, 0.3015, 0.303])
+    assert all(link.return_delay == link.forward_delay for link in links.values())
+
+
 def test_only_one_campaign_is_in_real_time() -> None:
     everything = [each for part in paper.PARTS for each in paper.campaigns(part, paper.SEEDS)]
     assert [each.name for each in everything if each.clock is Clock.REAL] == ["real"]
