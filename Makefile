@@ -25,6 +25,9 @@ MYPY_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quicsat/mypy
 # that is done takes tests from others.
 PARALLEL = -n $(shell expr $$(nproc) + 2) --dist worksteal
 
+# Seconds for a test that gets a CPU only when no other one needs it.
+STARVED = 1200
+
 # Thousands of processes start; without bytecode each would compile the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 # The matrices of tests are small; threads of NumPy that wait for larger ones cost CPU time.
@@ -80,7 +83,7 @@ test-virtual:  ## tests in virtual time, with another engine of their own
 	$(OWN_ENGINE) $(PYTEST) $(VIRTUAL) $(BOTH_CLOCKS) -k "not [real]"
 
 test-no-engine: lint test-bytecode  ## lint, and all tests without the engine; links and endpoints take precedence over them
-	$(PYTHON) -m tests.low_priority $(PYTEST) $(PARALLEL) -m "not engine"
+	$(PYTHON) -m tests.low_priority $(PYTEST) $(PARALLEL) --timeout=$(STARVED) -m "not engine"
 
 test-fast: setup-dev  ## the tests that need neither engine nor browser
 	$(PYTEST) $(PARALLEL) -m "not engine and not browser"

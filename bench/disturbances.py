@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor, log
@@ -203,8 +203,9 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     by_time, by_gap = Reordering(2 * PERCENT, 10 * MS), Reordering(1 * PERCENT, 1.0, 3)
     seen = _both_ways(bench, replace(WIDE, forward_reordering=by_time, return_reordering=by_gap), n)
     forward, back = passed(seen, "forward"), passed(seen, "return")
-    nominal = WIDE.forward_delay + (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate
-    held = [delay - nominal for delay in forward.delays() if delay - nominal > by_time.delay / 2]
+    served = leaving(forward.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate)
+    late = [time - served[number] - WIDE.forward_delay for number, time, _ in forward.arrived]
+    held = [each for each in late if each > by_time.delay / 2]
     places = overtaken_by([number for number, *_ in back.arrived])
     exact = sum(place == by_gap.gap for place in places.values()) / max(len(places), 1)
     counted = (seen.report.forward.reordered, seen.report.back.reordered)
@@ -218,6 +219,17 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
         figure(case, "in the report, return", [counted[1]], "packets", f"{len(places)}", counted[1] == len(places)),
         *_unordered(case, seen),
     ]
+
+
+def leaving(sent: Mapping[int, float], serialisation: float) -> dict[int, float]:
+    """When each packet leaves a queue that loses none, seconds since 1970.
+
+    A sender that had no CPU for a while sends what it missed at once, and these packets wait for each other.
+    """
+    found, free = dict[int, float](), 0.0
+    for number, time in sorted(sent.items(), key=lambda packet: packet[1]):
+        free = found[number] = max(time, free) + serialisation
+    return found
 
 
 def duplication(bench: Traffic, n: int = N) -> list[Figure]:
