@@ -26,12 +26,11 @@ def beside_the_paper(results: ResultSet) -> Table:
         Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
-    shared = [name for name in results.manifest.servers if name in PAPER_CONGESTION_CONTROL]
+    shared = common(results)
     for case in results.manifest.test_cases:
         rows.append((case.name, "quicsat, all servers", *row_of(results, case)))
-        if shared:
-            servers = f"{len(shared)} {'server' if len(shared) == 1 else 'servers'} of the paper"
-            rows.append((case.name, f"quicsat, {servers}", *row_of(of_servers(results, shared), case)))
+        if shared.results:
+            rows.append((case.name, f"quicsat, {in_common(results)}", *row_of(shared, case)))
         if paper := TABLE_II.get(case.name):
             lost = (paper.timeouts, paper.failures, PAPER_PAIRS)
             rows.append((case.name, "paper", paper.mean, None, None, paper.maximum, *lost))
@@ -39,10 +38,7 @@ def beside_the_paper(results: ResultSet) -> Table:
         "Means and maxima are over successful repetitions. *All runs* includes the others with what had arrived over "
         f"the time that the client ran{_without_file(results)}."
     )
-    counts = (
-        "T (timed out) and × (failed) count pairs by their first repetition that did not succeed: with more "
-        "repetitions, there are more of them."
-    )
+    counts = "A pair counts as T or × if any of its repetitions timed out or failed (the first of these decides). More repetitions therefore give higher counts: pairs of the paper have ten."
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
 
@@ -53,10 +49,25 @@ def row_of(results: ResultSet, case: TestCase) -> tuple[float | int | None, ...]
     return row.mean, mean, median, row.maximum, row.timeouts, row.failures, row.pairs
 
 
-def of_servers(results: ResultSet, servers: Sequence[str]) -> ResultSet:
-    """The results of some of the servers."""
-    kept = tuple(each for each in results.results if each.server in servers)
-    return replace(results, results=kept, manifest=replace(results.manifest, servers=tuple(servers)))
+def common(results: ResultSet) -> ResultSet:
+    """The results of the servers and clients that the paper measured, too."""
+    manifest = results.manifest
+    servers, clients = (
+        tuple(name for name in names if name in PAPER_CONGESTION_CONTROL)
+        for names in (manifest.servers, manifest.clients)
+    )
+    kept = tuple(each for each in results.results if each.server in servers and each.client in clients)
+    return replace(results, results=kept, manifest=replace(manifest, servers=servers, clients=clients))
+
+
+def in_common(results: ResultSet) -> str:
+    """``9 servers and 9 clients of the paper``."""
+    manifest = common(results).manifest
+    return f"{_count(manifest.servers, 'server')} and {_count(manifest.clients, 'client')} of the paper"
+
+
+def _count(names: Sequence[str], word: str) -> str:
+    return f"{len(names)} {word}{'' if len(names) == 1 else 's'}"
 
 
 def _without_file(results: ResultSet) -> str:
@@ -119,16 +130,27 @@ def _succeeded(runs: Sequence[RunResult]) -> str:
 
 
 def differences(results: ResultSet) -> Iterator[str]:
-    """A sentence per link, from the numbers alone."""
-    for case in results.manifest.test_cases:
-        row, paper = scenario(results, case), TABLE_II.get(case.name)
+    """A sentence per link, from the numbers of common servers and clients alone."""
+    shared = common(results)
+    rows = [(case, scenario(shared, case), TABLE_II.get(case.name)) for case in results.manifest.test_cases]
+    if not shared.results:
+        return
+    servers, clients = shared.manifest.servers, shared.manifest.clients
+    named = ", ".join(servers) if set(servers) == set(clients) else f"{', '.join(servers)}; {', '.join(clients)}"
+    yield (
+        f"The following compares our runs of the {in_common(results)} ({named}) with all servers and clients of the paper, which "
+        "has no numbers of single pairs. There is no interval for the differences. Pairs with ten repetitions, as in "
+        "the paper, count as T or × more often than pairs with fewer."
+    )
+    yield ""
+    for case, row, paper in rows:
         if paper is None or row.mean is None or row.maximum is None:
             continue
         yield (
             f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
             f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
             f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
-            f"{_with_timeouts(results, case, row)}"
+            f"{_with_timeouts(shared, case, row)}"
         )
 
 

@@ -30,6 +30,7 @@ from scripts.paper.matrix import (
 )
 from scripts.paper.method import definitions, limitations, link_conditions, links, method
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
+from scripts.paper.queues import finding as queue_finding
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
 from scripts.paper.repeated import Sample, repeated
@@ -250,6 +251,8 @@ def _possible(results: ResultSet) -> str:
 
 def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     """What parts beside the matrix show, as a list."""
+    if Part.QUEUES in parts:
+        yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.VARIANTS in parts:
         for sentence in conclusion(parts[Part.VARIANTS]):
             yield f"{sentence} See [Algorithm or implementation](#algorithm-or-implementation)."
