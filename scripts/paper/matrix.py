@@ -38,7 +38,10 @@ def beside_the_paper(results: ResultSet) -> Table:
         "Means and maxima are over successful repetitions. *All runs* includes the others with what had arrived over "
         f"the time that the client ran{_without_file(results)}."
     )
-    counts = "A pair counts as T or × if any of its repetitions timed out or failed (the first of these decides). More repetitions therefore give higher counts: pairs of the paper have ten."
+    counts = (
+        "A pair counts as T or × if any of its repetitions timed out or failed (the first of these decides). More "
+        "repetitions therefore give higher counts: pairs of the paper have ten."
+    )
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
 
@@ -138,9 +141,9 @@ def differences(results: ResultSet) -> Iterator[str]:
     servers, clients = shared.manifest.servers, shared.manifest.clients
     named = ", ".join(servers) if set(servers) == set(clients) else f"{', '.join(servers)}; {', '.join(clients)}"
     yield (
-        f"The following compares our runs of the {in_common(results)} ({named}) with all servers and clients of the paper, which "
-        "has no numbers of single pairs. There is no interval for the differences. Pairs with ten repetitions, as in "
-        "the paper, count as T or × more often than pairs with fewer."
+        f"The following compares our runs of the {in_common(results)} ({named}) with all servers and clients of "
+        "the paper, which has no numbers of single pairs. There is no interval for the differences. Pairs with ten "
+        "repetitions, as in the paper, count as T or × more often than pairs with fewer."
     )
     yield ""
     for case, row, paper in rows:

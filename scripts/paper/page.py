@@ -14,6 +14,7 @@ from interop.statistics.overview import scenario
 from interop.statistics.samples import EFFICIENCY, samples
 from interop.statistics.variance import Share, decompose
 from scripts.paper.data_set import Part, by_seed, data_sheet, size_of
+from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
@@ -60,6 +61,8 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield ""
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
+    if Part.DELAYS in parts:
+        yield from delays(parts[Part.DELAYS])
     if Part.SWEEPS in parts:
         maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
         yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines)
@@ -75,7 +78,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield ""
     yield "## What these measurements do not show"
     yield ""
-    yield from limitations(parts[Part.MATRIX])
+    yield from limitations(parts[Part.MATRIX], parts.get(Part.REAL))
     yield ""
     yield from data_sheet(parts, size_of(data))
 
@@ -103,7 +106,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
         *findings(results),
         *findings_of_parts(parts), "",
         "## Method", "",
-        *method(results),
+        *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts),
         *rendered(links(results)),
         *rendered(link_conditions(results)),
         *definitions(),

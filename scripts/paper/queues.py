@@ -124,17 +124,17 @@ def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
     note = (
         "Factor: goodput with the longer queue divided by goodput with 25 packets, as the geometric mean over the "
         "clients, with the limits of its 95 % confidence interval for further clients. Dropped: share of packets, mean "
-        f"over the successful runs.{_without_drops(rows)}"
+        "over the successful runs."
     )
-    return Table("queue-factors", f"Goodput with the longer queue over {base(name)}", columns, tuple(rows), (note,))
+    title = f"Goodput with the longer queue over {base(name)}"
+    return Table("queue-factors", title, columns, tuple(rows), (note, *_without_drops(rows)))
 
 
-def _without_drops(rows: Sequence[Sequence[object]]) -> str:
+def _without_drops(rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """Which servers have empty cells, and why."""
     names = [str(row[0]) for row in rows if row[5] is None or row[6] is None]
-    if not names:
-        return ""
-    return f" Cells of {', '.join(names)} are empty, since no run succeeded; means of drops leave these runs out."
+    if names:
+        yield f"Cells of {', '.join(names)} are empty, since no run succeeded. Means of drops leave these servers out."
 
 
 def _dropped(runs: Sequence[RunResult]) -> float | None:
@@ -195,10 +195,11 @@ def beside_other_losses(matrix: ResultSet, longer: ResultSet, name: str) -> Iter
     most = max(without, key=lambda server: abs(math.log(found[server])))
     limit = abs(math.log(found[most]))
     beyond = [f"{server} ({value:.2f})" for server, value in found.items() if abs(math.log(value)) > limit]
+    others = ", ".join(beyond) or "none"
     yield (
-        f"- For {len(without)} servers ({', '.join(without)}), both queues dropped less than {100 * NOTHING:g} % of the "
-        f"packets. Of these, {most} has the factor that is furthest from 1, {found[most]:.2f}: the other loss sequence "
-        f"alone can change goodput this much. Servers with factors further from 1: {', '.join(beyond) or 'none'}."
+        f"- For {len(without)} servers ({', '.join(without)}), both queues dropped less than {100 * NOTHING:g} % of "
+        f"the packets. Of these, {most} has the factor that is furthest from 1, {found[most]:.2f}: the other loss "
+        f"sequence alone can change goodput this much. Servers with factors further from 1: {others}."
     )
 
 
@@ -226,8 +227,8 @@ def finding(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
             f"- With the queue of the paper's simulator, which held up to 125 packets instead of 25, the mean of the "
             f"{in_common(matrix)} over `sat` {'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} %. It then "
             f"differs from the paper's mean by {100 * (means[1] / paper - 1):+.0f} %; with 25 packets, it differs by "
-            f"{100 * (means[0] / paper - 1):+.0f} %. The cause of this difference is unknown. See [Queue of the paper's "
-            "simulator](#queue-of-the-papers-simulator)."
+            f"{100 * (means[0] / paper - 1):+.0f} %. The causes of these differences are unknown. See [Queue of the "
+            "paper's simulator](#queue-of-the-papers-simulator)."
         )
 
 

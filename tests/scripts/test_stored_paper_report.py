@@ -162,6 +162,16 @@ def test_numbers_of_clients() -> None:
         assert succeeded == f"{len(goodputs(client=client))} of {len(runs)}"
 
 
+def test_runs_that_only_images_with_the_same_ids_repeat() -> None:
+    parts = []
+    for test_case in cases_of("matrix"):
+        stamps = [run["evidence"]["started"] for run in matrix() if run["test_case"] == test_case]
+        if early := sum(stamp < "2026-11-25" for stamp in stamps):
+            parts.append(f"{early} of {len(stamps)} over `{test_case}`")
+    told = f"Some runs of the matrix are from before 2026-11-25: {', '.join(parts)}."
+    assert (told in PAGE.read_text("utf-8")) is bool(parts)
+
+
 def test_servers_above_the_threshold() -> None:
     whole = PAGE.read_text("utf-8")
     above = [
@@ -495,6 +505,27 @@ def test_numbers_of_formulas() -> None:
     assert f"the link drops only {drops:.0f} packets in one" in page
 
 
+def test_implementations_with_a_measured_cpu_cost() -> None:
+    manifest = documents("matrix")[0]["manifest"]
+    costs = {each["name"]: set(each["cpu_cost"].values()) != {None} for each in manifest["implementations"]}
+    measured = [name for name, known in costs.items() if known]
+    page = PAGE.read_text("utf-8")
+    assert f"For {len(measured)} implementations ({', '.join(measured)}), we [measured it]" in page
+    assert (
+        f"for the other {len(costs) - len(measured)}, it is the default of {manifest['cpu_cost'] * 1e6:g} µs." in page
+    )
+    for name, _, _, _, cost, _ in rows("Programs"):
+        assert cost == ("measured" if costs[name] else "default")
+    assert "CPU cost of each implementation" not in page
+
+
+def test_servers_whose_program_is_ours() -> None:
+    servers = {run["server"] for run in matrix()}
+    ours = [row[0] for row in rows("Programs") if row[0] in servers and row[3] == "ours"]
+    told = f"For {len(ours)} of {len(servers)} servers, *implementation* includes our program"
+    assert told in PAGE.read_text("utf-8")
+
+
 def test_numbers_of_servers_conditions() -> None:
     columns = (("initial_window", 1024), ("", 0), ("longest_burst", 1), ("in_flight_max", 1024))
     for server, _, *cells in rows("How servers send"):
@@ -535,19 +566,21 @@ def test_windows_that_grew_or_were_full() -> None:
         if run["test_case"] == "sat" and flying is not None:
             sent = run["measurement"]["negotiated"]["client"]
             count += 1
-            above += flying > sent["initial_max_data"]
-            if 0.9 <= flying / min(sent["initial_max_data"], sent["initial_max_stream_data_bidi_local"]) <= 1:
+            above += flying > 1.1 * sent["initial_max_data"]
+            if 0.85 <= flying / min(sent["initial_max_data"], sent["initial_max_stream_data_bidi_local"]) <= 1.1:
                 full.append((run["server"], run["client"]))
     page = PAGE.read_text("utf-8")
-    assert f"In {above} of {count} successful runs over `sat`, the server had more bytes in flight" in page
-    [line] = [line for line in page.splitlines() if "of the smaller window" in line]
+    assert f"In {above} of {count} successful runs over `sat`, the server had more than 110 % of the" in page
+    [line] = [line for line in page.splitlines() if "of the smaller initial window" in line]
     assert line.startswith(f"In {len(full)} runs")
     assert all(server in line and client in line for server, client in full)
 
 
 # ---- other parts ----------------------------------------------------------------------------
 
-stored_part = {part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real")}
+stored_part = {
+    part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real", "delays")
+}
 
 
 @pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
@@ -760,7 +793,7 @@ def test_numbers_of_the_longer_queue(test_case: str) -> None:
         finding = PAGE.read_text("utf-8").partition("## Method")[0]
         assert f"of the paper over `sat` rises by {100 * (means[1] / means[0] - 1):.0f} %" in finding
         assert f"by {100 * (means[1] / paper - 1):+.0f} %; with 25 packets, it differs by " in finding
-        assert f"it differs by {100 * (means[0] / paper - 1):+.0f} %. The cause" in finding
+        assert f"it differs by {100 * (means[0] / paper - 1):+.0f} %. The causes" in finding
 
 
 def mean_with_both_queues(test_case: str) -> list[float]:
@@ -796,6 +829,29 @@ def test_servers_with_factors_beyond_what_other_losses_do() -> None:
     assert not good & set(empty)
 
 
+@pytest.mark.skipif(not stored_part["delays"], reason="the campaign of similar delays is not stored")
+def test_numbers_of_similar_delays() -> None:
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in runs_of("delays"):
+        if (value := metric(run, "goodput")) is not None:
+            found[run["server"], run["client"]].append(value)
+    count = len(cases_of("delays"))
+    spread = {pair: stdev(values) / fmean(values) for pair, values in found.items() if len(values) == count}
+    for server, pairs, middle, largest, client in rows("Spread of the goodput over similar delays"):
+        mine = {pair: value for pair, value in spread.items() if pair[0] == server}
+        assert int(pairs) == len(mine)
+        assert float(middle) == pytest.approx(100 * median(mine.values()), abs=0.051)
+        assert float(largest) == pytest.approx(100 * max(mine.values()), abs=0.051)
+        assert mine[server, client] == max(mine.values())
+    worst = max(spread, key=lambda pair: spread[pair])
+    ninety = float(np.quantile(list(spread.values()), 0.9))
+    assert (
+        f"deviation over the delays of {100 * median(spread.values()):.1f} % of its mean at the median, "
+        f"{100 * ninety:.1f} % at the 90th percentile, and {100 * spread[worst]:.1f} % at most "
+        f"({' with '.join(worst)})."
+    ) in section_of("Spread of the goodput over similar delays")
+
+
 @pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
 def test_numbers_of_real_time() -> None:
     for test_case, pairs, agree, mean, low, high, least, most in rows("Agreement of virtual and real time"):
@@ -819,6 +875,11 @@ def test_numbers_of_real_time() -> None:
         expected = geometric_interval(ratios)
         assert [float(mean), float(low), float(high)] == [pytest.approx(each, abs=0.00051) for each in expected]
         assert [float(least), float(most)] == [pytest.approx(each, abs=0.0051) for each in (min(ratios), max(ratios))]
+        told = (
+            f"over `{test_case}`, {agree} of {pairs} pairs agree, and goodput in virtual time is {mean} times that in "
+            f"real time (geometric mean; {least} to {most} for single pairs)"
+        )
+        assert PAGE.read_text("utf-8").count(told) == 2
 
 
 @pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")

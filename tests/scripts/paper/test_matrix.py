@@ -62,7 +62,7 @@ def test_clients_are_compared_with_the_same_servers() -> None:
 
 def test_each_link_is_compared_with_the_paper() -> None:
     common, _, sat, satloss = differences(matrix())
-    assert "compares the 2 servers and 1 client of the paper (picoquic, quic-go; quiche)" in common
+    assert "compares our runs of the 2 servers and 1 client of the paper (picoquic, quic-go; quiche)" in common
     assert "5.00 Mbit/s, 1 % below the paper's mean" in sat
     assert (
         "0.0 % of the pairs timed out or failed; in the paper, at least one of ten repetitions did so in 4.9 %" in sat
