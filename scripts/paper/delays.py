@@ -10,7 +10,7 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, samples
 from scripts.paper.lines import rendered
-from scripts.paper.seeds import ninetieth_percentile
+from scripts.paper.seeds import percentile
 
 Pair = tuple[str, str]
 """Server and client."""
@@ -38,7 +38,7 @@ def delays(results: ResultSet) -> Iterator[str]:
     values, most = sorted(found.values()), worst(found)
     yield (
         f"The goodput of a pair has a standard deviation over the delays of {100 * statistics.median(values):.1f} % of "
-        f"its mean at the median, {100 * ninetieth_percentile(values):.1f} % at the 90th percentile, and "
+        f"its mean at the median, {100 * percentile(values, 90):.1f} % at the 90th percentile, and "
         f"{100 * values[-1]:.1f} % at most ({most[0]} with {most[1]}). Read single runs over `sat` on this page with "
         "this uncertainty: a difference of two pairs that is not larger may be due to the exact delay."
     )

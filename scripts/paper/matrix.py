@@ -109,7 +109,7 @@ def clients(results: ResultSet) -> Table:
     """The mean goodput of each client over each link, with the servers that always succeeded there."""
     cases = results.manifest.test_cases
     columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"))
-    servers = {case.name: [name for name in results.manifest.servers if _always(results, case, name)] for case in cases}
+    servers = {case.name: always_successful(results, case) for case in cases}
     rows = [
         (
             name,
@@ -121,6 +121,11 @@ def clients(results: ResultSet) -> Table:
     counts = ", ".join(f"{len(servers[case.name])} over `{case.name}`" for case in cases)
     note = f"Goodput is the mean over the servers that succeeded with all clients ({counts})."
     return Table("clients", "Clients", columns, tuple(rows), (note,))
+
+
+def always_successful(results: ResultSet, case: TestCase) -> list[str]:
+    """The servers that succeeded with all clients over a link."""
+    return [name for name in results.manifest.servers if _always(results, case, name)]
 
 
 def _always(results: ResultSet, case: TestCase, server: str) -> bool:

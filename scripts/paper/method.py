@@ -68,7 +68,7 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         )
         yield f"- {fidelity(results, real)}"
         yield (
-            "- A run in virtual time is exactly repeatable, but it is one sample of a sensitive system: a [slightly "
+            "- A run in virtual time can be repeated exactly, but it is one sample of a sensitive system: a [slightly "
             "longer delay](../measurements/virtual-time.md#what-one-repetition-shows) can change the goodput of a pair "
             "by much more than the delay. The spread over [seeds](#seeds) does not show this: over links without "
             "random loss, seeds change only the random numbers of the endpoints."

@@ -62,7 +62,7 @@ def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
         if deviations:
             worst = max(deviations, key=lambda pair: deviations[pair])
             values = sorted(deviations.values())
-            middle, ninety = statistics.median(values), ninetieth_percentile(values)
+            middle, ninety = statistics.median(values), percentile(values, 90)
             rows.append((case, len(values), most, middle, ninety, values[-1], f"{worst[0]} with {worst[1]}"))
     notes = [
         (
@@ -90,9 +90,9 @@ def what_repeats_exactly(results: ResultSet) -> Iterator[str]:
         yield ""
 
 
-def ninetieth_percentile(values: Sequence[float]) -> float:
-    """Of at least one value."""
-    return statistics.quantiles(values, n=10, method="inclusive")[-1] if len(values) > 1 else values[0]
+def percentile(values: Sequence[float], number: int) -> float:
+    """Of at least one value; ``number``: a multiple of 10."""
+    return statistics.quantiles(values, n=10, method="inclusive")[number // 10 - 1] if len(values) > 1 else values[0]
 
 
 def over_seeds(results: ResultSet) -> Table:

@@ -184,7 +184,70 @@ def test_servers_above_the_threshold() -> None:
     counted = re.findall(r"^- (?:BBR|CUBIC|Reno): (\d+) of (\d+)", whole, re.MULTILINE)
     assert sum(int(number) for number, _ in counted) == len(above)
     assert sum(int(number) for _, number in counted) == sum(run["test_case"] == "satloss" for run in matrix())
-    assert f"{len(set(above))} servers exceed an efficiency of 10 %" in whole
+    counts = {name: (int(fast), int(every)) for name, fast, every in re.findall(LISTED, whole, re.MULTILINE)}
+    finding = next(line for line in whole.splitlines() if line.endswith("(#servers-and-clients)."))
+    for control, (fast, every) in counts.items():
+        number = f"all {every}" if fast == every else f"{fast} of {every}"
+        assert re.search(rf"{number}( runs of servers)? with {control}\b", finding)
+    [cubic] = {name for name in above if name in {"msquic"}}
+    assert f"with CUBIC (all of them {cubic}'s)" in finding
+
+
+LISTED = r"^- (BBR|CUBIC|Reno): (\d+) of (\d+)"
+
+
+def test_efficiency_of_all_runs_in_the_findings() -> None:
+    shares = []
+    for test_case in IN_THE_PAPER:
+        values = all_goodputs(run for run in matrix() if run["test_case"] == test_case)
+        shares.append(f"{5 * fmean(values):.0f} %")
+    assert f"; of all runs, it is {', '.join(shares)}. " in PAGE.read_text("utf-8")
+
+
+def test_effects_of_servers_and_clients() -> None:
+    for test_case, *cells in rows("How far means of servers and clients differ"):
+        runs = [run for run in matrix() if run["test_case"] == test_case]
+        names = {run["server"] for run in runs}
+        lost = {run["server"] for run in runs if run["verdict"]["outcome"] != "succeeded"}
+        servers = [fmean(all_goodputs(run for run in runs if run["server"] == name)) for name in names]
+        clients = [
+            fmean(all_goodputs(run for run in runs if run["client"] == name and run["server"] not in lost))
+            for name in {run["client"] for run in runs}
+        ]
+        for means, cell, count in ((servers, cells[0], cells[1]), (clients, cells[2], cells[3])):
+            assert int(count) == len(means)
+            assert cell == f"{np.quantile(means, 0.9) / np.quantile(means, 0.1):.2g}"
+        assert f"{cells[0]} times and {cells[2]} times over `{test_case}`" in PAGE.read_text("utf-8")
+
+
+def residual(logs: dict[tuple[str, str], float], *places: int) -> float:
+    """Sum of squares that an additive model of server (0) and client (1), or of one of them, leaves."""
+    names = [(place, name) for place in places for name in sorted({pair[place] for pair in logs})]
+    design = np.array([[1.0] + [float(pair[place] == name) for place, name in names] for pair in logs])
+    values = np.array(list(logs.values()))
+    return float(((values - design @ np.linalg.lstsq(design, values, rcond=None)[0]) ** 2).sum())
+
+
+def test_the_share_of_the_server_without_the_slowest_one() -> None:
+    """Over links with one seed: variance components from the sums of squares."""
+    for test_case in ("terrestrial", "sat"):
+        runs = [run for run in matrix() if run["test_case"] == test_case and metric(run, "goodput") is not None]
+        servers = {run["server"] for run in runs}
+        slowest = min(servers, key=lambda name: fmean(goodputs(server=name, test_case=test_case)))
+        logs = {
+            (run["server"], run["client"]): math.log(metric(run, "goodput") or 0)
+            for run in runs
+            if run["server"] != slowest
+        }
+        assert len(logs) == sum(run["server"] != slowest for run in runs)
+        rows_, columns = (len({pair[place] for pair in logs}) for place in (0, 1))
+        both = residual(logs, 0, 1)
+        rest = both / (len(logs) - rows_ - columns + 1)
+        server = ((residual(logs, 1) - both) / (rows_ - 1) - rest) / (len(logs) / rows_)
+        client = ((residual(logs, 0) - both) / (columns - 1) - rest) / (len(logs) / columns)
+        share = max(server, 0) / (max(server, 0) + max(client, 0) + rest)
+        page = PAGE.read_text("utf-8")
+        assert re.search(rf"{100 * share:.0f} % \(\d+ to \d+ %\) over `{test_case}` \(without {slowest}\)", page)
 
 
 IN_BOTH = {"aioquic", "kwik", "lsquic", "msquic", "neqo", "ngtcp2", "picoquic", "quic-go", "quiche"}
@@ -258,9 +321,14 @@ def test_what_slow_start_allows() -> None:
     on_link = 1502 * 8 / 20e6
     over_sat = whole / (7 * 0.6 + (packets - 10 * (2**7 - 1)) * on_link) / 1e6
     terrestrial = whole / (3 * 0.03 + (packets - 10 * (2**3 - 1)) * on_link) / 1e6
+    starts = [
+        median(value for run in matrix() if run["server"] == name and run["test_case"] == "sat"
+               if (value := metric(run, "initial_window")) is not None)
+        for name in {run["server"] for run in matrix()}
+    ]  # fmt: skip
     assert (
-        f"give {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and {over_sat:.1f} Mbit/s "
-        f"({5 * over_sat:.0f} %) over `sat`."
+        f"would reach {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and {over_sat:.1f} Mbit/s "
+        f"({5 * over_sat:.0f} %) over `sat`; {sum(start > 14720 for start in starts)} servers send more"
     ) in PAGE.read_text("utf-8")
 
 
@@ -388,10 +456,59 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
         )
         larger = "the implementation has the larger share" if ends[0] > 0 else "the congestion control has the larger"
         told = larger if ends[0] > 0 or ends[1] < 0 else "these data do not show which share is larger"
-        start = "If the combination counts as implementation, the difference"
+        start = "count as the implementation's, the difference"
         start = start if row[1] == "counts as implementation" else "of the first two"
-        numbers = rf"{row[2]} percentage points \({row[3]} to {row[4]}\)"
+        sides = ("the implementation", "the congestion control")
+        middle, low, high = map(int, row[2:5])
+        if middle < 0:
+            sides, middle, low, high = (sides[1], sides[0]), -middle, -high, -low
+        from_ = f"from {-low} in favour of {sides[1]}" if low < 0 else str(low)
+        numbers = rf"{middle} percentage points in favour of {sides[0]} \({from_} to {high}\)"
         assert re.search(f"- Over `{test_case}`, .*{start} is {numbers}, so {told}", page)
+
+
+SELECTIONS = {
+    "implementations with all three algorithms": lambda _, controls: len(controls) == 3,
+    "Reno and CUBIC only": lambda key, _: key[1] != "BBR",
+    "without msquic:bbr": lambda key, _: key[:2] != ("msquic", "BBR"),
+}
+
+
+@pytest.mark.parametrize("test_case", ["sat", "satloss"])
+def test_differences_of_shares_of_some_of_the_runs(test_case: str) -> None:
+    found = with_control(test_case)
+    logs = {
+        (name, control, client): fmean(math.log(value) for value in values)
+        for name, by_control in found.items()
+        for control, runs in by_control.items()
+        for client in {run["client"] for run in runs}
+        if (values := all_goodputs(run for run in runs if run["client"] == client))
+    }
+    for case, selection, count, *cells in rows("The difference of the shares for some of the runs"):
+        if case != test_case:
+            continue
+        kept = {key: value for key, value in logs.items() if SELECTIONS[selection](key, found[key[0]].keys())}
+        several = [name for name in {key[0] for key in kept} if len({key[1] for key in kept if key[0] == name}) > 1]
+        shares = components({key: value for key, value in kept.items() if key[0] in several})
+        assert int(count) == len(several)
+        assert float(cells[0]) == pytest.approx(100 * difference(shares, "counts as neither"), abs=0.51)
+        assert float(cells[3]) == pytest.approx(100 * difference(shares, "counts as implementation"), abs=0.51)
+
+
+def test_variants_that_are_left_out() -> None:
+    pairs = {(run["server"], run["client"]) for run in runs_of("variants")}
+    kept = {pair for pair in pairs if pair[0].split(":")[1] in {each for names in CONTROLS.values() for each in names}}
+    page = PAGE.read_text("utf-8")
+    assert f"The campaign has {len(pairs)} pairs, and this section {len(kept)}: " in page
+    seeds = len(documents("variants"))
+    assert f"These runs have {'one seed' if seeds == 1 else f'{seeds} seeds'}; all pairs" in page
+    sources = {
+        each["name"]: each["congestion_control"]["source"]
+        for each in documents("variants")[0]["manifest"]["implementations"]
+    }
+    known = [name.split(":")[0] for name, source in sources.items() if ":bbr" in name and "BBR is version 2" in source]
+    for name in set(known):
+        assert f"{name} has version 2" in page
 
 
 def test_number_of_runs_and_failures() -> None:
