@@ -203,7 +203,13 @@ def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
 
 def _window_was_full(run: RunResult) -> bool:
     """Whether about as much was in flight at some time as the client's smaller window, and never more."""
+    share = share_of_window(run)
+    return share is not None and FULL <= share <= RAISED
+
+
+def share_of_window(run: RunResult) -> float | None:
+    """The most in flight over the client's smaller initial window; None if one of both is not known."""
     flying = value_of(run, "in_flight_max")
     limits = [fact_of(run, f"client.{name}") for name in WINDOWS]
     known = [limit for limit in limits if isinstance(limit, int)]
-    return flying is not None and bool(known) and FULL <= flying / min(known) <= RAISED
+    return flying / min(known) if flying is not None and known else None

@@ -19,6 +19,9 @@ from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
 from scripts.paper.seeds import percentile
 
+TEN = 10
+"""Ratios from it on have no digit after the point."""
+
 
 def influence(results: ResultSet) -> Iterator[str]:
     """The shares, what they depend on, and the sizes of the effects."""
@@ -43,6 +46,17 @@ def share_of_server(results: ResultSet, case: TestCase, servers: Collection[str]
 def in_words(part: Share) -> str:
     """``72 % (57 to 86 %)``."""
     return f"{100 * part.share:.0f} % ({100 * part.low:.0f} to {100 * part.high:.0f} %)"
+
+
+def shares_that_one_server_makes(results: ResultSet) -> Iterator[str]:
+    """Links over which the server has less than half of the variance without the slowest server, in words."""
+    for case in results.manifest.test_cases:
+        slowest, share = without_the_slowest(results, case)
+        if share is not None and share.share < HALF:
+            yield f"Without {slowest}, its share over `{case.name}` is {in_words(share)}."
+
+
+HALF = 0.5
 
 
 def means_of_servers(results: ResultSet, case: TestCase) -> dict[str, float]:
@@ -81,7 +95,10 @@ def effects(results: ResultSet) -> Table:
 
 def _ratio(means: Mapping[str, float]) -> str:
     values = sorted(means.values())
-    return f"{percentile(values, 90) / percentile(values, 10):.2g}" if values and values[0] > 0 else ""
+    if not values or values[0] <= 0:
+        return ""
+    ratio = percentile(values, 90) / percentile(values, 10)
+    return f"{ratio:.1f}" if ratio < TEN else f"{ratio:.0f}"
 
 
 def _with_other_runs(results: ResultSet) -> Iterator[str]:
@@ -96,7 +113,12 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
             "- If runs that timed out count with what had arrived over the time that the client ran, the share of the "
             f"server is {', '.join(late)}."
         )
-    without = [told for case in results.manifest.test_cases for told in _without_the_slowest(results, case)]
+    without = [
+        f"{in_words(share)} over `{case.name}` (without {slowest})"
+        for case in results.manifest.test_cases
+        for slowest, share in [without_the_slowest(results, case)]
+        if share is not None
+    ]
     if without:
         yield f"- Without the slowest server that had a success, the share of the server is {', '.join(without)}."
     for case in results.manifest.test_cases:
@@ -104,14 +126,13 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
             yield from _by_control(results, case)
 
 
-def _without_the_slowest(results: ResultSet, case: TestCase) -> Iterator[str]:
+def without_the_slowest(results: ResultSet, case: TestCase) -> tuple[str, Share | None]:
+    """The server with the lowest mean of its successful runs, and the share of the servers without it."""
     means = {name: mean for name in results.manifest.servers if (mean := mean_of(results, case, [name])) is not None}
     if not means:
-        return
+        return "", None
     slowest = min(means, key=means.__getitem__)
-    share = share_of_server(results, case, means.keys() - {slowest})
-    if share is not None:
-        yield f"{in_words(share)} over `{case.name}` (without {slowest})"
+    return slowest, share_of_server(results, case, means.keys() - {slowest})
 
 
 def _by_control(results: ResultSet, case: TestCase) -> Iterator[str]:

@@ -16,6 +16,7 @@ from scripts.paper.endpoints import version_in_words
 from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II, PaperRow
+from scripts.paper.theory import below_the_limit
 
 
 def beside_the_paper(results: ResultSet) -> Table:
@@ -204,10 +205,17 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     yield (
         "The paper's limits also include starting and stopping the containers, and ours begin with the client. A run "
         "that reaches the limit has a lower goodput than the file over the limit. Means of successful runs leave it "
-        "out, so they are too high. The medians in this table count it as slower than all successful runs: they are "
-        "the same as without a limit."
+        "out, so they are too high. These medians rank runs at the limit below all successful runs, so the limit does "
+        "not change them."
     )
     yield ""
+    servers, rates = below_the_limit(results)
+    if servers:
+        yield (
+            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)}. Their timeouts are results of "
+            "the time limit rather than defects. See [Reasons for failures](#reasons-for-failures)."
+        )
+        yield ""
 
 
 def _median_with_slowest(runs: Sequence[RunResult], slowest: int) -> float | None:

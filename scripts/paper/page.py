@@ -15,7 +15,7 @@ from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
 from scripts.paper.goodput import known, of_case
-from scripts.paper.influence import effects, in_words, influence, share_of_server
+from scripts.paper.influence import effects, in_words, influence, share_of_server, shares_that_one_server_makes
 from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import (
     beside_the_paper,
@@ -215,15 +215,14 @@ def findings(results: ResultSet) -> Iterator[str]:
         if server is not None:
             parts.append(f"{in_words(server)} over `{case.name}`")
     if parts:
-        sizes = [
-            f"{servers} times and {clients} times over `{case}`"
-            for case, servers, _, clients, _ in effects(results).rows
-            if servers and clients
-        ]
+        sizes = [(case, servers, clients) for case, servers, _, clients, _ in effects(results).rows]
+        exceptions = "".join(f" {told}" for told in shares_that_one_server_makes(results))
         yield (
             "- The goodput of a pair depends mostly on its server. The server's share of the variance of the logarithm "
-            f"of goodput is {', '.join(parts)}. The 90th percentiles of the means of servers and of clients are "
-            f"{', '.join(sizes)} the 10th. See [Influence of server and client](#influence-of-server-and-client)."
+            f"of goodput is {', '.join(parts)}.{exceptions} From the 10th to the 90th percentile, the means of servers "
+            f"rise by a factor of {', '.join(f'{servers} over `{case}`' for case, servers, _ in sizes)}, and those of "
+            f"clients by {', '.join(f'{clients}' for _, _, clients in sizes)}. See [Influence of server and "
+            "client](#influence-of-server-and-client)."
         )
     if any(servers for servers, _ in exceeding(results).values()):
         yield (

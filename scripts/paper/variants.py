@@ -49,7 +49,9 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
     yield from shares(results)
     yield from conclusion(results)
     yield ""
-    yield from rendered(robustness(results))
+    table = robustness(results)
+    yield from rendered(table)
+    yield from uncertain(table)
     for case in results.manifest.test_cases:
         yield from _of_case(results, case)
     yield (
@@ -179,6 +181,23 @@ SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float]], dict[Cell, float]]] = 
 }  # fmt: skip
 
 
+def including_0(table: Table) -> tuple[int, int]:
+    """In how many rows of ``robustness`` the interval includes 0, and how many have an interval."""
+    ends = [(row[4], row[5]) for row in table.rows]
+    known = [(low, high) for low, high in ends if isinstance(low, float) and isinstance(high, float)]
+    return sum(low <= 0 <= high for low, high in known), len(known)
+
+
+def uncertain(table: Table) -> Iterator[str]:
+    """In how many rows of ``robustness`` it is open which share is larger."""
+    number, rows = including_0(table)
+    if rows:
+        yield (
+            f"In {number} of {rows} rows, the interval includes 0: there, the data do not show which share is larger."
+        )
+        yield ""
+
+
 def robustness(results: ResultSet) -> Table:
     """The difference of the shares for some of the runs."""
     columns = (
@@ -295,9 +314,14 @@ def finding(results: ResultSet) -> Iterator[str]:
     )  # fmt: skip
     first, *others = told
     yield (
-        f"- {first[0].upper()}{first[1:]}{''.join(f'; {each}' for each in others)}.{rest} See [Algorithm or "
-        "implementation](#algorithm-or-implementation)."
+        f"- {first[0].upper()}{first[1:]}{''.join(f'; {each}' for each in others)}.{rest}{_doubts(results)} See "
+        "[Algorithm or implementation](#algorithm-or-implementation)."
     )
+
+
+def _doubts(results: ResultSet) -> str:
+    number, rows = including_0(robustness(results))
+    return f" With fewer of the runs, {number} of {rows} intervals of the difference include 0." if number else ""
 
 
 def _larger(difference: Difference) -> str:
