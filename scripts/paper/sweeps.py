@@ -28,7 +28,7 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     yield (
         f"{', '.join(results.manifest.servers)}, each with itself. Each sweep changes one key of `sat`. Runs that "
         "timed out count with what had arrived; in the tables, a T marks means that include such runs. The "
-        "bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes."
+        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)}"
     )
     yield ""
     yield from over_the_same_link(results, matrix)
@@ -40,6 +40,11 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
             yield from about(results, cases)
         yield ""
         yield from (each for each in figures if isinstance(each, Figure) and each.shows(_abbreviation(cases)))
+
+
+def _delay_of_sat(matrix: ResultSet) -> str:
+    sat = find(matrix, "sat")
+    return f" *Delay* is one way; that of `sat` is {1000 * sat.emulated.forward_delay:g} ms." if sat else ""
 
 
 def _abbreviation(cases: Sequence[TestCase]) -> str:
@@ -135,7 +140,6 @@ def _queue_and_delay(_: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     queue = links[0].forward_queue
     assert isinstance(queue, int)
     yield (
-        "*Delay* is one way, half of the round-trip time. "
         f"The queue holds {queue} packets at each delay, while the bandwidth-delay product is {products[0]:.0f} to "
         f"{products[-1]:.0f} packets. The queue therefore falls from {100 * queue / products[0]:.0f} to "
         f"{100 * queue / products[-1]:.1f} % of it, and the sweep does not separate the delay from this ratio."

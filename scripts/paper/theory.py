@@ -81,10 +81,10 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
             mean = statistics.fmean(reached)
             dropped = dropped_share([run for run in of_case(results, lossy) if run.server == name])
             other = FORMULAS[algorithm](payload, trip, dropped) if dropped else None
-            rows.append((name, algorithm, round(payload), formula, mean, _one_digit(mean / formula), dropped, other))
+            rows.append((name, algorithm, round(payload), formula, mean, f"{mean / formula:.1f}", dropped, other))
     columns = (
         Column("server"), Column("congestion control"), Column("UDP payload per packet [B]", Unit.COUNT),
-        Column("formula", Unit.RATE), Column("measured", Unit.RATE), Column("measured / formula", Unit.COUNT),
+        Column("formula", Unit.RATE), Column("measured", Unit.RATE), Column("measured / formula"),
         Column("dropped by link and queue", Unit.SHARE, 1), Column("formula with these drops", Unit.RATE),
     )  # fmt: skip
     note = (
@@ -93,10 +93,6 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
         "runs."
     )
     return Table("formulas", "Formulas and measurements over satloss", columns, tuple(rows), (note,))
-
-
-def _one_digit(ratio: float) -> float:
-    return float(f"{ratio:.1f}")
 
 
 def dropped_share(runs: Sequence[RunResult]) -> float | None:

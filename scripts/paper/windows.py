@@ -276,8 +276,9 @@ def _first_bytes(results: ResultSet, large: ResultSet) -> str:
     if min(own, wider) <= max(others):
         return times
     return (
-        f"{times} So {SERVER} drops the same datagram (see below) in both runs of quic-go's client. This alone does "
-        "not make the pair slow; these runs do not show whether the small windows would do so without it."
+        f"{times} This indicates that {SERVER} drops the same datagram (see below) in both runs of quic-go's client. "
+        "This alone does not make the pair slow; these runs do not show whether the small windows would do so without "
+        "it."
     )
 
 

@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -468,7 +468,7 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
         assert re.search(f"- Over `{test_case}`, .*{start} is {numbers}, so {told}", page)
 
 
-SELECTIONS = {
+SELECTIONS: dict[str, Callable[[tuple[str, str, str], Collection[str]], bool]] = {
     "implementations with all three algorithms": lambda _, controls: len(controls) == 3,
     "Reno and CUBIC only": lambda key, _: key[1] != "BBR",
     "without msquic:bbr": lambda key, _: key[:2] != ("msquic", "BBR"),
@@ -612,7 +612,7 @@ def test_numbers_of_formulas() -> None:
     assert len(found) >= 10
     ratios = {}
     others = []
-    for server, control, payload, formula, measured, ratio, dropped, other in found:
+    for server, control, payload, formula, measured, ratio, dropped, with_drops in found:
         size = payloads(server)
         reno = 8 * size / 0.6 * math.sqrt(1.5 / 0.01) / 1e6
         expected = 8 * size / 0.6 * 1.0538 * (0.6 / 0.01) ** 0.75 / 1e6 if control == "CUBIC" else reno
@@ -628,7 +628,7 @@ def test_numbers_of_formulas() -> None:
         assert float(dropped) == pytest.approx(100 * share, abs=0.051)
         slower = 8 * size / 0.6 * math.sqrt(1.5 / share) / 1e6
         cubic = max(slower, 8 * size / 0.6 * 1.0538 * (0.6 / share) ** 0.75 / 1e6)
-        assert float(other) == pytest.approx(cubic if control == "CUBIC" else slower, abs=0.0052)
+        assert float(with_drops) == pytest.approx(cubic if control == "CUBIC" else slower, abs=0.0052)
         others.append(0.5 <= mean / (cubic if control == "CUBIC" else slower) <= 2)
     page = PAGE.read_text("utf-8")
     assert f"With the drops of link and queue instead of p, it is {sum(others)} of {len(others)}." in page

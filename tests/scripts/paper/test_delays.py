@@ -46,10 +46,9 @@ def test_a_pair_counts_if_it_succeeded_with_all_delays() -> None:
     assert found == pytest.approx(
         {("picoquic", "x"): 0.1, ("picoquic", "y"): 0.2, ("picoquic", "z"): 0.4, ("quiche", "x"): 0.0}
     )
-    assert by_server(campaign(RATES), found).rows == (
-        ("picoquic", 3, pytest.approx(0.2), pytest.approx(0.4), "z"),
-        ("quiche", 1, 0.0, 0.0, "x"),
-    )
+    first, second = by_server(campaign(RATES), found).rows
+    assert list(first) == ["picoquic", 3, pytest.approx(0.2), pytest.approx(0.4), "z"]
+    assert second == ("quiche", 1, 0.0, 0.0, "x")
 
 
 def test_the_text_has_the_delays_and_the_spread_of_all_pairs() -> None:

@@ -89,7 +89,7 @@ def test_the_larger_share_is_named() -> None:
 
 def three_algorithms() -> ResultSet:
     """Four implementations with all algorithms, one without BBR, and msquic without Reno."""
-    names = [(f"i{number}", ("reno", "cubic", "bbr")) for number in range(4)]
+    names: list[tuple[str, tuple[str, ...]]] = [(f"i{number}", ("reno", "cubic", "bbr")) for number in range(4)]
     names += [("i4", ("reno", "cubic")), ("msquic", ("cubic", "bbr"))]
     found = [
         run
