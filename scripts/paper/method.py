@@ -68,11 +68,12 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         )
         yield f"- {fidelity(results, real)}"
         yield (
-            "- A run in virtual time can be repeated exactly, but it is one sample of a sensitive system: a [slightly "
-            "longer delay](../measurements/virtual-time.md#what-one-repetition-shows) can change the goodput of a pair "
-            "by much more than the delay. The spread over [seeds](#seeds) does not show this: over links without "
-            "random loss, seeds change only the random numbers of the endpoints."
-            f"{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
+            "- A run in virtual time can be repeated exactly (except runs of [some "
+            "implementations](../measurements/virtual-time.md#reproducibility)), but it is one sample of a sensitive "
+            "system: a [slightly longer delay](../measurements/virtual-time.md#what-one-repetition-shows) can change "
+            "the goodput of a pair by much more than the delay. The spread over [seeds](#seeds) does not show this: "
+            "over links without random loss, seeds change only the random numbers of the "
+            f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )
     yield (
         "- All pairs have the same seed in a repetition. If the link drops, for example, the 22nd packet of one pair, "
