@@ -32,9 +32,9 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
         "The paper states queues of 25 packets. Over `sat` and `satloss`, its simulator held up to 125: the source "
         "code of the QUIC Interop Runner Satellite Edition gives 25 packets to the queue of the ns-3 device, and ns-3 "
         "puts its default queue of 100 packets in front of this. These runs differ from the matrix in the queue, and "
-        "over `satloss` also in the sequence of losses, which depends on the name of the test case. The tables compare "
-        "only runs that both campaigns have: the same pairs, with the same numbers of the seed"
-        f"{_numbers_of_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table II](#table-ii)."
+        "over `satloss` also in the sequence of losses, which depends on the name of the test case. The tables "
+        f"compare only runs that both campaigns have: the same pairs{_with_seeds(longer)}. Values with 25 packets can "
+        "therefore differ from those in [Table II](#table-ii)."
     )
     yield ""
     one, other = same_runs(matrix, longer)
@@ -47,9 +47,9 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
         yield ""
 
 
-def _numbers_of_seeds(results: ResultSet) -> str:
+def _with_seeds(results: ResultSet) -> str:
     found = sorted({run.repetition for run in results.results})
-    return f" ({', '.join(map(str, found))})" if found else ""
+    return f" with {'seed' if len(found) == 1 else 'seeds'} {', '.join(map(str, found))}" if found else ""
 
 
 def same_runs(matrix: ResultSet, longer: ResultSet) -> tuple[ResultSet, ResultSet]:
@@ -91,16 +91,20 @@ def _of_pairs(results: ResultSet, name: str) -> tuple[float | int | None, ...]:
 
 
 def ratios(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, Mean]:
-    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients."""
+    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients.
+
+    Each client counts with the geometric mean over its seeds.
+    """
     before = {(run.server, run.client, run.repetition): run for run in matrix.results if run.test_case == base(name)}
-    found: dict[str, list[float]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for run in longer.results:
         other = before.get((run.server, run.client, run.repetition))
         if run.test_case == name and other is not None:
             one, two = goodput_so_far(other), goodput_so_far(run)
             if one and two:
-                found.setdefault(run.server, []).append(two / one)
-    return {server: mean for server, each in found.items() if (mean := of_repetitions(each)) is not None}
+                found.setdefault(run.server, {}).setdefault(run.client, []).append(two / one)
+    means = {server: list(map(statistics.geometric_mean, each.values())) for server, each in found.items()}
+    return {server: mean for server, each in means.items() if (mean := of_repetitions(each)) is not None}
 
 
 def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:

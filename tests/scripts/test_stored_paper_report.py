@@ -983,6 +983,13 @@ def mean_with_both_queues(test_case: str) -> list[float]:
 
 
 @pytest.mark.skipif(not stored_part["queues"], reason="the campaign with the longer queue is not stored")
+def test_seeds_of_the_longer_queue() -> None:
+    seeds = [each["manifest"]["seed"] for each in documents("queues")]
+    named = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
+    assert f"the same pairs with {named}." in PAGE.read_text("utf-8")
+
+
+@pytest.mark.skipif(not stored_part["queues"], reason="the campaign with the longer queue is not stored")
 def test_servers_with_factors_beyond_what_other_losses_do() -> None:
     """Over satloss: those further from 1 than all factors of servers whose queues dropped nothing."""
     found = rows("Goodput with the longer queue over satloss")

@@ -55,6 +55,18 @@ def test_the_factor_is_the_geometric_mean_over_clients() -> None:
     assert found["quinn"].value == pytest.approx((3.9 * 4.1 / 16) ** 0.5)
 
 
+def test_a_client_counts_once_whatever_the_number_of_seeds() -> None:
+    """Twice and eight times as fast with two seeds: four times."""
+    one = result_set(runs(MBPS, MBPS, client="x") + runs(MBPS, client="y"), clients=("x", "y"))
+    longer = runs(2 * MBPS, 8 * MBPS, client="x", test_case=LONGER.name)
+    longer += runs(MBPS, client="y", test_case=LONGER.name)
+    other = result_set(longer, clients=("x", "y"), test_cases=(LONGER,))
+    found = ratios(one, other, LONGER.name)["picoquic"]
+    assert found.value == pytest.approx(2)
+    assert found.count == 2
+    assert "the same pairs with seeds 1, 2." in "\n".join(queues(one, other))
+
+
 def test_servers_with_an_interval_above_or_below_1_are_counted() -> None:
     servers, clients = ("a", "b", "c"), ("x", "y", "z")
     factors = {"a": (2.0, 2.1, 2.2), "b": (0.5, 0.51, 0.52), "c": (0.9, 1.0, 1.1)}
