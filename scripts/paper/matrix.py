@@ -212,8 +212,8 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     servers, rates = below_the_limit(results)
     if servers:
         yield (
-            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)}. Their timeouts are results of "
-            "the time limit rather than defects. See [Reasons for failures](#reasons-for-failures)."
+            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)}. Their timeouts there are "
+            "results of the time limit rather than defects. See [Reasons for failures](#reasons-for-failures)."
         )
         yield ""
 

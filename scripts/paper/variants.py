@@ -215,7 +215,7 @@ def robustness(results: ResultSet) -> Table:
             rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
     note = (
         "Difference as in the table above. Implementations with one of the selected algorithms are left out. No value: "
-        "the model cannot be solved without each one of the implementations."
+        "the model cannot be solved if one of the implementations is left out."
     )
     return Table("robustness", "The difference of the shares for some of the runs", columns, tuple(rows), (note,))
 

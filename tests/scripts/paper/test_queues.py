@@ -124,7 +124,7 @@ def test_the_finding_compares_servers_and_clients_of_the_paper() -> None:
     other = runs(10.1 * MBPS, client="quiche", test_case=LONGER.name)
     servers = ("picoquic", "quinn")
     [told] = finding(result_set(one, servers=servers), result_set(other, servers=servers, test_cases=(LONGER,)))
-    assert "the mean of the 1 server and 1 client of the paper over `sat` rises by 100 %." in told
+    assert "the mean of our runs of the 1 server and 1 client of the paper over `sat` rises by 100 %." in told
     assert "differs from the paper's mean by +100 %; with 25 packets, it differs by +0 %." in told
     assert list(finding(result_set(), result_set())) == []
 
