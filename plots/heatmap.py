@@ -101,8 +101,8 @@ def _caption(
     return sentences(
         f"Each circle shows the mean {number.words} of a pair (n = {values} successful repetitions of {len(shown)} "
         f"pairs). Area and colour show the value relative to {largest}, the highest {scale}",
-        "T means timed out, × failed, – unsupported, ! error, and · not run. 7/10 means that seven of ten repetitions "
-        "succeeded",
+        "T means timed out, × failed, – unsupported, ! error, and · not run",
+        "7/10 means that seven of ten repetitions succeeded" if any(map(_count, shown)) else "",
         f"Not shown, because there is no result: {', '.join(lost)}" if lost else "",
     )
 

@@ -143,7 +143,8 @@ def _lines(
     columns: dict[str, Sequence[object]] = {"pair": [", ".join(pair) for pair in pairs], "points": points}
     facts = {"places": axis.places(), "texts": axis.texts(), "x": axis.label, "y": number.label, "size": number.size,
              "logarithmic": axis.is_numeric and _is_wide(axis.places())}  # fmt: skip
-    spread = "" if len(pairs) > FEW else ", with its 95 % interval over repetitions"
+    has_intervals = len(pairs) <= FEW and any(mean.low is not None for line in points for _, mean in line)
+    spread = ", with its 95 % interval over repetitions" if has_intervals else ""
     return Drawing(
         _stem(request, campaign, members, rest),
         _title(members, number, axes, rest),

@@ -17,11 +17,11 @@ class Clock(StrEnum):
 def clock_in_words(clock: Clock, cpu_cost: float | None, *, own_cpu_costs: bool) -> str:
     """``real time``, or ``virtual time (3 µs per system call)``; ``cpu_cost``: seconds, None or 0 if there is none.
 
-    ``own_cpu_costs``: each implementation has its own cost.
+    ``own_cpu_costs``: implementations for which one was measured have their own cost, and the others that default.
     """
     if clock is Clock.REAL:
         return "real time"
     if own_cpu_costs:
-        return "virtual time (CPU cost of each implementation)"
+        return "virtual time (measured or default CPU costs)"
     cost = f"{cpu_cost * 1e6:g} µs per system call" if cpu_cost else "computing takes no time"
     return f"virtual time ({cost})"

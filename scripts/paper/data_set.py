@@ -33,6 +33,7 @@ class Part(StrEnum):
     REAL = "real"
     REPEAT = "repeat"
     SPREAD = "spread"
+    DELAYS = "delays"
     LARGE_WINDOWS = "quic-go-windows"
     """Not of `make paper`: a client of quic-go that was built with larger windows."""
     QLOG = "quic-go-qlog"
@@ -183,7 +184,7 @@ def campaigns(parts: Mapping[str, ResultSet]) -> Table:
     """Pairs, attempts and runs of each part; their numbers add up."""
     columns = (
         Column("campaigns"), Column("pairs", Unit.COUNT), Column("planned", Unit.COUNT), Column("attempts", Unit.COUNT),
-        Column("made again", Unit.COUNT), Column("runs", Unit.COUNT), Column("succeeded", Unit.COUNT),
+        Column("repeated attempts", Unit.COUNT), Column("runs", Unit.COUNT), Column("succeeded", Unit.COUNT),
         Column("timed out", Unit.COUNT), Column("failed", Unit.COUNT), Column("other", Unit.COUNT),
     )  # fmt: skip
     rows: list[tuple[str | int | None, ...]] = [
@@ -193,8 +194,8 @@ def campaigns(parts: Mapping[str, ResultSet]) -> Table:
     totals = (sum(int(row[place] or 0) for row in rows) for place in range(2, len(columns)))
     notes = (
         (
-            "A run is a pair over a link with one seed; a pair has several runs. Runs are attempts without those that "
-            "were made again, and they are the sum of the columns to their right."
+            "A run is a pair over a link with one seed; a pair has several runs. Runs = attempts − repeated attempts = "
+            "succeeded + timed out + failed + other."
         ),
         _clocks(parts),
     )

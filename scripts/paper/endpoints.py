@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from interop.model.implementation import CpuCost, Implementation
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
@@ -13,13 +14,13 @@ from interop.statistics.samples import find, value_of
 from scripts.paper.failures import named
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
-from scripts.paper.theory import payload_of
+from scripts.paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU, payload_of
 
 UNLIMITED = 2**50
 """Bytes from which on a limit is none."""
 WINDOWS = ("initial_max_data", "initial_max_stream_data_bidi_local")
-FULL = 0.9
-"""Share of a window in flight from which on flow control may be the limit."""
+FULL, RAISED = 0.85, 1.1
+"""Shares of a window in flight from which on flow control may be the limit, and above which it was raised."""
 YES_NO = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -30,9 +31,11 @@ OWN_PROGRAMS = ("quic-go", "picoquic", "tquic", "ngtcp2", "neqo", "nginx", "hapr
 def programs(results: ResultSet) -> Table:
     """Where each implementation comes from, and who wrote its client and server."""
     columns = (
-        Column("implementation"), Column("version"), Column("source"), Column("client and server"), Column("changes")
+        Column("implementation"), Column("version"), Column("source"), Column("client and server"),
+        Column("CPU cost"), Column("changes"),
     )  # fmt: skip
     names = dict.fromkeys((*results.manifest.servers, *results.manifest.clients))
+    measured = {each.name for each in results.manifest.implementations if has_measured_cost(each)}
     images = {name: image for name in names if (image := results.manifest.images.get(name)) is not None}
     rows = tuple(
         (
@@ -40,15 +43,24 @@ def programs(results: ResultSet) -> Table:
             version_in_words(image.version),
             image.provenance.source,
             "its own" if name in OWN_PROGRAMS else "ours",
+            "measured" if name in measured else "default",
             image.provenance.changes,
         )
         for name, image in images.items()
     )
     notes = (
-        "*Ours* are programs that we wrote for these measurements around the library; they set its options.",
-        "The source of lsquic is the program Bun, which has a copy of it and does not tell its version.",
+        (
+            "*Ours* are programs that we wrote for these measurements around the library; they set its options. *CPU "
+            "cost* is the time of a system call in virtual time: measured for this implementation, or the default."
+        ),
+        "The source of lsquic is the program Bun, which contains a copy of lsquic; we do not know its version.",
     )
     return Table("programs", "Programs", columns, rows, notes)
+
+
+def has_measured_cost(implementation: Implementation) -> bool:
+    """Whether its system calls take a time in virtual time that was measured for it."""
+    return implementation.cpu_cost != CpuCost()
 
 
 def version_in_words(version: str) -> str:
@@ -69,16 +81,16 @@ def conditions(results: ResultSet) -> Iterator[str]:
     yield from rendered(programs(results))
     yield from rendered(of_servers(results, runs))
     yield (
-        "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the response "
-        "in it, an upper bound of its initial window. *Longest burst* is the largest number of packets that it sent "
-        "back to back: with pacing, bursts are short. *HyStart* says whether a server leaves slow start before a loss, "
-        "from the sources that the data set names."
+        "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the "
+        "response in it, an upper bound of its initial window. *Longest burst* is the largest number of packets that "
+        "it sent back to back: with pacing, bursts are short. *HyStart* says whether the server can leave slow start "
+        "before the first loss, according to its source code or documentation."
     )
     yield ""
     yield from rendered(of_clients(results, runs))
     yield (
-        "The windows are those that the server has until the client raises them, for the connection and for the stream "
-        "of the file. *Packets returned* are those of the client per 100 packets that reached it, most of them "
+        "These are the initial windows, for the connection and for the stream of the file; a client can raise them "
+        "during the transfer. *Packets returned* are those of the client per 100 packets that reached it, most of them "
         "acknowledgements: the range over all servers in `sat`. The other columns are transport parameters, or their "
         "defaults in RFC 9000."
     )
@@ -144,6 +156,17 @@ def _announced(runs: Sequence[RunResult], name: str, *, in_bytes: bool = False) 
     )
 
 
+def servers_with_larger_starts(results: ResultSet) -> list[str]:
+    """Servers that send more than ``INITIAL_WINDOW`` packets in the first round trip over ``sat``, at the median."""
+    case = find(results, "sat")
+    runs = of_case(results, case) if case else []
+    starts = {
+        name: _median([run for run in runs if run.server == name], "initial_window")
+        for name in results.manifest.servers
+    }
+    return [name for name, start in starts.items() if start and start > INITIAL_WINDOW * (MTU - IP_AND_UDP)]
+
+
 def _median(runs: Sequence[RunResult], metric: str, unit: float = 1.0) -> int | None:
     found = [value for run in runs if (value := value_of(run, metric)) is not None]
     return round(statistics.median(found) / unit) if found else None
@@ -159,25 +182,34 @@ def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
     ]
     if not pairs:
         return
-    above = sum(flying > limit for flying, limit in pairs)
+    above = sum(flying > RAISED * limit for flying, limit in pairs)
     full = [run for run in runs if _window_was_full(run)]
     yield (
-        f"In {above} of {len(pairs)} successful runs over `sat`, the server had more bytes in flight at some time than "
-        "the client's connection window allows at first, so the client had raised it. How far clients raise their "
-        "windows is not in the handshake, and these runs have no qlogs. Therefore, the data set does not show for how "
-        "long congestion control or flow control limited a server."
+        f"In {above} of {len(pairs)} successful runs over `sat`, the server had more than {100 * RAISED:.0f} % of the "
+        "client's initial connection window in flight at some time, so the client had raised it. How far clients "
+        "raise their windows is not in the handshake, and these runs have no qlogs. Therefore, the data set does not "
+        "show for how long congestion control or flow control limited a server."
     )
     if full:
         yield ""
         yield (
-            f"In {len(full)} runs, the most in flight was {100 * FULL:.0f} to 100 % of the smaller window, so flow "
-            f"control may have limited the server: {named([(run.server, run.client) for run in full], ())}."
+            f"In {len(full)} runs, the most in flight was {100 * FULL:.0f} to {100 * RAISED:.0f} % of the smaller "
+            "initial window, so flow control may have limited the server: "
+            f"{named([(run.server, run.client) for run in full], ())}. We use this range because the numbers do not "
+            "count the same bytes: in flight is UDP payload with all headers and repeated data, and windows limit the "
+            "bytes of the stream."
         )
 
 
 def _window_was_full(run: RunResult) -> bool:
-    """Whether as much was in flight at some time as the client's smaller window, and never more."""
+    """Whether about as much was in flight at some time as the client's smaller window, and never more."""
+    share = share_of_window(run)
+    return share is not None and FULL <= share <= RAISED
+
+
+def share_of_window(run: RunResult) -> float | None:
+    """The most in flight over the client's smaller initial window; None if one of both is not known."""
     flying = value_of(run, "in_flight_max")
     limits = [fact_of(run, f"client.{name}") for name in WINDOWS]
     known = [limit for limit in limits if isinstance(limit, int)]
-    return flying is not None and bool(known) and FULL <= flying / min(known) <= 1
+    return flying / min(known) if flying is not None and known else None

@@ -14,6 +14,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.facts import fact_of
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
+from scripts.paper.theory import below_the_limit
 
 LOST = (Outcome.FAILED, Outcome.TIMEOUT)
 
@@ -90,9 +91,9 @@ def _far_below_windows(results: ResultSet) -> Iterator[str]:
     ]
     if flying and windows and max(flying) < min(windows):
         yield (
-            f"In these runs, at most {byte_size(max(flying))} were in flight at the median, and the smallest window "
-            f"that a client announces in any run is {byte_size(min(windows))}. So flow control did not limit them, but "
-            "their congestion control or their server did."
+            "In the timed-out runs that we could decrypt, the median in flight was at most "
+            f"{byte_size(max(flying))}, far below the smallest announced window ({byte_size(min(windows))}). Flow "
+            "control was therefore not the limit."
         )
 
 
@@ -151,9 +152,24 @@ def failures(results: ResultSet) -> Iterator[str]:
     yield ""
     if outcomes[Outcome.TIMEOUT]:
         yield from rendered(unfinished(results))
+        yield from results_of_the_limit(results)
     yield from rendered(not_successful(results))
     unsuccessful = {(each.server, each.client) for each in results.results if each.verdict.outcome in LOST}
     yield from (f"- {text}" for pair, text in EXAMINED.items() if pair in unsuccessful)
+
+
+def results_of_the_limit(results: ResultSet) -> Iterator[str]:
+    """Timeouts that the formula of Reno explains; nothing if there are none."""
+    servers, rates = below_the_limit(results)
+    late = [run for run in results.results if run.test_case == "satloss" and run.verdict.outcome is Outcome.TIMEOUT]
+    if servers:
+        yield (
+            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)} (see [Formulas of Reno and "
+            f"CUBIC](#formulas-of-reno-and-cubic)). {sum(run.server in servers for run in late)} of {len(late)} runs "
+            "that timed out there are of these servers: these timeouts are results of the time limit rather than "
+            "defects."
+        )
+        yield ""
 
 
 def _repeated(results: ResultSet) -> str:

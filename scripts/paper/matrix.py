@@ -16,6 +16,7 @@ from scripts.paper.endpoints import version_in_words
 from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II, PaperRow
+from scripts.paper.theory import below_the_limit
 
 
 def beside_the_paper(results: ResultSet) -> Table:
@@ -26,12 +27,11 @@ def beside_the_paper(results: ResultSet) -> Table:
         Column("×", Unit.COUNT), Column("pairs", Unit.COUNT),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
-    shared = [name for name in results.manifest.servers if name in PAPER_CONGESTION_CONTROL]
+    shared = common(results)
     for case in results.manifest.test_cases:
         rows.append((case.name, "quicsat, all servers", *row_of(results, case)))
-        if shared:
-            servers = f"{len(shared)} {'server' if len(shared) == 1 else 'servers'} of the paper"
-            rows.append((case.name, f"quicsat, {servers}", *row_of(of_servers(results, shared), case)))
+        if shared.results:
+            rows.append((case.name, f"quicsat, {in_common(results)}", *row_of(shared, case)))
         if paper := TABLE_II.get(case.name):
             lost = (paper.timeouts, paper.failures, PAPER_PAIRS)
             rows.append((case.name, "paper", paper.mean, None, None, paper.maximum, *lost))
@@ -40,8 +40,8 @@ def beside_the_paper(results: ResultSet) -> Table:
         f"the time that the client ran{_without_file(results)}."
     )
     counts = (
-        "T (timed out) and × (failed) count pairs by their first repetition that did not succeed: with more "
-        "repetitions, there are more of them."
+        "A pair counts as T or × if any of its repetitions timed out or failed (the first of these decides). More "
+        "repetitions therefore give higher counts: pairs of the paper have ten."
     )
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
@@ -53,10 +53,25 @@ def row_of(results: ResultSet, case: TestCase) -> tuple[float | int | None, ...]
     return row.mean, mean, median, row.maximum, row.timeouts, row.failures, row.pairs
 
 
-def of_servers(results: ResultSet, servers: Sequence[str]) -> ResultSet:
-    """The results of some of the servers."""
-    kept = tuple(each for each in results.results if each.server in servers)
-    return replace(results, results=kept, manifest=replace(results.manifest, servers=tuple(servers)))
+def common(results: ResultSet) -> ResultSet:
+    """The results of the servers and clients that the paper measured, too."""
+    manifest = results.manifest
+    servers, clients = (
+        tuple(name for name in names if name in PAPER_CONGESTION_CONTROL)
+        for names in (manifest.servers, manifest.clients)
+    )
+    kept = tuple(each for each in results.results if each.server in servers and each.client in clients)
+    return replace(results, results=kept, manifest=replace(manifest, servers=servers, clients=clients))
+
+
+def in_common(results: ResultSet) -> str:
+    """``9 servers and 9 clients of the paper``."""
+    manifest = common(results).manifest
+    return f"{_count(manifest.servers, 'server')} and {_count(manifest.clients, 'client')} of the paper"
+
+
+def _count(names: Sequence[str], word: str) -> str:
+    return f"{len(names)} {word}{'' if len(names) == 1 else 's'}"
 
 
 def _without_file(results: ResultSet) -> str:
@@ -95,7 +110,7 @@ def clients(results: ResultSet) -> Table:
     """The mean goodput of each client over each link, with the servers that always succeeded there."""
     cases = results.manifest.test_cases
     columns = (Column("client"), *(Column(case.name, Unit.RATE) for case in cases), Column("succeeded"))
-    servers = {case.name: [name for name in results.manifest.servers if _always(results, case, name)] for case in cases}
+    servers = {case.name: always_successful(results, case) for case in cases}
     rows = [
         (
             name,
@@ -109,6 +124,11 @@ def clients(results: ResultSet) -> Table:
     return Table("clients", "Clients", columns, tuple(rows), (note,))
 
 
+def always_successful(results: ResultSet, case: TestCase) -> list[str]:
+    """The servers that succeeded with all clients over a link."""
+    return [name for name in results.manifest.servers if _always(results, case, name)]
+
+
 def _always(results: ResultSet, case: TestCase, server: str) -> bool:
     found = [each for each in results.results if each.server == server and each.test_case == case.name]
     return bool(found) and all(each.verdict.outcome is Outcome.SUCCEEDED for each in found)
@@ -119,16 +139,27 @@ def _succeeded(runs: Sequence[RunResult]) -> str:
 
 
 def differences(results: ResultSet) -> Iterator[str]:
-    """A sentence per link, from the numbers alone."""
-    for case in results.manifest.test_cases:
-        row, paper = scenario(results, case), TABLE_II.get(case.name)
+    """A sentence per link, from the numbers of common servers and clients alone."""
+    shared = common(results)
+    rows = [(case, scenario(shared, case), TABLE_II.get(case.name)) for case in results.manifest.test_cases]
+    if not shared.results:
+        return
+    servers, clients = shared.manifest.servers, shared.manifest.clients
+    named = ", ".join(servers) if set(servers) == set(clients) else f"{', '.join(servers)}; {', '.join(clients)}"
+    yield (
+        f"The following compares our runs of the {in_common(results)} ({named}) with all servers and clients of "
+        "the paper, which has no numbers of single pairs. There is no interval for the differences. Pairs with ten "
+        "repetitions, as in the paper, count as T or × more often than pairs with fewer."
+    )
+    yield ""
+    for case, row, paper in rows:
         if paper is None or row.mean is None or row.maximum is None:
             continue
         yield (
             f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
             f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
             f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
-            f"{_with_timeouts(results, case, row)}"
+            f"{_with_timeouts(shared, case, row)}"
         )
 
 
@@ -174,10 +205,17 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     yield (
         "The paper's limits also include starting and stopping the containers, and ours begin with the client. A run "
         "that reaches the limit has a lower goodput than the file over the limit. Means of successful runs leave it "
-        "out, so they are too high. The medians in this table count it as slower than all successful runs: they are "
-        "the same as without a limit."
+        "out, so they are too high. These medians rank runs at the limit below all successful runs, so the limit does "
+        "not change them."
     )
     yield ""
+    servers, rates = below_the_limit(results)
+    if servers:
+        yield (
+            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)}. Their timeouts there are "
+            "results of the time limit rather than defects. See [Reasons for failures](#reasons-for-failures)."
+        )
+        yield ""
 
 
 def _median_with_slowest(runs: Sequence[RunResult], slowest: int) -> float | None:

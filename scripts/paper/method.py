@@ -12,6 +12,8 @@ from interop.model.results import ResultSet
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, value_of
+from scripts.paper.endpoints import OWN_PROGRAMS, has_measured_cost
+from scripts.paper.real_time import agreement_in_words
 from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 
 STREAM_GOODPUT = "stream_goodput"
@@ -29,8 +31,11 @@ def factor_of_stream_goodput(results: ResultSet) -> float | None:
     return statistics.median(found) if found else None
 
 
-def method(results: ResultSet) -> Iterator[str]:
-    """How the runs were made, as a list."""
+def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> Iterator[str]:
+    """How the runs were made, as a list; ``real``: some of the pairs in real time.
+
+    ``with_delays``: the page has the section about similar delays.
+    """
     sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
         f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
@@ -40,13 +45,13 @@ def method(results: ResultSet) -> Iterator[str]:
     )
     if (factor := factor_of_stream_goodput(results)) is not None:
         yield (
-            "- The first and the last 1-RTT packet of the server need not contain bytes of the file, and goodput "
-            "includes the time without any. From the first to the last byte of the file, goodput is "
+            "- These packets may carry no bytes of the file, so goodput also counts some time before the first and "
+            "after the last byte. From the first to the last byte of the file, goodput is "
             f"{factor:.2f} times as high (median of the successful runs over `sat`)."
         )
     yield (
-        "- The links are emulated with ns-3. A queue of the paper's simulator held up to 125 packets; ours hold "
-        "exactly the number in the table below."
+        "- The links are emulated with ns-3. Over `sat` and `satloss`, a queue of the paper's simulator held up to 125 "
+        "packets; ours hold exactly the number in the table below."
     )
     yield (
         "- All images are builds from packages, not the images of the QUIC Interop Runner, which the paper measured. "
@@ -59,10 +64,16 @@ def method(results: ResultSet) -> Iterator[str]:
     if results.manifest.clock is Clock.VIRTUAL:
         yield (
             "- In [virtual time](../guide/virtual-time.md), other programs on the machine have no effect. Each system "
-            "call of an endpoint takes a [time that we measured for its implementation]"
-            "(../reference/implementations.md#cpu-cost). [Virtual and real time compared]"
-            "(../measurements/virtual-time.md) shows how far the results agree, and which implementations do not "
-            "repeat their packets with the same seed."
+            f"call of an endpoint takes a fixed time.{_cpu_costs(results)}"
+        )
+        yield f"- {fidelity(results, real)}"
+        yield (
+            "- A run in virtual time can be repeated exactly (except runs of [some "
+            "implementations](../measurements/virtual-time.md#reproducibility)), but it is one sample of a sensitive "
+            "system: a [slightly longer delay](../measurements/virtual-time.md#what-one-repetition-shows) can change "
+            "the goodput of a pair by much more than the delay. The spread over [seeds](#seeds) does not show this: "
+            "over links without random loss, seeds change only the random numbers of the "
+            f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )
     yield (
         "- All pairs have the same seed in a repetition. If the link drops, for example, the 22nd packet of one pair, "
@@ -71,11 +82,42 @@ def method(results: ResultSet) -> Iterator[str]:
     yield (
         f"- The number of repetitions was fixed before the measurements: `make paper` plans {len(SEEDS)} seeds for "
         f"each campaign in virtual time, each with one repetition, and {REPETITIONS_IN_REAL_TIME} repetitions in real "
-        "time. Campaigns of seeds that are not measured yet are missing on this page. For links without random loss, "
+        "time. Seeds that have not been measured yet are not on this page. For links without random loss, "
         f"the matrix has only the first seed; the other seeds have {len(SWEPT)} servers and clients, to show the "
         "spread. We chose this before we analysed other seeds than the first, to save time."
     )
     yield ""
+
+
+def _cpu_costs(results: ResultSet) -> str:
+    """Which implementations have a measured time, and which time the others have."""
+    manifest = results.manifest
+    shown = {*manifest.servers, *manifest.clients}
+    costs = {each.name: has_measured_cost(each) for each in manifest.implementations if each.name in shown}
+    measured = [name for name, known in costs.items() if known]
+    default = f"{(manifest.cpu_cost or 0) * 1e6:g} µs"
+    if not manifest.own_cpu_costs or not measured:
+        return f" It is {default} for all implementations."
+    rest = (
+        f"; for the other {len(costs) - len(measured)}, it is the default of {default}"
+        if not all(costs.values())
+        else ""
+    )
+    return (
+        f" For {len(measured)} implementations ({', '.join(measured)}), we [measured it]"
+        f"(../reference/implementations.md#cpu-cost){rest}. [Fidelity](../measurements/virtual-time.md#fidelity) also "
+        f"compares {default} for all programs with real time."
+    )
+
+
+def fidelity(results: ResultSet, real: ResultSet | None) -> str:
+    """How far virtual and real time agree, or where to read it."""
+    if real is not None and (told := agreement_in_words(results, real)):
+        return f"Virtual and real time: {told}. See [Virtual and real time](#virtual-and-real-time)."
+    return (
+        "[Virtual and real time compared](../measurements/virtual-time.md) shows how far the results of both clocks "
+        "agree, and which implementations do not repeat their packets with the same seed."
+    )
 
 
 def links(results: ResultSet) -> Table:
@@ -123,12 +165,12 @@ def definitions() -> Iterator[str]:
     yield "### Definitions"
     yield ""
     yield (
-        "- **Most in flight**: the largest number of bytes of UDP payload that the server had sent and that were not "
-        "yet acknowledged, nor lost because three later packets were."
+        "- **Most in flight**: the largest number of bytes of UDP payload that the server had sent and that were "
+        "neither acknowledged nor lost. A packet counts as lost when three later packets have been acknowledged."
     )
     yield (
-        "- **Back to back**: packets with gaps below half of the mean gap, both at the rate of the link and at the "
-        "pace of the server."
+        "- **Back to back**: packets are back to back if the gap between them is below half of the gap at the link's "
+        "rate, and also below half of the server's mean gap."
     )
     yield "- **Steady rate**: the 90th percentile of the rate that the client received in windows of 1 s."
     yield (
@@ -136,12 +178,15 @@ def definitions() -> Iterator[str]:
         "server that also sends small packets therefore has a mean below its largest packet. The formulas use this "
         "mean as MSS; it includes the headers of QUIC."
     )
-    yield "- **All runs**: means and medians that also count what had arrived in runs without success."
+    yield (
+        "- **All runs**: runs that did not finish also count, with the bytes that arrived divided by the time that the "
+        "client ran."
+    )
     yield ""
 
 
-def limitations(results: ResultSet) -> Iterator[str]:
-    """What a reader must not conclude, as a list."""
+def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
+    """What a reader must not conclude, as a list; ``real``: some of the pairs in real time."""
     if max((each.repetition for each in results.results), default=0) == 1:
         yield (
             "- With one seed, there is one sequence of lost packets. The spread over seeds is unknown, and so is the "
@@ -161,3 +206,12 @@ def limitations(results: ResultSet) -> Iterator[str]:
         "- In the matrix, each server has its default congestion control, so it does not separate the congestion "
         "control from the rest of an implementation."
     )
+    ours = [name for name in results.manifest.servers if name not in OWN_PROGRAMS]
+    if ours:
+        yield (
+            f"- For {len(ours)} of {len(results.manifest.servers)} servers, *implementation* includes our program "
+            "around the library (see [Programs](#programs)): these data do not separate the two. The folders of the "
+            "implementations in `endpoints` contain these programs, and the [data set](#data-set) names the patches."
+        )
+    if results.manifest.clock is Clock.VIRTUAL:
+        yield f"- Goodput in virtual time is not goodput in real time. {fidelity(results, real)}"

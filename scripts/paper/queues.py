@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from interop.model.emulated_link import loss_share
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
-from interop.statistics.samples import value_of
+from interop.statistics.overview import scenario
+from interop.statistics.samples import find, value_of
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.lines import rendered
-from scripts.paper.matrix import row_of
+from scripts.paper.matrix import common, in_common, row_of
 from scripts.paper.published import TABLE_II
 
 SUFFIX = "-paper-queue"
+NOTHING = 0.0005
+"""Share of packets below which a queue dropped none: a table shows it as 0.0 %."""
 
 
 def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
@@ -24,9 +29,12 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
     yield "## Queue of the paper's simulator"
     yield ""
     yield (
-        "The paper states queues of 25 packets, but its simulator kept up to 125. These runs differ from the matrix in "
-        "the queue, and over `satloss` also in the sequence of losses, which depends on the name of the test case. The "
-        "tables compare the same pairs."
+        "The paper states queues of 25 packets. Over `sat` and `satloss`, its simulator held up to 125: the source "
+        "code of the QUIC Interop Runner Satellite Edition gives 25 packets to the queue of the ns-3 device, and ns-3 "
+        "puts its default queue of 100 packets in front of this. These runs differ from the matrix in the queue, and "
+        "over `satloss` also in the sequence of losses, which depends on the name of the test case. The tables "
+        f"compare only runs that both campaigns have: the same pairs{_with_seeds(longer)}. Values with 25 packets can "
+        "therefore differ from those in [Table II](#table-ii)."
     )
     yield ""
     one, other = same_runs(matrix, longer)
@@ -37,6 +45,11 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
         yield from rendered(by_server(one, other, case.name))
         yield from reason(one, other, case.name)
         yield ""
+
+
+def _with_seeds(results: ResultSet) -> str:
+    found = sorted({run.repetition for run in results.results})
+    return f" with {'seed' if len(found) == 1 else 'seeds'} {', '.join(map(str, found))}" if found else ""
 
 
 def same_runs(matrix: ResultSet, longer: ResultSet) -> tuple[ResultSet, ResultSet]:
@@ -78,16 +91,20 @@ def _of_pairs(results: ResultSet, name: str) -> tuple[float | int | None, ...]:
 
 
 def ratios(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, Mean]:
-    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients."""
+    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients.
+
+    Each client counts with the geometric mean over its seeds.
+    """
     before = {(run.server, run.client, run.repetition): run for run in matrix.results if run.test_case == base(name)}
-    found: dict[str, list[float]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     for run in longer.results:
         other = before.get((run.server, run.client, run.repetition))
         if run.test_case == name and other is not None:
             one, two = goodput_so_far(other), goodput_so_far(run)
             if one and two:
-                found.setdefault(run.server, []).append(two / one)
-    return {server: mean for server, each in found.items() if (mean := of_repetitions(each)) is not None}
+                found.setdefault(run.server, {}).setdefault(run.client, []).append(two / one)
+    means = {server: list(map(statistics.geometric_mean, each.values())) for server, each in found.items()}
+    return {server: mean for server, each in means.items() if (mean := of_repetitions(each)) is not None}
 
 
 def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
@@ -109,10 +126,19 @@ def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
         for server, mean in ratios(matrix, longer, name).items()
     ]
     note = (
-        "The factor is that of goodput with the longer queue: the geometric mean over the clients, with the limits of "
-        "its 95 % confidence interval for further clients. Dropped: share of packets, mean over the clients."
+        "Factor: goodput with the longer queue divided by goodput with 25 packets, as the geometric mean over the "
+        "clients, with the limits of its 95 % confidence interval for further clients. Dropped: share of packets, mean "
+        "over the successful runs."
     )
-    return Table("queue-factors", f"Goodput with the longer queue over {base(name)}", columns, tuple(rows), (note,))
+    title = f"Goodput with the longer queue over {base(name)}"
+    return Table("queue-factors", title, columns, tuple(rows), (note, *_without_drops(rows)))
+
+
+def _without_drops(rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """Which servers have empty cells, and why."""
+    names = [str(row[0]) for row in rows if row[5] is None or row[6] is None]
+    if names:
+        yield f"Cells of {', '.join(names)} are empty, since no run succeeded. Means of drops leave these servers out."
 
 
 def _dropped(runs: Sequence[RunResult]) -> float | None:
@@ -121,15 +147,11 @@ def _dropped(runs: Sequence[RunResult]) -> float | None:
 
 
 def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
-    """How many servers are faster or slower beyond doubt, and what changes with the queue."""
-    found = ratios(matrix, longer, name)
-    faster = [server for server, mean in found.items() if mean.low is not None and mean.low > 1]
-    slower = [server for server, mean in found.items() if mean.high is not None and mean.high < 1]
-    named = f" ({', '.join(slower)})" if slower else ""
-    yield (
-        f"- Over `{base(name)}`, {len(faster)} of {len(found)} servers are faster with the longer queue beyond doubt, "
-        f"and {len(slower)} are slower{named}."
-    )
+    """What the factors show, and what changes with the queue."""
+    if loss_share(results_case(longer, name).emulated.forward_loss):
+        yield from beside_other_losses(matrix, longer, name)
+    else:
+        yield faster_and_slower(longer, name, ratios(matrix, longer, name))
     dropped = [_all(matrix, base(name), "queue_loss"), _all(longer, name, "queue_loss")]
     flying = [_all(matrix, base(name), "in_flight_max"), _all(longer, name, "in_flight_max")]
     shared = flying[0].keys() & flying[1].keys()
@@ -140,14 +162,77 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
             f"- The queues drop {shares[0]:.1f} and {shares[1]:.1f} % of the packets on average. The most bytes in "
             f"flight are {growth:.2f} times as many with the longer queue (median of the pairs)."
         )
-    rows = {row[1]: row[2] for row in both(matrix, longer).rows if row[0] == base(name)}
-    paper = TABLE_II.get(base(name))
-    means = [rows["25 packets"], rows["as in the simulator of the paper"]]
-    if paper is not None and all(means):
-        changes = [f"{100 * (float(mean or 0) / paper.mean - 1):+.0f} %" for mean in means]
+    paper, means = TABLE_II.get(base(name)), common_means(matrix, longer, name)
+    if paper is not None and means is not None:
+        changes = [f"{100 * (mean / paper.mean - 1):+.0f} %" for mean in means]
         yield (
-            f"- The mean differs from the paper's by {changes[0]} with 25 packets, and by {changes[1]} with the longer "
-            "queue, which the paper used."
+            f"- The mean of our runs of the {in_common(matrix)} differs from the paper's mean by {changes[0]} with 25 "
+            f"packets, and by {changes[1]} with the longer queue of the paper's simulator."
+        )
+
+
+def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -> str:
+    """How many servers have an interval above or below 1, over a link on which only the queue differs."""
+    faster = [server for server, mean in found.items() if mean.low is not None and mean.low > 1]
+    slower = [server for server, mean in found.items() if mean.high is not None and mean.high < 1]
+    named = f": {', '.join(slower)}" if slower else ""
+    count = len({run.evidence.seed for run in longer.results if run.test_case == name})
+    return (
+        f"- Over `{base(name)}`, {len(faster)} of {len(found)} servers are faster with the longer queue (95 % interval "
+        f"over clients above 1), and {len(slower)} are slower (interval below 1{named}). These runs have "
+        f"{'one seed' if count == 1 else f'{count} seeds'}, and the intervals are not corrected for the number of "
+        "servers."
+    )
+
+
+def beside_other_losses(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
+    """Over a link with random loss, the factors contain the difference of two loss sequences, too."""
+    found = {server: mean.value for server, mean in ratios(matrix, longer, name).items()}
+    without = [str(row[0]) for row in by_server(matrix, longer, name).rows if _dropped_nothing(row[5:7])]
+    yield (
+        f"- Over `{base(name)}`, the factor also contains the difference of the two loss sequences, which all clients "
+        "share. The intervals, which are only over clients, do not include it. We therefore do not count faster and "
+        "slower servers."
+    )
+    if not without:
+        return
+    most = max(without, key=lambda server: abs(math.log(found[server])))
+    limit = abs(math.log(found[most]))
+    beyond = [f"{server} ({value:.2f})" for server, value in found.items() if abs(math.log(value)) > limit]
+    others = ", ".join(beyond) or "none"
+    yield (
+        f"- For {len(without)} servers ({', '.join(without)}), both queues dropped less than {100 * NOTHING:g} % of "
+        f"the packets. Of these, {most} has the factor that is furthest from 1, {found[most]:.2f}: the other loss "
+        f"sequence alone can change goodput this much. Servers with factors further from 1: {others}."
+    )
+
+
+def _dropped_nothing(shares: Sequence[object]) -> bool:
+    return all(isinstance(share, float) and share < NOTHING for share in shares)
+
+
+def common_means(matrix: ResultSet, longer: ResultSet, name: str) -> tuple[float, float] | None:
+    """Mean goodput with both queues, of servers and clients that the paper measured, too; None if there is none."""
+    one, other = same_runs(matrix, longer)
+    means = [
+        scenario(common(results), results_case(results, case)).mean
+        for results, case in ((one, base(name)), (other, name))
+    ]
+    return (means[0], means[1]) if means[0] and means[1] else None
+
+
+def finding(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
+    """What the queue changes over ``sat``, as an item of a list."""
+    name, paper = f"sat{SUFFIX}", TABLE_II["sat"].mean
+    means = common_means(matrix, longer, name) if find(longer, name) and find(matrix, "sat") else None
+    if means is not None:
+        growth = 100 * (means[1] / means[0] - 1)
+        yield (
+            "- With the queue of the paper's simulator, which held up to 125 packets instead of 25, the mean of our "
+            f"runs of the {in_common(matrix)} over `sat` {'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} "
+            f"%. It then differs from the paper's mean by {100 * (means[1] / paper - 1):+.0f} %; with 25 packets, it "
+            f"differs by {100 * (means[0] / paper - 1):+.0f} %. The causes of these differences are unknown. See "
+            "[Queue of the paper's simulator](#queue-of-the-papers-simulator)."
         )
 
 

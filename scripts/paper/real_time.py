@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from interop.model.emulated_link import loss_share
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
@@ -52,16 +53,37 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     repetitions = max((run.repetition for run in real.results), default=0)
     yield "## Virtual and real time"
     yield ""
+    random_loss = [case.name for case in real.manifest.test_cases if loss_share(case.emulated.forward_loss)]
     yield (
         f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time, with "
         f"{repetitions} repetitions. A pair *agrees* if its mean in virtual time is within the range of the "
         f"repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and real time compared]"
         "(../measurements/virtual-time.md) explains differences that we found earlier."
     )
+    for name in random_loss:
+        seeds = max((run.repetition for run in virtual.results if run.test_case == name), default=0)
+        yield (
+            f"Over `{name}`, each repetition in real time has its own sequence of losses, which is not that of a run "
+            f"in virtual time. There, the mean over {_count(seeds, 'seed')} is compared with the range and the mean "
+            "over other sequences."
+        )
     yield ""
     yield from rendered(agreement(virtual, real))
     for case in real.manifest.test_cases:
         yield from rendered(by_pair(virtual, real, case))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
+    """``over `sat`, 30 of 36 pairs agree, …``; empty if no pair succeeded with both clocks."""
+    return "; ".join(
+        f"over `{case}`, {agree} of {pairs} pairs agree, and goodput in virtual time is {mean} times that in real time "
+        f"(geometric mean; {least} to {most} for single pairs)"
+        for case, pairs, agree, mean, _, _, least, most in agreement(virtual, real).rows
+    )
 
 
 def agreement(virtual: ResultSet, real: ResultSet) -> Table:

@@ -164,8 +164,8 @@ def by_case(part: str, matrix: ResultSet, found: Sequence[Repeated]) -> Table:
     """A row for each test case."""
     columns = (
         Column("test case"), Column("runs", Unit.COUNT), Column("reproduced", Unit.COUNT),
-        Column("same outcome", Unit.COUNT), Column("exactly the same goodput", Unit.COUNT),
-        Column("both succeeded", Unit.COUNT), Column("largest difference of goodput", Unit.SHARE, 3),
+        Column("same outcome", Unit.COUNT), Column("both succeeded", Unit.COUNT),
+        Column("exactly the same goodput", Unit.COUNT), Column("largest difference of goodput", Unit.SHARE, 3),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
     for case in matrix.manifest.test_cases:
@@ -178,8 +178,8 @@ def by_case(part: str, matrix: ResultSet, found: Sequence[Repeated]) -> Table:
                     len(mine),
                     sum(each.is_reproduced for each in mine),
                     sum(each.same_outcome for each in mine),
-                    sum(difference == 0 for difference in differences),
                     len(differences),
+                    sum(difference == 0 for difference in differences),
                     max(differences, default=None),
                 )
             )

@@ -36,6 +36,7 @@ def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
     yield from rendered(over_seeds(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
+    yield from what_repeats_exactly(results)
 
 
 def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
@@ -61,22 +62,37 @@ def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
         if deviations:
             worst = max(deviations, key=lambda pair: deviations[pair])
             values = sorted(deviations.values())
-            ninety = statistics.quantiles(values, n=10, method="inclusive")[-1] if len(values) > 1 else values[0]
-            rows.append(
-                (case, len(values), most, statistics.median(values), ninety, values[-1], f"{worst[0]} with {worst[1]}")
-            )
+            middle, ninety = statistics.median(values), percentile(values, 90)
+            rows.append((case, len(values), most, middle, ninety, values[-1], f"{worst[0]} with {worst[1]}"))
     notes = [
         (
             "Standard deviation over the seeds, divided by the mean, for each pair of server and client that succeeded "
             "with all seeds. Without random loss, a seed decides only the random numbers of the endpoints."
         )
     ]
-    if any("" < run.evidence.started < CORRECTED for run in runs):
-        notes.append(
-            f"Runs from before {CORRECTED} cannot be repeated exactly: their random numbers also depended on the ids "
-            "of the images. See [Virtual time](../guide/virtual-time.md)."
-        )
     return Table("spread", "Spread of the goodput of a pair over seeds", columns, tuple(rows), tuple(notes))
+
+
+def what_repeats_exactly(results: ResultSet) -> Iterator[str]:
+    """Which images an exact repetition of the runs takes; nothing if the same sources are enough for all."""
+    counts = []
+    for case in results.manifest.test_cases:
+        runs = [run for run in results.results if run.test_case == case.name]
+        if early := sum("" < run.evidence.started < CORRECTED for run in runs):
+            counts.append(f"{early} of {len(runs)} over `{case.name}`")
+    if counts:
+        yield (
+            f"Some runs of the matrix are from before {CORRECTED}: {', '.join(counts)}. Their random numbers also "
+            "depend on the ids of the images. To repeat them exactly takes images with the same ids, as on the machine "
+            f"where they were built. Runs from {CORRECTED} on only need images from the same sources. See [Virtual "
+            "time](../guide/virtual-time.md#repetitions-and-seeds)."
+        )
+        yield ""
+
+
+def percentile(values: Sequence[float], number: int) -> float:
+    """Of at least one value; ``number``: a multiple of 10."""
+    return statistics.quantiles(values, n=10, method="inclusive")[number // 10 - 1] if len(values) > 1 else values[0]
 
 
 def over_seeds(results: ResultSet) -> Table:

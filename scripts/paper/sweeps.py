@@ -27,8 +27,8 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     yield ""
     yield (
         f"{', '.join(results.manifest.servers)}, each with itself. Each sweep changes one key of `sat`. Runs that "
-        "timed out count with what had arrived; a T marks means that include such runs. The bandwidth-delay product "
-        "of `sat` is 1,000 packets of 1,500 bytes."
+        "timed out count with what had arrived; in the tables, a T marks means that include such runs. The "
+        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)}"
     )
     yield ""
     yield from over_the_same_link(results, matrix)
@@ -40,6 +40,11 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
             yield from about(results, cases)
         yield ""
         yield from (each for each in figures if isinstance(each, Figure) and each.shows(_abbreviation(cases)))
+
+
+def _delay_of_sat(matrix: ResultSet) -> str:
+    sat = find(matrix, "sat")
+    return f" *Delay* is one way; that of `sat` is {1000 * sat.emulated.forward_delay:g} ms." if sat else ""
 
 
 def _abbreviation(cases: Sequence[TestCase]) -> str:
@@ -78,10 +83,17 @@ def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     if not ratios:
         return
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-    yield (
-        f"From {swept(first).text} to {swept(last).text}, goodput changes by a factor of {ratios[least]:.2f} ({least}) "
-        f"to {ratios[most]:.2f} ({most})."
-    )
+    if ratios[most] <= 1:
+        told = (
+            f"At {swept(last).text}, goodput is {100 * ratios[least]:.0f} % ({least}) to {100 * ratios[most]:.0f} % "
+            f"({most}) of that at {swept(first).text}."
+        )
+    else:
+        told = (
+            f"From {swept(first).text} to {swept(last).text}, goodput changes by a factor of {ratios[least]:.2g} "
+            f"({least}) to {ratios[most]:.2g} ({most})."
+        )
+    yield f"{told} Figures call this sweep {_abbreviation(cases)}."
 
 
 # ---- what a reader has to know of single sweeps ---------------------------------------------
@@ -110,8 +122,8 @@ def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
         f"{len(cases)} of these test cases and the matrix have the same link and the same file, without loss. Their "
         f"seeds differ, since they depend on the name of the test case. {most} reaches "
         f"{', '.join(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s in these runs, so that single seeds differ "
-        f"by up to {100 * spread[most]:.0f} %.{rest} A seed decides the random numbers of the endpoints, and single "
-        "runs are not more exact than this spread."
+        f"by up to {100 * spread[most]:.0f} %.{rest} A seed decides the random numbers of the endpoints. Read all "
+        "values in the sweeps with this uncertainty."
     )
     yield ""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from interop.model.emulated_link import EmulatedLink, loss_share
+from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import family
@@ -78,17 +79,40 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
         if algorithm in FORMULAS and payload and reached:
             formula = FORMULAS[algorithm](payload, trip, loss)
             mean = statistics.fmean(reached)
-            rows.append((name, algorithm, round(payload), formula, mean, mean / formula))
+            dropped = dropped_share([run for run in of_case(results, lossy) if run.server == name])
+            other = FORMULAS[algorithm](payload, trip, dropped) if dropped else None
+            rows.append((name, algorithm, round(payload), formula, mean, f"{mean / formula:.1f}", dropped, other))
     columns = (
         Column("server"), Column("congestion control"), Column("UDP payload per packet [B]", Unit.COUNT),
-        Column("formula", Unit.RATE), Column("measured", Unit.RATE), Column("measured / formula", Unit.COUNT),
+        Column("formula", Unit.RATE), Column("measured", Unit.RATE), Column("measured / formula"),
+        Column("dropped by link and queue", Unit.SHARE, 1), Column("formula with these drops", Unit.RATE),
     )  # fmt: skip
-    rounded = tuple((*row[:-1], float(f"{row[-1]:.1f}")) for row in rows)
     note = (
         "Measured is the mean over all clients, and includes runs that timed out with what had arrived. The payload "
-        "per packet is the median over the clients in `sat`."
+        "per packet is the median over the clients in `sat`. *Dropped* is the share of the server's packets in all its "
+        "runs."
     )
-    return Table("formulas", "Formulas and measurements over satloss", columns, rounded, (note,))
+    return Table("formulas", "Formulas and measurements over satloss", columns, tuple(rows), (note,))
+
+
+def dropped_share(runs: Sequence[RunResult]) -> float | None:
+    """Share of the packets on the forward link that it or its queue dropped; None if no run counted them."""
+    counters = [run.evidence.simulator.forward for run in runs if run.evidence.simulator is not None]
+    received = sum(each.received for each in counters)
+    return sum(each.loss_drops + each.queue_drops for each in counters) / received if received else None
+
+
+def below_the_limit(results: ResultSet) -> tuple[list[str], str]:
+    """Servers that timed out over ``satloss`` and whose formula is too slow for its time limit; and both rates."""
+    table, lossy = formulas_beside_measurements(results), find(results, "satloss")
+    if table is None or lossy is None:
+        return [], ""
+    needed = 8 * sum(lossy.file_sizes) / lossy.timeout
+    late = {run.server for run in of_case(results, lossy) if run.verdict.outcome is Outcome.TIMEOUT}
+    found = {str(row[0]): float(row[3] or 0) for row in table.rows if row[0] in late and float(row[3] or 0) < needed}
+    rates = sorted(f"{value / 1e6:.2f}" for value in found.values())
+    shown = " to ".join(dict.fromkeys((rates[0], rates[-1]))) if rates else ""
+    return list(found), f"needs {needed / 1e6:.2f} Mbit/s, and the formula of Reno gives only {shown} Mbit/s"
 
 
 def theory(results: ResultSet) -> Iterator[str]:
@@ -105,6 +129,7 @@ def theory(results: ResultSet) -> Iterator[str]:
     yield ""
     yield from rendered(table)
     yield from _distance(table)
+    yield from _far(results, table)
     drops = [
         run.evidence.simulator.forward.loss_drops
         for run in of_case(results, lossy)
@@ -119,13 +144,50 @@ def theory(results: ResultSet) -> Iterator[str]:
 
 
 def _distance(table: Table) -> Iterator[str]:
-    ratios: Mapping[str, float] = {str(row[0]): float(row[5] or 0) for row in table.rows}
-    close = [name for name, ratio in ratios.items() if 0.5 <= ratio <= 2]
-    far = {name: ratio for name, ratio in ratios.items() if ratio > 2}
-    yield f"- The measured goodput of {len(close)} of {len(ratios)} servers is within a factor of 2 of the formula."
-    if far:
-        many = ", ".join(f"{name} ({ratio:.1f} times)" for name, ratio in far.items())
-        yield (
-            f"- These servers exceed it by more than that: {many}. An assumption of the formula does not hold for "
-            "them; the measurements do not show which."
+    ratios = [float(row[5] or 0) for row in table.rows]
+    others = [float(row[4] or 0) / float(row[7]) for row in table.rows if row[7]]
+    yield (
+        f"- The measured goodput of {_close(ratios)} of {len(ratios)} servers is within a factor of 2 of the formula. "
+        f"With the drops of link and queue instead of p, it is {_close(others)} of {len(others)}."
+    )
+
+
+def _close(ratios: Sequence[float]) -> int:
+    return sum(0.5 <= ratio <= MUCH for ratio in ratios)
+
+
+MUCH = 2.0
+"""Times the formula from which on a server is much faster."""
+NEARLY = 0.8
+"""Share of the goodput without random loss from which on it is nearly the same."""
+
+
+def _far(results: ResultSet, table: Table) -> Iterator[str]:
+    """Servers that are much faster than the formula, and whether they react to loss."""
+    sat, lossy = find(results, "sat"), find(results, "satloss")
+    far = {str(row[0]): float(row[5] or 0) for row in table.rows if float(row[5] or 0) > MUCH}
+    if not far or sat is None or lossy is None:
+        return
+    told = []
+    for name, ratio in far.items():
+        means = [
+            statistics.fmean(values)
+            for client in results.manifest.clients
+            if (values := known(r for r in of_case(results, lossy) if (r.server, r.client) == (name, client)))
+        ]
+        told.append(f"{name} ({ratio:.1f} times; {min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s by client)")
+    yield (
+        f"- These servers exceed it by more than that: {', '.join(told)}. An assumption of the formula does not hold "
+        "for them; the measurements do not show which."
+    )
+    for name in far:
+        without, with_loss = (
+            statistics.fmean(known(run for run in of_case(results, case) if run.server == name))
+            for case in (sat, lossy)
         )
+        if with_loss >= NEARLY * without:
+            yield (
+                f"- {name} reaches nearly the same over `sat`, without random loss ({without / 1e6:.2f} Mbit/s), and "
+                f"over `satloss` ({with_loss / 1e6:.2f} Mbit/s). So it hardly reacts to loss, or something else limits "
+                "it."
+            )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from interop.model.emulated_link import loss_share
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.samples import GOODPUT, samples, value_of
-from scripts.paper.crossed import Crossed, Difference, decompose_crossed
+from scripts.paper.crossed import Crossed, Difference, decompose_crossed, with_several_algorithms
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import Line, rendered
 
@@ -37,13 +39,19 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
     yield (
         f"Servers with different congestion controls, each with the clients {', '.join(results.manifest.clients)}. "
         "Variants select the congestion control and nothing else. Runs that timed out count with what had arrived over "
-        "the time that the client ran; a T marks means that include such runs."
+        "the time that the client ran; in the tables, a T marks means that include such runs. The figures do not have "
+        "this mark."
     )
+    yield ""
+    yield f"{_seeds(results)}{_left_out(results)} {_versions_of_bbr(results)}"
     yield ""
     yield from figures
     yield from shares(results)
     yield from conclusion(results)
     yield ""
+    table = robustness(results)
+    yield from rendered(table)
+    yield from uncertain(table)
     for case in results.manifest.test_cases:
         yield from _of_case(results, case)
     yield (
@@ -51,6 +59,48 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
         "loss rate exceeds a threshold (`picoquic_hystart_loss_test` in its `cubic.c`). CUBIC as in [RFC "
         "9438](https://www.rfc-editor.org/rfc/rfc9438#section-4.6) reduces it after every loss."
     )
+
+
+def _seeds(results: ResultSet) -> str:
+    count = max((case.repetitions for case in results.manifest.test_cases), default=0)
+    lossy = [case.name for case in results.manifest.test_cases if loss_share(case.emulated.forward_loss)]
+    seeds = "one seed" if count == 1 else f"{count} seeds"
+    shared = f"; all pairs with the same seed share one sequence of losses over `{lossy[0]}`" if lossy else ""
+    return f"These runs have {seeds}{shared}."
+
+
+def _left_out(results: ResultSet) -> str:
+    """Variants that were measured and are not compared, and why."""
+    shown = with_known_controls(results)
+    names = [name for name in results.manifest.servers if name not in shown.manifest.servers]
+    if not names:
+        return ""
+    pairs, compared = (len({(run.server, run.client) for run in each.results}) for each in (results, shown))
+    return (
+        f" The campaign has {pairs} pairs, and this section {compared}: {', '.join(names)} are left out, since no "
+        "other implementation has these algorithms."
+    )
+
+
+def _versions_of_bbr(results: ResultSet) -> str:
+    """BBR is not one algorithm: its versions, from the sources that the data set names."""
+    with_bbr = {name.partition(":")[0]: name for name in results.manifest.servers if name.endswith(":bbr")}
+    sources = {
+        each.name: each.congestion_control.source
+        for each in results.manifest.implementations
+        if each.congestion_control
+    }
+    versions = {name: found[1] for name, full in with_bbr.items() if (found := VERSION.search(sources.get(full, "")))}
+    unknown = [name for name in with_bbr if name not in versions]
+    told = [f"{name} has version {version}" for name, version in versions.items()]
+    told += [f"the version of {', '.join(unknown)} is unknown"] if unknown else []
+    return (
+        f"BBR has several versions, which this section treats as one algorithm: {', and '.join(told)}." if told else ""
+    )
+
+
+VERSION = re.compile(r"its BBR is version (\d)")
+"""In the sources of ``implementations.json``."""
 
 
 def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
@@ -69,7 +119,7 @@ def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
         )
         for name in names
     ]
-    note = "The factors are geometric means over the clients."
+    note = "Goodput is the arithmetic mean over the clients, and the factors are geometric means over them."
     yield from rendered(Table("controls", f"Congestion controls over {case.name}", columns, tuple(rows), (note,)))
     for slower, faster, found in factors:
         ratio = of_repetitions(list(found.values()))
@@ -95,14 +145,79 @@ def _without_one_factor(found: Mapping[str, float]) -> str:
 # ---- shares of the variance -----------------------------------------------------------------
 
 
+Cell = tuple[str, str, str]
+"""Implementation, congestion control and client."""
+
+
 def crossed(results: ResultSet, case: TestCase) -> Crossed | None:
-    """Shares of implementation and congestion control; each pair counts once, with the mean of its logarithms."""
+    """Shares of implementation and congestion control."""
+    return decompose_crossed(cells_of(results, case))
+
+
+def cells_of(results: ResultSet, case: TestCase) -> dict[Cell, float]:
+    """Each pair counts once, with the mean of its logarithms."""
     cells = {}
     for sample in samples(with_timeouts(with_known_controls(results)), case.name, GOODPUT):
         name, _, variant = sample.server.partition(":")
         if sample.values and min(sample.values) > 0:
             cells[name, CONTROLS[variant], sample.client] = statistics.fmean(map(math.log, sample.values))
-    return decompose_crossed(cells)
+    return cells
+
+
+def _with_all(cells: Mapping[Cell, float]) -> dict[Cell, float]:
+    """Of implementations that have all algorithms."""
+    found: dict[str, set[str]] = {}
+    for name, control, _ in cells:
+        found.setdefault(name, set()).add(control)
+    return {key: value for key, value in cells.items() if len(found[key[0]]) == len(ORDER)}
+
+
+SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float]], dict[Cell, float]]] = {
+    "implementations with all three algorithms": _with_all,
+    "Reno and CUBIC only": lambda cells: {key: value for key, value in cells.items() if key[1] != "BBR"},
+    "without msquic:bbr": lambda cells: {
+        key: value for key, value in cells.items() if key[:2] != ("msquic", "BBR")
+    },
+}  # fmt: skip
+
+
+def including_0(table: Table) -> tuple[int, int]:
+    """In how many rows of ``robustness`` the interval includes 0, and how many have an interval."""
+    ends = [(row[4], row[5]) for row in table.rows]
+    known = [(low, high) for low, high in ends if isinstance(low, float) and isinstance(high, float)]
+    return sum(low <= 0 <= high for low, high in known), len(known)
+
+
+def uncertain(table: Table) -> Iterator[str]:
+    """In how many rows of ``robustness`` it is open which share is larger."""
+    number, rows = including_0(table)
+    if rows:
+        yield (
+            f"In {number} of {rows} rows, the interval includes 0: there, the data do not show which share is larger."
+        )
+        yield ""
+
+
+def robustness(results: ResultSet) -> Table:
+    """The difference of the shares for some of the runs."""
+    columns = (
+        Column("test case"), Column("runs"), Column("implementations", Unit.COUNT), Column("difference", Unit.SHARE, 0),
+        Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
+        Column("difference, combination as implementation", Unit.SHARE, 0),
+    )  # fmt: skip
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in results.manifest.test_cases:
+        for name, select in SELECTIONS.items():
+            cells = with_several_algorithms(select(cells_of(results, case)))
+            count, found = len({key[0] for key in cells}), decompose_crossed(cells)
+            each = found.difference if found else None
+            numbers = (each.value, each.low, each.high) if each else (None, None, None)
+            rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
+    note = (
+        "Difference as in the table above. Implementations with one of the selected algorithms are left out. No value: "
+        "the model cannot be solved if one of the implementations is left out."
+    )
+    return Table("robustness", "The difference of the shares for some of the runs", columns, tuple(rows), (note,))
 
 
 def of_cases(results: ResultSet) -> dict[str, Crossed]:
@@ -127,9 +242,9 @@ def shares(results: ResultSet) -> Iterator[str]:
             "least two congestion controls."
         ),
         (
-            "*Congestion control* is what an algorithm changes in all implementations alike, and *implementation* what "
-            "an implementation changes with all algorithms alike. *Combination* is what both have beyond that, such as "
-            "an implementation whose CUBIC differs from that of the others."
+            "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
+            "the average effect of an implementation over all algorithms. *Combination* is what these two averages do "
+            "not explain. The algorithms are three fixed ones: nothing here is about others."
         ),
     )
     title = "Sources of the variance of servers with variants"
@@ -173,10 +288,40 @@ def conclusion(results: ResultSet) -> Iterator[str]:
         yield (
             f"- Over `{case}`, the implementation has {implementation} of the variance, the congestion control "
             f"{control}, and their combination {combination}. The difference of the first two is "
-            f"{_points(found.difference)}, so {_larger(found.difference)}. If the combination counts as "
-            f"implementation, the difference is {_points(found.with_combination)}, so "
-            f"{_larger(found.with_combination)}."
+            f"{_points(found.difference)}, so {_larger(found.difference)}. If effects of a particular algorithm in a "
+            "particular implementation count as the implementation's, the difference is "
+            f"{_points(found.with_combination)}, so {_larger(found.with_combination)}."
         )
+
+
+def finding(results: ResultSet) -> Iterator[str]:
+    """The conclusions in short, as an item of a list."""
+    cases = of_cases(results)
+    if not cases:
+        return
+    told, sure = list[str](), True
+    for case, found in cases.items():
+        shares = found.shares
+        own, other = (f"{100 * shares[source]:.0f} %" for source in ("implementation", "algorithm"))
+        told.append(
+            f"over `{case}`, the implementation of a server has {own} of the variance, and its congestion control "
+            f"{other}, so {_larger(found.difference)}"
+        )
+        sure = sure and found.with_combination.low * found.with_combination.high > 0
+    rest = "" if sure else (
+        " If effects of a particular algorithm in a particular implementation count as the implementation's, these "
+        "data do not show for all links which share is larger."
+    )  # fmt: skip
+    first, *others = told
+    yield (
+        f"- {first[0].upper()}{first[1:]}{''.join(f'; {each}' for each in others)}.{rest}{_doubts(results)} See "
+        "[Algorithm or implementation](#algorithm-or-implementation)."
+    )
+
+
+def _doubts(results: ResultSet) -> str:
+    number, rows = including_0(robustness(results))
+    return f" With fewer of the runs, {number} of {rows} intervals of the difference include 0." if number else ""
 
 
 def _larger(difference: Difference) -> str:
@@ -188,8 +333,13 @@ def _larger(difference: Difference) -> str:
 
 
 def _points(each: Difference) -> str:
-    """``55 percentage points (10 to 82)``."""
-    return f"{100 * each.value:.0f} percentage points ({100 * each.low:.0f} to {100 * each.high:.0f})"
+    """``77 percentage points in favour of the congestion control (31 to 94)``."""
+    names = ("the implementation", "the congestion control")
+    value, low, high = each.value, each.low, each.high
+    if value < 0:
+        names, value, low, high = (names[1], names[0]), -value, -high, -low
+    start = f"{100 * low:.0f}" if low >= 0 else f"from {-100 * low:.0f} in favour of {names[1]}"
+    return f"{100 * value:.0f} percentage points in favour of {names[0]} ({start} to {100 * high:.0f})"
 
 
 # ---- means ----------------------------------------------------------------------------------

@@ -435,7 +435,7 @@ def test_virtual_time_has_default_costs_and_takes_a_number_of_runs(checkout: Che
     (checkout.root / "virtual-time").symlink_to(ROOT / "virtual-time")
     status, out, _ = checkout(*GOOD, "--clock", "virtual", "--parallel", "1")
     assert status == 0
-    assert "The runs used virtual time (CPU cost of each implementation)." in out
+    assert "The runs used virtual time (measured or default CPU costs)." in out
     manifest = store.load(checkout.results).result_set.manifest
     assert (manifest.cpu_cost, manifest.own_cpu_costs, manifest.schedule.testbeds) == (3e-6, True, 1)
 

@@ -65,6 +65,13 @@ def test_caption_tells_what_is_left_out() -> None:
     caption = PLOT.table(plot_request(RESULTS))[0].caption
     assert "n = 3 successful repetitions" in caption
     assert "Not shown, because there is no result: c as server." in caption
+    assert "7/10 means that seven of ten repetitions succeeded." in caption
+
+
+def test_the_caption_explains_counts_only_if_there_are_some() -> None:
+    [drawing] = PLOT.table(plot_request(result_set(runs(4e6, 4e6) + runs(None, client="x"), clients=("quiche", "x"))))
+    assert "T means timed out" in drawing.caption
+    assert "7/10" not in drawing.caption
 
 
 def test_artists() -> None:

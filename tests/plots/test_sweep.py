@@ -77,6 +77,14 @@ def test_caption_and_file_of_lines() -> None:
     [drawing] = PLOT.table(plot_request(LINE_RESULTS))
     assert drawing.stem == "LOS"
     assert "n = 5 successful repetitions of 2 pairs. 1 failed or timed out and is not shown" in drawing.caption
+    assert "of a pair (server, client), with its 95 % interval over repetitions." in drawing.caption
+
+
+def test_one_repetition_has_no_interval_in_the_caption() -> None:
+    once = replace(LINE_RESULTS, results=tuple(run for run in LINE_RESULTS.results if run.repetition == 1))
+    [drawing] = PLOT.table(plot_request(once))
+    assert "of a pair (server, client). " in drawing.caption
+    assert "interval" not in drawing.caption
 
 
 def test_lines_are_drawn_with_their_intervals() -> None:

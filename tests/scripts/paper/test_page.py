@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from interop.model.clock import Clock
 from interop.model.evidence import HostFacts
+from interop.model.implementation import CongestionControl
 from interop.model.results import ResultSet
 from scripts.paper.data_set import Part
 from scripts.paper.page import page
@@ -21,6 +23,28 @@ def test_the_page_says_what_has_not_been_measured_yet() -> None:
     assert "Of 8 planned runs, 8 have a result. " in written({Part.MATRIX: matrix()})
     part = written({Part.MATRIX: replace(matrix(), results=matrix().results[:6])})
     assert "Of 8 planned runs, 6 have a result; the other runs have not been measured yet." in part
+
+
+def test_the_introduction_has_the_clock_and_the_seeds() -> None:
+    told = written({Part.MATRIX: matrix()})
+    assert "They ran in real time. There are 2 seeds; a seed decides all random numbers of a run." in told
+    cases = tuple(replace(case, repetitions=n) for case, n in zip(matrix().manifest.test_cases, (1, 4), strict=True))
+    manifest = replace(matrix().manifest, test_cases=cases, clock=Clock.VIRTUAL)
+    told = written({Part.MATRIX: replace(matrix(), manifest=manifest)})
+    assert "They ran in virtual time: a simulated clock on which each system call takes a fixed time. " in told
+    assert "There is one seed over `sat`, and there are 4 over `satloss`; a seed" in told
+
+
+def test_runs_above_the_threshold_are_counted_in_the_findings() -> None:
+    def told(control: str) -> str:
+        first, second, client = matrix().manifest.implementations
+        known = replace(first, congestion_control=CongestionControl(control))
+        other = replace(second, congestion_control=CongestionControl("reno"))
+        manifest = replace(matrix().manifest, implementations=(known, other, client))
+        return written({Part.MATRIX: replace(matrix(), manifest=manifest)})
+
+    assert "Over `satloss`, all 2 runs of servers with BBR, and 0 of 2 with Reno exceed" in told("bbr")
+    assert "Over `satloss`, 2 of 4 runs of servers with Reno (all of them picoquic's) exceed" in told("reno")
 
 
 def test_only_stored_parts_have_a_section() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from interop.model.units import MBPS
-from scripts.paper.real_time import agreement, both_clocks, by_pair
-from tests.results_builder import SAT, result_set, run_result, runs, virtual
+from scripts.paper.real_time import agreement, agreement_in_words, both_clocks, by_pair, real_time
+from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 CLIENTS = ("a", "b", "c", "d")
 REAL = result_set(
@@ -34,4 +34,13 @@ def test_numbers_of_the_tables() -> None:
     assert row[:3] == ("sat", 3, 2)
     assert row[3] == f"{(6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3):.3f}"
     assert row[6:] == ("1.02", "1.25")
+    assert agreement_in_words(VIRTUAL, REAL).endswith(f"{row[3]} times that in real time (geometric mean; 1.02 to 1.25 "
+                                                      "for single pairs)")  # fmt: skip
+    assert agreement_in_words(VIRTUAL, result_set()) == ""
     assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", ""),)
+
+
+def test_sequences_of_losses_differ_in_real_time() -> None:
+    mine, theirs = (result_set(runs(*found, test_case="satloss"), test_cases=(SATLOSS,)) for found in ((4, 5, 6), (5,)))
+    assert "the mean over 3 seeds is compared with the range" in "\n".join(real_time(mine, theirs))
+    assert "sequence of losses" not in "\n".join(real_time(VIRTUAL, REAL))

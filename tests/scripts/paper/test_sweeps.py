@@ -40,8 +40,17 @@ def test_each_sweep_has_a_table_and_its_range() -> None:
         for part in told if isinstance(part, str) for line in part.splitlines() if line.startswith("| q")
     ]  # fmt: skip
     assert rows == [["quinn", "8.00", "2.00"], ["quiche", "4.00", "0.20 T"]]
-    assert "From 0 % to 5 %, goodput changes by a factor of 0.05 (quiche) to 0.25 (quinn)." in told
+    assert "At 5 %, goodput is 5 % (quiche) to 25 % (quinn) of that at 0 %. Figures call this sweep PL." in told
     assert [part.title for part in told if isinstance(part, Figure)] == ["this"]
+
+
+def test_a_sweep_in_which_goodput_rises_has_factors() -> None:
+    cases = [swept("forward queue", text, SAT.emulated) for text in ("25", "2000")]
+    found = [run for case, rate in zip(cases, (1.0, 12.34), strict=True)
+             for run in runs(rate * MBPS, server="quinn", client="quinn", test_case=case.name)]  # fmt: skip
+    assert "From 25 to 2000, goodput changes by a factor of 12 (quinn) to 12 (quinn)." in told_of(
+        found, cases, result_set()
+    )
 
 
 def swept(key: str, text: str, link: EmulatedLink) -> TestCase:

@@ -12,8 +12,17 @@ from interop.model.implementation import CongestionControl
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.run import File
 from interop.model.units import MBPS, MIB
-from scripts.paper.theory import cubic, fastest, formulas_beside_measurements, payload_of, reno, theory
+from scripts.paper.theory import (
+    below_the_limit,
+    cubic,
+    fastest,
+    formulas_beside_measurements,
+    payload_of,
+    reno,
+    theory,
+)
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
+from tests.scripts.paper.campaigns import late
 
 
 def test_reno_is_the_mean_of_its_saw_tooth() -> None:
@@ -87,10 +96,34 @@ def test_formulas_beside_measurements() -> None:
     assert table is not None
     formula = 8 * 1200 / 0.6 * math.sqrt(1.5 / 0.01)
     [row] = table.rows
-    assert list(row) == ["picoquic", "Reno", 1200, pytest.approx(formula), MBPS, round(1e6 / formula, 1)]
+    with_drops = pytest.approx(8 * 1200 / 0.6 * math.sqrt(1.5 / 0.0007))
+    expected = ["picoquic", "Reno", 1200, pytest.approx(formula), MBPS, f"{1e6 / formula:.1f}", 0.0007, with_drops]
+    assert list(row) == expected
     told = "\n".join(theory(campaign("reno")))
-    assert f"exceed it by more than that: picoquic ({1e6 / formula:.1f} times)" in told
+    assert f"exceed it by more than that: picoquic ({1e6 / formula:.1f} times; 1.00 to 1.00 Mbit/s by" in told
+    assert "With the drops of link and queue instead of p, it is 1 of 1." in told
     assert "the link drops only 7 packets" in told
+
+
+def test_a_server_that_hardly_reacts_to_loss() -> None:
+    def told(rate: float) -> str:
+        results = campaign("reno")
+        fast = sent(run_result(rate, test_case="satloss"), 10_000, 1.2)
+        return "\n".join(theory(replace(results, results=(*results.results[:-1], fast))))
+
+    assert "picoquic reaches nearly the same over `sat`, without random loss (5.00 Mbit/s), and" in told(4.1e6)
+    assert "nearly the same" not in told(3.9e6)
+
+
+def test_timeouts_below_the_rate_that_the_limit_needs() -> None:
+    """10 MiB in 360 s take 0.23 Mbit/s, and the formula gives 0.20 Mbit/s."""
+    results = campaign("reno")
+    late_run = late(run_result(None, test_case="satloss", repetition=2), 5 * MIB)
+    both = replace(results, results=(*results.results, late_run))
+    assert below_the_limit(results)[0] == []
+    servers, rates = below_the_limit(both)
+    assert servers == ["picoquic"]
+    assert rates == "needs 0.23 Mbit/s, and the formula of Reno gives only 0.20 Mbit/s"
 
 
 def test_bbr_has_no_formula() -> None:

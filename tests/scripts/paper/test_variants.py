@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from interop.model.implementation import CongestionControl
+from interop.model.results import ResultSet
 from interop.model.units import MBPS
 from scripts.paper.variants import (
     algorithm_or_implementation,
     conclusion,
     factors_of,
+    finding,
     means_of_controls,
+    robustness,
     with_known_controls,
 )
 from tests.results_builder import SATLOSS, result_set, runs
@@ -73,9 +79,61 @@ def test_the_larger_share_is_named() -> None:
         ]
         return "\n".join(conclusion(result_set(found, servers=servers, clients=clients)))
 
+    assert "percentage points in favour of the congestion control (" in told(20, 1.01)
+    assert "percentage points in favour of the implementation (" in told(1.01, 3)
+    assert "(from " in told(3, 1.4)
     assert "so the congestion control has the larger share" in told(20, 1.01)
     assert "so the implementation has the larger share" in told(1.01, 3)
     assert "so these data do not show which share is larger" in told(3, 1.4)
+
+
+def three_algorithms() -> ResultSet:
+    """Four implementations with all algorithms, one without BBR, and msquic without Reno."""
+    names: list[tuple[str, tuple[str, ...]]] = [(f"i{number}", ("reno", "cubic", "bbr")) for number in range(4)]
+    names += [("i4", ("reno", "cubic")), ("msquic", ("cubic", "bbr"))]
+    found = [
+        run
+        for number, (name, controls) in enumerate(names)
+        for place, control in enumerate(controls)
+        for step, client in enumerate(("x", "y"))
+        for run in runs(
+            (1 + number + place * number % 3 + 0.1 * step) * MBPS, server=f"{name}:{control}", client=client
+        )
+    ]
+    servers = tuple(f"{name}:{control}" for name, controls in names for control in controls)
+    return result_set(found, servers=servers, clients=("x", "y"), repetitions=1)
+
+
+def test_differences_of_some_of_the_runs() -> None:
+    rows = {row[1]: row for row in robustness(three_algorithms()).rows}
+    assert rows["implementations with all three algorithms"][2] == 4
+    assert rows["Reno and CUBIC only"][2] == 5
+    assert rows["without msquic:bbr"][2] == 5
+    assert all(isinstance(row[3], float) for row in rows.values())
+
+
+def test_the_finding_is_one_sentence_per_link() -> None:
+    [told] = finding(three_algorithms())
+    assert told.startswith("- Over `sat`, the implementation of a server has ")
+    assert list(finding(result_set())) == []
+
+
+def test_versions_of_bbr_and_variants_that_are_left_out() -> None:
+    results = result_set(
+        runs(4 * MBPS, server="a:bbr") + runs(4 * MBPS, server="b:bbr") + runs(4 * MBPS, server="b:c4"),
+        servers=("a:bbr", "b:bbr", "b:c4"),
+        repetitions=1,
+    )
+    control = CongestionControl("bbr", source="its BBR is version 2")
+    known = tuple(
+        replace(each, congestion_control=control) if each.name == "a:bbr" else each
+        for each in results.manifest.implementations
+    )
+    results = replace(results, manifest=replace(results.manifest, implementations=known))
+    told = "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
+    assert "a has version 2, and the version of b is unknown." in told
+    assert "The campaign has 3 pairs, and this section 2: b:c4 are left out" in told
+    assert "These runs have one seed." in told
 
 
 def test_a_server_without_known_goodput_has_no_mean() -> None:

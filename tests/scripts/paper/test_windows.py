@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from interop.model.negotiated import Negotiated
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.units import MIB
 from interop.traces.series import Samples, Series
-from scripts.paper.windows import by_window, gain, start_of, windows, with_variants
+from scripts.paper.windows import about_the_figure, by_window, gain, growth, start_of, windows, with_variants
 from tests.results_builder import SATLOSS, result_set, run_result
 from tests.scripts.paper.campaigns import late
 from tests.series_builder import Transfer, series
@@ -79,9 +80,59 @@ def test_the_cause_is_told_only_with_larger_windows() -> None:
     assert gain(campaign(), result_set()) is None
     assert "20 packets in one burst" in told
     assert "grows from 20 to 200 KiB with one acknowledgement after 3.00 s. After the losses, it falls to 4 KiB" in told
-    assert "make this pair slow" in told
+    assert "There is one run with one seed for each variant." in told
     assert "the whole cause" not in told
-    assert "make this pair slow" not in "\n".join(str(line) for line in windows(campaign(), None, (), (None, None)))
+    assert "one seed for each variant" not in "\n".join(
+        str(line) for line in windows(campaign(), None, (), (None, None))
+    )
+
+
+def first_byte(results: ResultSet, times: Mapping[str, float]) -> ResultSet:
+    """The same results, with the time to the first byte by client."""
+    changed = tuple(
+        replace(each, measurement=replace(each.measurement, values={**each.measurement.values, **more}))
+        if each.measurement and (more := {"time_to_first_byte": times.get(each.client, 1.2)})
+        else each
+        for each in results.results
+    )
+    return replace(results, results=changed)
+
+
+def test_a_request_that_is_late_in_both_runs_is_not_what_larger_windows_change() -> None:
+    larger = result_set([run("picoquic", "quic-go", 9e6, 16 * MIB)])
+
+    def told(own: float, wider: float) -> str:
+        both = first_byte(campaign(), {"quic-go": own}), first_byte(larger, {"quic-go": wider})
+        return "\n".join(str(line) for line in windows(*both, (), (None, None)))
+
+    assert "after 2.01 s with the larger windows, and after 1.20 to 1.20 s with the other clients" in told(2.0, 2.01)
+    assert "in both runs of quic-go's client. This alone does not make the pair slow" in told(2.0, 2.01)
+    assert "in both runs" not in told(2.0, 1.2)
+
+
+def test_clients_that_raise_their_windows() -> None:
+    found = []
+    for client, flying in (("a", 5 * MIB), ("b", 1.02 * MIB), ("c", 0.5 * MIB)):
+        one = run("picoquic", client, 8e6, MIB)
+        assert one.measurement is not None
+        values = {**one.measurement.values, "in_flight_max": flying}
+        found.append(replace(one, measurement=replace(one.measurement, values=values)))
+    [told, _] = growth(result_set(found, clients=("a", "b", "c")))
+    assert told.startswith("With a, a server had more than 110 %")
+    assert "With b, the most in flight was 85 to 110 % of it" in told
+
+
+def test_what_the_figure_does_not_show() -> None:
+    one = run("picoquic", "ngtcp2:window-1m", 8e6, MIB)
+    assert one.measurement is not None
+    limits = {"initial_max_data": MIB, "initial_max_stream_data_bidi_local": MIB // 2}
+    negotiated = Negotiated(1, 0x1301, "hq-interop", client=limits, server={})
+    small = replace(one, measurement=replace(one.measurement, negotiated=negotiated))
+    both = replace(campaign(), results=(*campaign().results, small))
+    both = replace(both, manifest=replace(both.manifest, clients=(*CLIENTS, "ngtcp2:window-1m")))
+    [told, _] = about_the_figure(both)
+    assert "It shows no run of ngtcp2:window-64k, since none finished, and not that" in told
+    assert told.endswith("a smaller stream window: ngtcp2:window-1m 512 KiB.")
 
 
 def test_a_faster_client_with_the_same_windows_shows_another_cause() -> None:

@@ -1,0 +1,147 @@
+"""Influence of server and client: their shares of the variance, and how far their means differ."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterator, Mapping
+
+from interop.model.emulated_link import loss_share
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.report import campaign_tables
+from interop.report.table import Column, Table, Unit
+from interop.statistics.overview import family
+from interop.statistics.samples import EFFICIENCY, samples
+from interop.statistics.variance import Share, decompose
+from scripts.paper.goodput import known, mean_of, of_case, with_timeouts
+from scripts.paper.lines import rendered
+from scripts.paper.matrix import always_successful
+from scripts.paper.seeds import percentile
+
+TEN = 10
+"""Ratios from it on have no digit after the point."""
+
+
+def influence(results: ResultSet) -> Iterator[str]:
+    """The shares, what they depend on, and the sizes of the effects."""
+    yield from rendered(campaign_tables.variance(results, results.manifest.test_cases))
+    yield (
+        "Efficiency is goodput divided by the constant rate of the link, so the shares of the logarithm of goodput are "
+        "the same. The intervals are generalized confidence intervals (Weerahandi 1993), see "
+        "[Statistics](../reference/statistics.md#intervals)."
+    )
+    yield ""
+    yield from rendered(effects(results))
+    yield from _with_other_runs(results)
+
+
+def share_of_server(results: ResultSet, case: TestCase, servers: Collection[str] | None = None) -> Share | None:
+    """The server's share of the variance of the efficiency; ``servers``: only of these."""
+    many = [each for each in samples(results, case.name, EFFICIENCY) if servers is None or each.server in servers]
+    found = decompose(many)
+    return next((part for part in found.shares if part.source == "server"), None) if found else None
+
+
+def in_words(part: Share) -> str:
+    """``72 % (57 to 86 %)``."""
+    return f"{100 * part.share:.0f} % ({100 * part.low:.0f} to {100 * part.high:.0f} %)"
+
+
+def shares_that_one_server_makes(results: ResultSet) -> Iterator[str]:
+    """Links over which the server has less than half of the variance without the slowest server, in words."""
+    for case in results.manifest.test_cases:
+        slowest, share = without_the_slowest(results, case)
+        if share is not None and share.share < HALF:
+            yield f"Without {slowest}, its share over `{case.name}` is {in_words(share)}."
+
+
+HALF = 0.5
+
+
+def means_of_servers(results: ResultSet, case: TestCase) -> dict[str, float]:
+    """Mean goodput of each server over all runs, bit/s."""
+    found = {
+        name: known(run for run in of_case(results, case) if run.server == name) for name in results.manifest.servers
+    }
+    return {name: statistics.fmean(values) for name, values in found.items() if values}
+
+
+def means_of_clients(results: ResultSet, case: TestCase) -> dict[str, float]:
+    """Mean goodput of each client with the servers that succeeded with all clients, bit/s."""
+    servers = always_successful(results, case)
+    found = {name: mean_of(results, case, servers, client=name) for name in results.manifest.clients}
+    return {name: mean for name, mean in found.items() if mean is not None}
+
+
+def effects(results: ResultSet) -> Table:
+    """How far servers and clients differ over each link."""
+    columns = (
+        Column("test case"), Column("servers: 90th / 10th percentile"), Column("servers", Unit.COUNT),
+        Column("clients: 90th / 10th percentile"), Column("clients", Unit.COUNT),
+    )  # fmt: skip
+    rows = list[tuple[float | int | str | None, ...]]()
+    for case in results.manifest.test_cases:
+        row: list[str | int] = [case.name]
+        for means in (means_of_servers(results, case), means_of_clients(results, case)):
+            row += [_ratio(means), len(means)]
+        rows.append(tuple(row))
+    note = (
+        "Percentiles of the means of servers and of clients. The mean of a server is over all runs, and that of a "
+        "client over the successful runs with the servers that succeeded with all clients."
+    )
+    return Table("effects", "How far means of servers and clients differ", columns, tuple(rows), (note,))
+
+
+def _ratio(means: Mapping[str, float]) -> str:
+    values = sorted(means.values())
+    if not values or values[0] <= 0:
+        return ""
+    ratio = percentile(values, 90) / percentile(values, 10)
+    return f"{ratio:.1f}" if ratio < TEN else f"{ratio:.0f}"
+
+
+def _with_other_runs(results: ResultSet) -> Iterator[str]:
+    """The server's share with timeouts, without the slowest server, and of servers with and without BBR."""
+    every, late = with_timeouts(results), []
+    for case in results.manifest.test_cases:
+        share = share_of_server(every, case)
+        if share is not None and any(run.verdict.outcome is Outcome.TIMEOUT for run in of_case(results, case)):
+            late.append(f"{in_words(share)} over `{case.name}`")
+    if late:
+        yield (
+            "- If runs that timed out count with what had arrived over the time that the client ran, the share of the "
+            f"server is {', '.join(late)}."
+        )
+    without = [
+        f"{in_words(share)} over `{case.name}` (without {slowest})"
+        for case in results.manifest.test_cases
+        for slowest, share in [without_the_slowest(results, case)]
+        if share is not None
+    ]
+    if without:
+        yield f"- Without the slowest server that had a success, the share of the server is {', '.join(without)}."
+    for case in results.manifest.test_cases:
+        if loss_share(case.emulated.forward_loss):
+            yield from _by_control(results, case)
+
+
+def without_the_slowest(results: ResultSet, case: TestCase) -> tuple[str, Share | None]:
+    """The server with the lowest mean of its successful runs, and the share of the servers without it."""
+    means = {name: mean for name in results.manifest.servers if (mean := mean_of(results, case, [name])) is not None}
+    if not means:
+        return "", None
+    slowest = min(means, key=means.__getitem__)
+    return slowest, share_of_server(results, case, means.keys() - {slowest})
+
+
+def _by_control(results: ResultSet, case: TestCase) -> Iterator[str]:
+    implementations = {each.name: each for each in results.manifest.implementations}
+    with_bbr = [name for name in results.manifest.servers if family(implementations.get(name)) == "BBR"]
+    others = [name for name in results.manifest.servers if name not in with_bbr]
+    shares = [share_of_server(results, case, names) for names in (with_bbr, others)]
+    if shares[0] is not None and shares[1] is not None:
+        yield (
+            f"- Over `{case.name}`, the share of the server is {in_words(shares[0])} among servers with BBR "
+            f"({', '.join(with_bbr)}), and {in_words(shares[1])} among the others that had a success."
+        )

@@ -1,0 +1,47 @@
+"""How much servers and clients differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop.model.results import ResultSet
+from interop.model.units import MBPS
+from scripts.paper.influence import effects, influence, means_of_clients, share_of_server
+from tests.results_builder import SATLOSS, result_set, run_result, runs
+
+SERVERS, CLIENTS = ("a", "b", "c", "d"), ("x", "y", "z")
+
+
+def campaign() -> ResultSet:
+    """Servers at 1, 1.1, 1.2 and 16 Mbit/s, and clients within a few percent; c fails with z."""
+    found = [
+        run
+        for server, rate in zip(SERVERS, (1.0, 1.1, 1.2, 16.0), strict=True)
+        for number, client in enumerate(CLIENTS)
+        if (server, client) != ("c", "z")
+        for run in runs(rate * (1 + 0.01 * number) * MBPS, server=server, client=client, test_case="satloss")
+    ]
+    found.append(run_result(None, server="c", client="z", test_case="satloss"))
+    return result_set(found, servers=SERVERS, clients=CLIENTS, test_cases=(SATLOSS,), repetitions=1)
+
+
+def test_percentiles_of_the_means() -> None:
+    """The means of clients are those with the servers a, b and d; they are 6.03 Mbit/s times 1, 1.01 and 1.02."""
+    [row] = effects(campaign()).rows
+    low, high = 1.0 + 0.3 * 0.1, 1.2 * 1.005 / 1.01 + 0.7 * (16 - 1.2 * 1.005 / 1.01)
+    assert row == ("satloss", f"{high / low:.0f}", 4, f"{(1.02 - 0.002) / 1.002:.1f}", 3)
+    means = means_of_clients(campaign(), SATLOSS)
+    assert list(means.values()) == [pytest.approx(18.1 / 3 * step * MBPS) for step in (1, 1.01, 1.02)]
+
+
+def test_without_the_slowest_server() -> None:
+    told = "\n".join(influence(campaign()))
+    share = share_of_server(campaign(), SATLOSS, ["b", "c", "d"])
+    assert share is not None
+    assert f"the share of the server is {100 * share.share:.0f} % (" in told
+    assert "over `satloss` (without a)." in told
+    assert "the shares of the logarithm of goodput are the same" in told
+
+
+def test_a_single_server_has_no_share() -> None:
+    assert share_of_server(campaign(), SATLOSS, ["a"]) is None

@@ -1,0 +1,50 @@
+"""What the report docs/paper says of its method and limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interop.model.implementation import CpuCost
+from interop.model.results import ResultSet
+from interop.model.units import MBPS
+from scripts.paper.method import limitations, method
+from tests.results_builder import result_set, runs, virtual
+
+
+def campaign() -> ResultSet:
+    """In virtual time, with two servers that are not alike: picoquic's programs are its own, and quinn's are ours."""
+    found = runs(5 * MBPS) + runs(4 * MBPS, server="quinn")
+    return virtual(result_set(found, servers=("picoquic", "quinn"), repetitions=1))
+
+
+def told(results: ResultSet, real: ResultSet | None = None, *, with_delays: bool = False) -> str:
+    return "\n".join((*method(results, real, with_delays=with_delays), *limitations(results, real)))
+
+
+def test_only_some_implementations_have_a_measured_cpu_cost() -> None:
+    manifest = campaign().manifest
+    costs = (CpuCost(1e-5, None), *(CpuCost() for _ in manifest.implementations[1:]))
+    known = tuple(replace(each, cpu_cost=cost) for each, cost in zip(manifest.implementations, costs, strict=True))
+    own = replace(campaign(), manifest=replace(manifest, implementations=known, own_cpu_costs=True))
+    assert "For 1 implementations (picoquic), we [measured it]" in told(own)
+    assert "for the other 2, it is the default of 3 µs." in told(own)
+    assert "It is 3 µs for all implementations." in told(campaign())
+
+
+def test_the_agreement_with_real_time_is_told_if_it_is_stored() -> None:
+    real = result_set(runs(4 * MBPS, 6 * MBPS))
+    assert (
+        told(campaign(), real).count("over `sat`, 1 of 1 pairs agree, and goodput in virtual time is 1.000 times") == 2
+    )
+    assert "Virtual and real time: " not in told(campaign())
+    assert "[Virtual and real time compared](../measurements/virtual-time.md) shows how far" in told(campaign())
+
+
+def test_a_single_run_is_one_sample() -> None:
+    assert "it is one sample of a sensitive system" in told(campaign())
+    assert "#sensitivity-to-the-delay" not in told(campaign())
+    assert "#sensitivity-to-the-delay" in told(campaign(), with_delays=True)
+
+
+def test_programs_around_libraries_count_as_implementation() -> None:
+    assert "For 1 of 2 servers, *implementation* includes our program around the library" in told(campaign())
