@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
@@ -20,6 +21,10 @@ LOWEST = 19
 PRESSURE = Path("/proc/pressure/cpu")
 """Pressure stall information (Linux 4.20 and later, where it is switched on)."""
 PROCESSORS = Path("/proc/cpuinfo")
+NUMBERS = {"cpu family": "family", "model": "model", "stepping": "stepping"}
+"""Lines of ``PROCESSORS``, and their names for a reader."""
+DIGITS = 8
+"""Of the digest of instruction sets."""
 
 
 def watch(info: Mapping[str, Any], monitor: CpuMonitor) -> Callable[[], HostFacts]:
@@ -50,12 +55,23 @@ def watch(info: Mapping[str, Any], monitor: CpuMonitor) -> Callable[[], HostFact
 
 @cache
 def processor() -> str:
-    """Model name of the first CPU; empty if unknown."""
+    """Name of the first CPU and, in brackets, what decides which code libraries choose for it; empty if unknown.
+
+    ``AMD EPYC (family 25, model 1, stepping 1, instruction sets 5f0e2a91)``: the last number is a digest of the names
+    of all extensions that the kernel reports.
+    """
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", PROCESSORS.read_text(encoding="utf-8", errors="replace"), re.M)
+        text = PROCESSORS.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    return found[1].strip() if found else ""
+    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    first = {name.strip(): value.strip() for name, _, value in lines}
+    details = [f"{what} {first[name]}" for name, what in NUMBERS.items() if name in first]
+    if extensions := first.get("flags") or first.get("Features"):
+        digest = hashlib.sha256(" ".join(sorted(extensions.split())).encode()).hexdigest()
+        details.append(f"instruction sets {digest[:DIGITS]}")
+    brackets = f"({', '.join(details)})" if details else ""
+    return f"{first.get('model name', '')} {brackets}".strip()
 
 
 @contextmanager

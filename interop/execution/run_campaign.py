@@ -22,6 +22,7 @@ from interop.execution.campaign_setup import (
     open_resources,
 )
 from interop.execution.dispatcher import Dispatcher
+from interop.execution.host_facts import processor
 from interop.execution.remaining_work import RemainingWork, changed_parameters, pinned_images, remaining_work
 from interop.execution.retries import restore
 from interop.execution.run_config import RunConfig
@@ -77,6 +78,8 @@ def run_campaign(
             say(f"results: {_relative(directory)}")
             versions = _versions(resources.daemon.info, facts)
             manifest = _manifest(resources.daemon.campaign, selection, plan, config, facts, versions)
+            if not (resources.daemon.host or config.hosts or config.cluster):
+                manifest = replace(manifest, processor=processor())
             with Journal.create(directory, manifest) as journal:
                 work = RemainingWork(tuple(plan), {})
                 return _run_remaining(work, resources, config, facts, journal, say, done)

@@ -49,7 +49,7 @@ class HostFacts:
     neighbours: int = 0
     """Largest number of other runs of the same campaign at the same time."""
     processor: str = ""
-    """Model name of the first CPU; empty if unknown."""
+    """Name of the first CPU, in newer results also its model and a digest of its instruction sets; empty if unknown."""
 
 
 class Deadline(StrEnum):

@@ -222,6 +222,9 @@ class Manifest:
     """Simulated seconds that each system call and each reading of the clock takes; None in real time."""
     own_cpu_costs: bool = False
     """System calls of implementations with a CPU cost of their own take that time instead."""
+    processor: str = ""
+    """Of the machine on which all runs take place, as in ``HostFacts``; empty with several machines, with the Docker
+    daemon of another one, and in campaigns of versions that did not store it."""
 
     @property
     def time(self) -> str:

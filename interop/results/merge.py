@@ -113,6 +113,7 @@ def _whole(parts: Sequence[Part]) -> Manifest:
         planned_runs=sum(part.manifest.planned_runs for part in parts),
         shard="",
         versions=first.versions if all(part.manifest.versions == first.versions for part in parts) else None,
+        processor=first.processor if all(part.manifest.processor == first.processor for part in parts) else "",
     )
 
 

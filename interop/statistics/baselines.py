@@ -12,6 +12,7 @@ from interop.model.results import ImageFacts, Manifest
 from interop.model.test_case import TestCase
 from interop.model.text import printable
 from interop.plan.order import is_named
+from interop.statistics.same_seeds import other_processor, same_costs
 
 BUILT = "quicsat/"
 """Begin of references of images that quicsat builds; their tag is a digest of all sources that the build reads."""
@@ -32,7 +33,7 @@ def fit(baseline: Manifest, now: Manifest) -> BaselineFit:
     """Compare the conditions of both; under test are the implementations of ``--must-include``."""
     return BaselineFit(
         (*_clock(baseline, now), *_test_cases(baseline, now), *_images(baseline, now)),
-        (*_versions(baseline, now), *_rebuilt(baseline, now), *_under_test(baseline, now)),
+        (*_versions(baseline, now), *_processors(baseline, now), *_rebuilt(baseline, now), *_under_test(baseline, now)),
     )
 
 
@@ -104,6 +105,15 @@ def _versions(baseline: Manifest, now: Manifest) -> Iterator[str]:
         yield (
             f"The baseline was made with quicsat {before}, and this campaign with {after}; what quicsat has changed "
             "since may look like a change of the implementation."
+        )
+
+
+def _processors(baseline: Manifest, now: Manifest) -> Iterator[str]:
+    if same_costs(baseline, now) and other_processor(baseline, now):
+        yield (
+            f"The baseline ran on {printable(baseline.processor)}, and this campaign on {printable(now.processor)}. "
+            "Runs with the same seed are not exactly the same there, so changes are tested as in real time: small ones "
+            "are found only with several seeds, or with a baseline from the same kind of machine."
         )
 
 

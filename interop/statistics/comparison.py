@@ -25,7 +25,7 @@ from interop.model.test_case import TestCase
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
-from interop.statistics.same_seeds import SeedChanges, repeatable, seed_changes
+from interop.statistics.same_seeds import SeedChanges, other_processor, repeatable, same_costs, seed_changes
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find_case, mean_ratio, positive, samples
 from interop.statistics.significance import (
     MOST_EXACT,
@@ -106,6 +106,8 @@ class Comparison:
 
     Their partner and test case are ``ALL``.
     """
+    other_processor: bool = False
+    """Runs with the same seeds would be compared seed by seed, had both campaigns run on the same processor."""
 
     @property
     def compared_by_seed(self) -> int:
@@ -315,7 +317,9 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) ->
         for case, other in both
         for sample in second.samples.get(other.name, ())
     ]
-    return compare(before, after, repeat=repeatable(first.manifest, second.manifest))
+    one, two = first.manifest, second.manifest
+    found = compare(before, after, repeat=repeatable(one, two))
+    return replace(found, other_processor=same_costs(one, two) and other_processor(one, two))
 
 
 def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:

@@ -52,7 +52,20 @@ class SeedChanges:
 
 
 def repeatable(first: Manifest, second: Manifest) -> bool:
-    """Whether a run with a seed repeats exactly in both campaigns: virtual time with the same CPU costs."""
+    """Whether a run with a seed repeats exactly in both campaigns.
+
+    It does in virtual time with the same CPU costs, and on the same processor as far as that is known.
+    """
+    return same_costs(first, second) and not other_processor(first, second)
+
+
+def other_processor(first: Manifest, second: Manifest) -> bool:
+    """Whether both are known to have run on different processors."""
+    return bool(first.processor and second.processor) and first.processor != second.processor
+
+
+def same_costs(first: Manifest, second: Manifest) -> bool:
+    """Whether both use virtual time with the same CPU costs."""
     if not first.clock is second.clock is Clock.VIRTUAL or first.cpu_cost != second.cpu_cost:
         return False
     before, after = _own_cpu_costs(first), _own_cpu_costs(second)

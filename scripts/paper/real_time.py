@@ -12,6 +12,7 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.samples import GOODPUT, samples
+from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
 
 CLOSE = 0.03
@@ -50,13 +51,13 @@ def both_clocks(virtual: ResultSet, real: ResultSet, case: TestCase) -> list[Bot
 
 def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     """How far the clocks agree, and the ratio of each pair."""
-    repetitions = max((run.repetition for run in real.results), default=0)
+    repetitions = ", ".join(repetitions_of(real, case) for case in real.manifest.test_cases if of_case(real, case))
     yield "## Virtual and real time"
     yield ""
     random_loss = [case.name for case in real.manifest.test_cases if loss_share(case.emulated.forward_loss)]
     yield (
-        f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time, with "
-        f"{repetitions} repetitions. A pair *agrees* if its mean in virtual time is within the range of the "
+        f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time "
+        f"({repetitions}). A pair *agrees* if its mean in virtual time is within the range of the "
         f"repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and real time compared]"
         "(../measurements/virtual-time.md) explains differences that we found earlier."
     )
@@ -71,6 +72,15 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     yield from rendered(agreement(virtual, real))
     for case in real.manifest.test_cases:
         yield from rendered(by_pair(virtual, real, case))
+
+
+def repetitions_of(results: ResultSet, case: TestCase) -> str:
+    """``3 repetitions over `sat```, or how many runs there are if some pairs have fewer."""
+    runs = of_case(results, case)
+    most = max(run.repetition for run in runs)
+    planned = most * len(results.manifest.servers) * len(results.manifest.clients)
+    some = "" if len(runs) == planned else f", with {len(runs)} of {planned} runs so far"
+    return f"{_count(most, 'repetition')} over `{case.name}`{some}"
 
 
 def _count(number: int, word: str) -> str:

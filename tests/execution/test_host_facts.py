@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -40,6 +41,25 @@ def test_the_processor_has_a_name_or_none(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert host_facts.processor.__wrapped__() == ""
     file.write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz \n\nprocessor\t: 1\nmodel name\t: another\n")
     assert host_facts.processor.__wrapped__() == "Some CPU @ 2.00GHz"
+
+
+def test_the_processor_is_told_by_its_model_and_instruction_sets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "cpuinfo"
+    monkeypatch.setattr(host_facts, "PROCESSORS", file)
+
+    def with_flags(flags: str) -> str:
+        numbers = "cpu family\t: 25\nmodel\t\t: 1\nmodel name\t: Some CPU\nstepping\t: 3\n"
+        file.write_text(f"processor\t: 0\n{numbers}flags\t\t: {flags}\nbugs\t\t:\n\nprocessor\t: 1\n")
+        return host_facts.processor.__wrapped__()
+
+    assert re.fullmatch(
+        r"Some CPU \(family 25, model 1, stepping 3, instruction sets [0-9a-f]{8}\)", with_flags("fpu sse avx2")
+    )
+    assert with_flags("fpu sse avx2") == with_flags("avx2 fpu sse") != with_flags("fpu sse avx2 avx512f")
+    file.write_text("processor\t: 0\nFeatures\t: fp asimd\nCPU part\t: 0xd0c\n\n")
+    assert re.fullmatch(r"\(instruction sets [0-9a-f]{8}\)", host_facts.processor.__wrapped__())
 
 
 def test_work_that_can_wait_yields_and_the_thread_is_as_before() -> None:

@@ -17,6 +17,7 @@ from interop.execution import campaign_setup
 from interop.execution import run_campaign as module
 from interop.execution.admission import AUTO_TESTBEDS, fitting_testbeds
 from interop.execution.campaign_config import CampaignConfig
+from interop.execution.host_facts import processor
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.tool_version import tool_version
 from interop.images.pull_or_build import Policy
@@ -100,6 +101,11 @@ def test_the_manifest_names_the_versions_of_all_programs(engine: FakeEngine, tmp
     finished, _ = carry_out(tmp_path / "results", "good")
     versions = load(finished.directory).result_set.manifest.versions
     assert versions == Versions(tool_version(), "99.0", "2", "Debian libns3-dev 3.43")
+
+
+def test_the_manifest_names_the_processor(engine: FakeEngine, tmp_path: Path) -> None:
+    finished, _ = carry_out(tmp_path / "results", "good")
+    assert load(finished.directory).result_set.manifest.processor == processor()
 
 
 def test_only_roles_that_the_plan_needs_are_checked(engine: FakeEngine, tmp_path: Path) -> None:

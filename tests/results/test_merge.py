@@ -85,6 +85,14 @@ def test_parts_become_the_whole(make: Make, tmp_path: Path) -> None:
     assert not any(path.is_symlink() for path in (tmp_path / "all").rglob("*"))
 
 
+@pytest.mark.parametrize(("processors", "expected"), [(("A", "A"), "A"), (("A", "B"), ""), (("A", ""), "")])
+def test_the_whole_has_a_processor_if_all_parts_have_it(
+    processors: tuple[str, str], expected: str, make: Make, tmp_path: Path
+) -> None:
+    merge([make(f"{number}/2", processor=each) for number, each in enumerate(processors, 1)], tmp_path / "all")
+    assert load(tmp_path / "all").result_set.manifest.processor == expected
+
+
 def test_files_are_copied_where_they_cannot_be_linked(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

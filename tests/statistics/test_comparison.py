@@ -312,6 +312,32 @@ def test_only_campaigns_with_the_same_costs_of_implementations_repeat(
     assert [pair.change for pair in found.pairs] == [change]
 
 
+@pytest.mark.parametrize(
+    ("processor", "other", "change", "told"),
+    [
+        ("A (family 1)", "A (family 1)", Change.SLOWER, False),
+        ("A (family 1)", "A (family 2)", Change.NONE, True),
+        ("", "A (family 2)", Change.SLOWER, False),
+    ],
+)
+def test_runs_on_another_processor_are_tested(processor: str, other: str, change: Change, told: bool) -> None:
+    def made(goodput: float, processor: str) -> ResultSet:
+        found = virtual(result_set(runs(goodput)))
+        return replace(found, manifest=replace(found.manifest, processor=processor))
+
+    found = campaigns(made(10e6, processor), made(9.89e6, other), [SAT])
+    assert [pair.change for pair in found.pairs] == [change]
+    notes = campaign_tables.comparison(found, "a", "b").notes
+    assert any("ran on different processors" in note for note in notes) is told
+
+
+def test_in_real_time_the_processor_does_not_matter() -> None:
+    first, second = (result_set(runs(rate)) for rate in (10e6, 9e6))
+    other = replace(second, manifest=replace(second.manifest, processor="B"))
+    found = campaigns(replace(first, manifest=replace(first.manifest, processor="A")), other, [SAT])
+    assert not found.other_processor
+
+
 def test_the_table_of_virtual_campaigns_says_what_its_rule_is() -> None:
     first, second = (virtual(result_set(runs(*rates))) for rates in ((5e6, 6e6, 7e6), (5.1e6, 6.2e6, 6.9e6)))
     table = campaign_tables.comparison(campaigns(first, second, [SAT]), "a", "b")

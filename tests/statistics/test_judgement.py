@@ -242,6 +242,15 @@ def test_another_cpu_cost_of_an_implementation_is_refused() -> None:
     assert fit(manifest, later).faults == ("The CPU cost of picoquic is not that of the baseline.",)
 
 
+def test_another_processor_is_told() -> None:
+    manifest = campaign(8e6).manifest
+    found = fit(replace(manifest, processor="A (family 1)"), replace(manifest, processor="A (family 2)\x1b[31m"))
+    assert found.faults == ()
+    assert found.notes[0].startswith("The baseline ran on A (family 1), and this campaign on A (family 2)")
+    assert "\x1b" not in found.notes[0]
+    assert not [note for note in fit(manifest, replace(manifest, processor="A")).notes if "ran on" in note]
+
+
 def test_in_real_time_seeds_may_differ() -> None:
     manifest = result_set(runs(8e6)).manifest
     assert fit(manifest, replace(manifest, seed=9)).faults == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interop.model.units import MBPS
-from scripts.paper.real_time import agreement, agreement_in_words, both_clocks, by_pair, real_time
+from scripts.paper.real_time import agreement, agreement_in_words, both_clocks, by_pair, real_time, repetitions_of
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 CLIENTS = ("a", "b", "c", "d")
@@ -27,6 +27,11 @@ VIRTUAL = virtual(
 def test_a_pair_agrees_within_the_range_or_close_to_the_mean() -> None:
     found = {each.client: each for each in both_clocks(VIRTUAL, REAL, SAT)}
     assert {client: each.agrees for client, each in found.items()} == {"a": True, "b": True, "c": False}
+
+
+def test_missing_repetitions_are_told() -> None:
+    assert repetitions_of(REAL, SAT) == "2 repetitions over `sat`, with 7 of 8 runs so far"
+    assert repetitions_of(result_set(runs(4 * MBPS, 5 * MBPS), clients=("quiche",)), SAT) == "2 repetitions over `sat`"
 
 
 def test_numbers_of_the_tables() -> None:
