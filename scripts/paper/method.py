@@ -68,10 +68,11 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         )
         yield f"- {fidelity(results, real)}"
         yield (
-            "- A run in virtual time can be repeated exactly (except runs of [some "
+            "- On the same machine, a run in virtual time can be repeated exactly (except runs of [some "
             "implementations](../measurements/virtual-time.md#reproducibility)), but it is one sample of a sensitive "
-            "system: a [slightly longer delay](../measurements/virtual-time.md#what-one-repetition-shows) can change "
-            "the goodput of a pair by much more than the delay. The spread over [seeds](#seeds) does not show this: "
+            "system: a [slightly longer delay](../measurements/virtual-time.md#what-one-repetition-shows) or [another "
+            "machine](../measurements/virtual-time.md#another-machine) can change the goodput of a pair by several per "
+            "cent or more. The spread over [seeds](#seeds) does not show this: "
             "over links without random loss, seeds change only the random numbers of the "
             f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )

@@ -43,6 +43,11 @@ class Repeated:
         return _day(self.first) != _day(self.again)
 
     @property
+    def is_of_another_machine(self) -> bool:
+        """Whether the two runs took place on different processors or kernels."""
+        return _machine(self.first) != _machine(self.again)
+
+    @property
     def name(self) -> str:
         """For a reader: ``neqo with quiche over sat``."""
         return f"{self.again.server} with {self.again.client} over {self.again.test_case}"
@@ -50,6 +55,11 @@ class Repeated:
 
 def _day(run: RunResult) -> str:
     return run.evidence.started[:10]
+
+
+def _machine(run: RunResult) -> tuple[str, str]:
+    host = run.evidence.host
+    return (host.processor, host.kernel) if host is not None else ("", "")
 
 
 def _goodput(run: RunResult) -> float | None:
@@ -97,17 +107,31 @@ def repeated(samples: Sequence[Sample]) -> Iterator[str]:
         yield from _campaign(each.part, each.first, each.again, each.runs)
 
 
+WHERE = {
+    (True, True): "on another day and another machine",
+    (True, False): "on another day and the same machine",
+    (False, True): "on the same day and another machine",
+    (False, False): "on the same day and the same machine",
+}
+"""By whether the day is another one, and the machine."""
+
+
 def summary(runs: Sequence[Repeated]) -> str:
-    """How many runs were reproduced, on the same day and on another one."""
-    other = [run for run in runs if run.is_of_another_day]
-    same = [run for run in runs if not run.is_of_another_day]
+    """How many runs were reproduced, by day and machine."""
+    groups = {where: [run for run in runs if (run.is_of_another_day, run.is_of_another_machine) == where]
+              for where in WHERE}  # fmt: skip
     parts = [
-        f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again on {day} are "
+        f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again {WHERE[where]} are "
         "reproduced"
-        for group, day in ((other, "another day"), (same, "the same day"))
+        for where, group in groups.items()
         if group
     ]
-    return f"{', and '.join(parts)}."
+    elsewhere = any(run.is_of_another_machine for run in runs)
+    reason = f" {REASON}" if elsewhere else ""
+    return f"{', and '.join(parts)}.{reason}"
+
+
+REASON = "See [Another machine](../measurements/virtual-time.md#another-machine) for what differs there."
 
 
 def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
@@ -124,7 +148,7 @@ def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Re
     yield (
         f"A random sample of {len(found)} of the {len(matrix.results)} runs of the {part} with seed "
         f"{matrix.manifest.seed} was measured again, {after} after the first time (from {moment(_began(found))} on), "
-        f"with {second}{'' if first == second else f' instead of {first}'}. {images}."
+        f"with {second}{'' if first == second else f' instead of {first}'}{_elsewhere(found)}. {images}."
     )
     yield ""
     yield from rendered(by_case(part, matrix, found))
@@ -142,6 +166,13 @@ def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, int]:
     first, second = matrix.manifest.images, again.manifest.images
     shared = [name for name in first if name in second]
     return sum(first[name].id == second[name].id for name in shared), len(shared)
+
+
+def _elsewhere(found: Sequence[Repeated]) -> str:
+    """The other machine, if there is one: by its kernel, and by its processor if that differs."""
+    pairs = zip(_machine(found[0].first), _machine(found[0].again), ("processor", "kernel"), strict=True)
+    changes = [f"{what} {after} instead of {before}" for before, after, what in pairs if before != after]
+    return f", on another machine ({', '.join(changes)})" if changes else ""
 
 
 def _version(results: ResultSet) -> str:

@@ -1188,9 +1188,20 @@ def test_numbers_of_repeated_runs(part: str, again: dict[str, Any]) -> None:
     assert text.count("is not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
 
 
-def test_runs_that_were_repeated_on_another_day() -> None:
-    pairs = [pair for part, again in SAMPLES for pair in repeated_runs(part, again)]
-    for day, same in (("another day", False), ("the same day", True)):
-        mine = [p for p in pairs if (p[0]["evidence"]["started"][:10] == p[1]["evidence"]["started"][:10]) is same]
-        told = f"{sum(map(is_reproduced, mine))} of {len(mine)} runs that were measured again on {day} are reproduced"
-        assert (told in PAGE.read_text("utf-8")) is bool(mine)
+def place(run: dict[str, Any]) -> tuple[str, str]:
+    """Of a run: the day, and the machine's processor and kernel."""
+    host = run["evidence"]["host"]
+    return run["evidence"]["started"][:10], f"{host['processor']} {host['kernel']}"
+
+
+def test_runs_that_were_repeated_on_another_day_or_machine() -> None:
+    groups = defaultdict(list)
+    for part, again in SAMPLES:
+        for pair in repeated_runs(part, again):
+            (day, machine), (other_day, other_machine) = map(place, pair)
+            groups[day != other_day, machine != other_machine].append(pair)
+    for (day, machine), mine in groups.items():
+        where = f"on {'another' if day else 'the same'} day and {'another' if machine else 'the same'} machine"
+        told = f"{sum(map(is_reproduced, mine))} of {len(mine)} runs that were measured again {where} are reproduced"
+        assert told in PAGE.read_text("utf-8")
+    assert PAGE.read_text("utf-8").count(" runs that were measured again on ") == len(groups)

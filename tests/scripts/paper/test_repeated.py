@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from interop.model.evidence import HostFacts
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import MBPS
@@ -75,11 +76,21 @@ def test_each_campaign_has_its_own_table_the_first_one_first() -> None:
     assert text.count("## Repeated runs") == 1
 
 
-def test_the_summary_separates_runs_of_another_day() -> None:
+def on(machine: str, results: ResultSet) -> ResultSet:
+    """The same results on a machine with this kernel."""
+    host = HostFacts(machine, "x86_64", 2, 1, "20", 0.0)
+    moved = (replace(run, evidence=replace(run.evidence, host=host)) for run in results.results)
+    return replace(results, results=tuple(moved))
+
+
+def test_the_summary_separates_days_and_machines() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
-        "4 of 4 runs that were measured again on another day are reproduced, and 3 of 4 runs that were measured again "
-        "on the same day are reproduced."
+        "4 of 4 runs that were measured again on another day and the same machine are reproduced, and 3 of 4 runs that "
+        "were measured again on the same day and the same machine are reproduced."
     ) in text
-    assert "the same day" not in "\n".join(repeated([Sample("matrix", MATRIX, later)]))
+    assert "another machine" not in text
+    text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
+    assert "4 of 4 runs that were measured again on another day and another machine are reproduced. See" in text
+    assert "on another machine (kernel 6.2 instead of 6.1)" in text
