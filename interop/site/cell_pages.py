@@ -91,7 +91,7 @@ def _cell(job: _Job, key: Key) -> cell_view.CellView:
     plots = [plot for each in results if (plot := _packets(job, folder, each, shown)) is not None]
     taken = {each.repetition: _files(site, campaign, folder, each) for each in results} if job.files else {}
     page = folder / "index.html"
-    place = run_directory(campaign, results[0]).parent.relative_to(campaign.directory)
+    place = results[0].key.path.parent
     site.show(
         page, "cell.html", campaign, "",
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,

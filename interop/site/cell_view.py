@@ -25,6 +25,8 @@ from interop.site.matrix_cell_text import CellText, shown
 from interop.statistics.intervals import Mean, of_repetitions
 
 _GOODPUT = METRICS[0]
+PLACES: Mapping[str, int] = {metric.name: place for place, metric in enumerate(METRICS)}
+"""Of each metric in ``METRICS``."""
 _MAIN = {
     "goodput": "goodput",
     "efficiency": "efficiency",
@@ -179,7 +181,7 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
     manifest = campaign.results.manifest
     case = campaign.cases[name]
     repetitions = tuple(_repetition(result, found.get(result.repetition, ())) for result in campaign.runs[key])
-    metrics = tuple(each for each in METRICS if any(run.value(each) is not None for run in repetitions))
+    metrics = _measured(campaign.runs[key])
     spreads = tuple(spread for metric in metrics if (spread := _spread(metric, repetitions)) is not None)
     best = next((spread.figures.max for spread in spreads if spread.metric is _GOODPUT), 0.0)
     return CellView(
@@ -204,7 +206,15 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
     )
 
 
+def _measured(runs: Sequence[RunResult]) -> tuple[Metric, ...]:
+    """Metrics that a run has, in their order."""
+    names = {name for run in runs if run.measurement for name in run.measurement.values}
+    return tuple(METRICS[place] for place in sorted(PLACES[name] for name in names & PLACES.keys()))
+
+
 def _negotiated(runs: Sequence[RunResult]) -> tuple[tuple[str, str], ...]:
+    if all(run.measurement is None or run.measurement.negotiated is None for run in runs):
+        return ()
     found = ((fact, values_of(runs, fact)) for fact in FACTS)
     return tuple((fact_in_words(fact), ", ".join(values)) for fact, values in found if values)
 
@@ -272,13 +282,16 @@ def as_csv(results: Sequence[RunResult]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_HEAD, *(f"{metric.name} [{metric.unit}]" for metric in METRICS)])
     for each in results:
-        values = each.measurement.values if each.measurement else {}
+        values: list[float | str] = [""] * len(METRICS)
+        for name, value in each.measurement.values.items() if each.measurement else ():
+            if name in PLACES:
+                values[PLACES[name]] = value
         writer.writerow(
             [
                 *(each.server, each.client, each.test_case, each.protocol.value, each.repetition, each.attempt),
                 *(each.verdict.outcome.value, each.verdict.code.value, _harmless(each.verdict.reason)),
                 _harmless(each.evidence.started),
-                *(values.get(metric.name, "") for metric in METRICS),
+                *values,
             ]
         )
     return text.getvalue().encode("utf-8", "replace")

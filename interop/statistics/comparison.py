@@ -141,7 +141,7 @@ class _Cell:
     first: Sample
     second: Sample
 
-    @cached_property
+    @property
     def conclusive(self) -> bool:
         return bool(self.first.conclusive and self.second.conclusive)
 
@@ -158,7 +158,7 @@ class _Cell:
             return matched([scale(seeds[seed]) for seed in seeds], [scale(others[seed]) for seed in seeds])
         return difference([scale(value) for value in one.values], [scale(value) for value in other.values])
 
-    @cached_property
+    @property
     def reliability(self) -> tuple[int, int, int, int]:
         """Successes and repetitions of both."""
         return self.first.succeeded, self.first.conclusive, self.second.succeeded, self.second.conclusive
