@@ -1200,8 +1200,8 @@ def test_runs_that_were_repeated_on_another_day_or_machine() -> None:
         for pair in repeated_runs(part, again):
             (day, machine), (other_day, other_machine) = map(place, pair)
             groups[day != other_day, machine != other_machine].append(pair)
-    for (day, machine), mine in groups.items():
-        where = f"on {'another' if day else 'the same'} day and {'another' if machine else 'the same'} machine"
+    for (other_date, elsewhere), mine in groups.items():
+        where = f"on {'another' if other_date else 'the same'} day and {'another' if elsewhere else 'the same'} machine"
         told = f"{sum(map(is_reproduced, mine))} of {len(mine)} runs that were measured again {where} are reproduced"
         assert told in PAGE.read_text("utf-8")
     assert PAGE.read_text("utf-8").count(" runs that were measured again on ") == len(groups)
