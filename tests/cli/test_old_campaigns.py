@@ -72,6 +72,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert manifest.pop("must_include") == []
     assert manifest["schedule"].pop("required") is None
     assert manifest.pop("own_cpu_costs") is False
+    assert manifest.pop("processor") == ""
     for implementation in manifest["implementations"]:
         assert implementation.pop("cpu_cost") == {"server": None, "client": None}
     for test_case in manifest["test_cases"]:
