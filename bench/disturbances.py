@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, floor, log
+from math import ceil, floor, inf, log
 from statistics import fmean, median
 
 from bench.result_rows import Figure, figure, lag
@@ -96,6 +96,19 @@ def _both_ways(bench: Traffic, link: EmulatedLink, n: int, seed: int = 7) -> See
     return bench.stream(link, flows, seed=seed)
 
 
+def _prompt(case: str, seen: Seen, *, typical: float, longest: float = inf) -> list[Figure]:
+    """Whether frames left the simulator early enough, in the median and at most, to measure delays by them; seconds."""
+    lateness = seen.report.lateness
+    if lateness is None:
+        return []
+    middle = max(lateness.forward.p50, lateness.back.p50)
+    return [
+        figure(case, "lag of frames, median", [middle / MS], "ms", f"<= {typical / MS:g}", middle <= typical),
+        figure(case, "lag of frames, longest", [lateness.maximum / MS], "ms", f"<= {longest / MS:g}",
+               lateness.maximum <= longest),
+    ]  # fmt: skip
+
+
 def _unordered(case: str, seen: Seen) -> list[Figure]:
     """``lag`` without the order of packets."""
     return [one for one in lag(case, seen) if one.name != "out of order"]
@@ -170,8 +183,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
     asked = Jitter(size, shape, overtake=True)
     in_order = Jitter(size / 2, shape)
     seen = _both_ways(bench, replace(WIDE, forward_jitter=asked, return_jitter=in_order), n)
-    nominal = WIDE.forward_delay + (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate
-    added = sorted(delay - nominal for delay in passed(seen, "forward").delays())
+    added = sorted(_additional(passed(seen, "forward")))
     figures = []
     for share, bar in ((0.5, DELAY_BAR), (0.95, TAIL_BAR)):
         value = added[round(share * (len(added) - 1))]
@@ -183,6 +195,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
         *figures,
         figure(case, "in order: overtaken", [order], "packets", "0", order == 0),
         figure(case, "with overtaking: overtaken", [wild], "packets", "> 0", wild > 0),
+        *_prompt(case, seen, typical=DELAY_BAR / 2),
         *_unordered(case, seen),
     ]
 
@@ -203,9 +216,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
     by_time, by_gap = Reordering(2 * PERCENT, 10 * MS), Reordering(1 * PERCENT, 1.0, 3)
     seen = _both_ways(bench, replace(WIDE, forward_reordering=by_time, return_reordering=by_gap), n)
     forward, back = passed(seen, "forward"), passed(seen, "return")
-    served = leaving(forward.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate)
-    late = [time - served[number] - WIDE.forward_delay for number, time, _ in forward.arrived]
-    held = [each for each in late if each > by_time.delay / 2]
+    held = [each for each in _additional(forward) if each > by_time.delay / 2]
     places = overtaken_by([number for number, *_ in back.arrived])
     exact = sum(place == by_gap.gap for place in places.values()) / max(len(places), 1)
     counted = (seen.report.forward.reordered, seen.report.back.reordered)
@@ -217,6 +228,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
         figure(case, "return: by exactly 3", [exact / PERCENT], "%", ">= 90", exact >= 0.9),
         figure(case, "in the report, forward", [counted[0]], "packets", f"{len(held)}", counted[0] == len(held)),
         figure(case, "in the report, return", [counted[1]], "packets", f"{len(places)}", counted[1] == len(places)),
+        *_prompt(case, seen, typical=DELAY_BAR / 2, longest=by_time.delay / 4),
         *_unordered(case, seen),
     ]
 
@@ -230,6 +242,12 @@ def leaving(sent: Mapping[int, float], serialisation: float) -> dict[int, float]
     for number, time in sorted(sent.items(), key=lambda packet: packet[1]):
         free = found[number] = max(time, free) + serialisation
     return found
+
+
+def _additional(stream: Passed) -> list[float]:
+    """Delay of each small packet beyond those of the wide link and of its queue, seconds, in order of arrival."""
+    left = leaving(stream.sent, (SMALL + UDP_IPV4 + PPP) * 8 / WIDE.forward_rate)
+    return [time - left[number] - WIDE.forward_delay for number, time, _ in stream.arrived]
 
 
 def duplication(bench: Traffic, n: int = N) -> list[Figure]:
