@@ -34,7 +34,7 @@ BOTH_STATES = GilbertElliottLoss(0.01, 0.2, 0.001, 0.5)
 RARE, RARER = UniformLoss(0.1 * PERCENT), UniformLoss(0.01 * PERCENT)
 WIDE = EmulatedLink("asymmetric-p2p", 15 * MS, 15 * MS, 100 * MBPS, 100 * MBPS, 1000, 1000)
 TEN = replace(WIDE, forward_rate=10 * MBPS, return_rate=10 * MBPS)
-SMALL, PER_SECOND = 100, 10_000
+SMALL, PER_SECOND = 100, 5_000
 """Bytes of payload and packets per second of the streams that fill no queue."""
 LOSSY_N, N = 100_000, 20_000
 """Packets per direction."""
@@ -195,7 +195,7 @@ def jitter(bench: Traffic, shape: JitterShape, size: float, n: int = N) -> list[
         *figures,
         figure(case, "in order: overtaken", [order], "packets", "0", order == 0),
         figure(case, "with overtaking: overtaken", [wild], "packets", "> 0", wild > 0),
-        *_prompt(case, seen, typical=DELAY_BAR / 2),
+        *_prompt(case, seen, typical=DELAY_BAR),
         *_unordered(case, seen),
     ]
 
@@ -228,7 +228,7 @@ def reordering(bench: Traffic, n: int = N) -> list[Figure]:
         figure(case, "return: by exactly 3", [exact / PERCENT], "%", ">= 90", exact >= 0.9),
         figure(case, "in the report, forward", [counted[0]], "packets", f"{len(held)}", counted[0] == len(held)),
         figure(case, "in the report, return", [counted[1]], "packets", f"{len(places)}", counted[1] == len(places)),
-        *_prompt(case, seen, typical=DELAY_BAR / 2, longest=by_time.delay / 4),
+        *_prompt(case, seen, typical=DELAY_BAR, longest=by_time.delay / 4),
         *_unordered(case, seen),
     ]
 
