@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor, inf, log
@@ -42,7 +42,7 @@ LOSS_BAR, BURST_BAR = 0.1 * PERCENT, 5 * PERCENT
 DELAY_BAR, TAIL_BAR = 0.3 * MS, 0.6 * MS
 """Difference of the median and of the 95th percentile of a delay from what was asked for."""
 MARK_BAR = 5 * PERCENT
-"""Relative difference of a marking probability from the one expected."""
+"""Relative difference of the number of marks from the one expected."""
 SERIALISATION = (STREAM_SIZE + UDP_IPV4 + PPP) * 8 / TEN.forward_rate
 """Seconds that a packet of a full stream takes on the slow link."""
 ECT0, CE = 2, 3
@@ -485,25 +485,55 @@ def pie(bench: Traffic, duration: float = 6.0) -> list[Figure]:
     ]
 
 
+def red_marks(lengths: Iterable[int], *, minimum: int, maximum: int, probability: float, weight: float) -> float:
+    """Expected number of marks by ns-3's RED, given the length of the queue that each packet finds.
+
+    After a mark, no packet is marked while (packets since then) x (marking probability) is below 1; above,
+    the probability rises so that the distance between marks is uniform ("wait" of Floyd's RED). The distance is
+    a whole number of packets, so its mean is not simply 3/2 of the inverse probability.
+    """
+    average, expected = 0.0, 0.0
+    since: dict[int, float] = {}
+    for length in lengths:
+        average += weight * (length - average)
+        if average < minimum:
+            since = {}
+            continue
+        if not since:
+            since = {1: 1.0}
+            continue
+        basic = probability * (average - minimum) / (maximum - minimum)
+        before, since = since, {0: 0.0}
+        for count, share in before.items():
+            if share == 0.0:
+                continue
+            product = (count + 1) * basic
+            marked = 0.0 if product < 1 else min(basic / (2 - product), 1.0) if product < 2 else 1.0
+            expected += share * marked
+            since[0] += share * marked
+            since[count + 1] = share * (1 - marked)
+    return expected
+
+
 def red(bench: Traffic, duration: float = 8.0) -> list[Figure]:
-    """Share of marked packets at a constant queue length: with ns-3's spacing, 2/3 of the probability."""
+    """Marked packets of a standing queue follow the probability that its length asks for."""
     case = "red"
-    queue = Queue(QueueDiscipline.RED, 1000, minimum=100, maximum=200, probability=0.2, weight=0.02, ecn=True)
+    minimum, maximum, probability, weight = 100, 200, 0.2, 0.02
+    queue = Queue(
+        QueueDiscipline.RED, 1000, minimum=minimum, maximum=maximum, probability=probability, weight=weight, ecn=True
+    )
     seen, stream = _standing(bench, queue, duration)
-    steady = list(zip(_waits(stream), stream.arrived, strict=True))[len(stream.arrived) // 5 :]
-    lengths = [floor(wait / SERIALISATION) for wait, _ in steady]
-    length, shortest = fmean(lengths), min(lengths)
-    probability = 0.2 * (length - 100) / (200 - 100)
-    share = sum(ecn == CE for _, (*_, ecn) in steady) / len(steady)
-    expected = probability * 2 / 3
-    marks = _marks(stream)
+    lengths = [floor(wait / SERIALISATION) for wait in _waits(stream)]
+    shortest = min(lengths[STANDING:])
+    marks, expected = (
+        _marks(stream),
+        red_marks(lengths, minimum=minimum, maximum=maximum, probability=probability, weight=weight),
+    )
     return [
-        figure(case, "mean queue", [length], "packets"),
+        figure(case, "mean queue", [fmean(lengths[STANDING:])], "packets"),
         # the queue becomes too short for RED if the sender gets no CPU for too long
         figure(case, "lag of the sender: shortest queue", [shortest], "packets", "> 100", shortest > 100),
-        _near(
-            case, f"marked of {len(steady)}", share / PERCENT, expected / PERCENT, MARK_BAR * expected / PERCENT, "%"
-        ),
+        _near(case, f"marks of {len(stream.arrived)}", marks, expected, MARK_BAR * expected, "packets"),
         figure(case, "in the report", [seen.report.forward.ecn_marks], "packets", f"{marks}", _told(seen, marks)),
         figure(case, "queue drops", [_drops(seen)], "packets", "0", _drops(seen) == 0),
         *lag(case, seen),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -78,10 +78,10 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
         keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
-        compared = _comparisons(site, draft, old, request.root, keys)
+        trends = cache(lambda: report_pages.trends_by_clock(found))
+        compared = _comparisons(site, draft, old, request.root, keys, meanwhile=trends)
         shown = [each for each in compared if each.both]
-        trends = report_pages.trends_by_clock(found)
-        histories = report_pages.histories(found, shown, trends)
+        histories = report_pages.histories(found, shown, trends())
         with ExitStack() as cells:
             for campaign in found:
                 key, history = keys[campaign.folder], histories[campaign.folder]
@@ -89,7 +89,7 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
                 if campaign is not found[0]:  # its badges come last
                     campaign.release()
             campaign_pages.write_list(site)
-            report_pages.write_all(site, shown, trends[0])
+            report_pages.write_all(site, shown, trends()[0])
         site.put(address.MARKER, marker(request.root, found, keys, histories, compared, site.parts))
     pages, sizes = zip(*site.parts.values(), strict=True)
     return BuiltSite(sum(pages), sum(sizes), len(found))
@@ -151,9 +151,18 @@ def _campaign(
 
 
 def _comparisons(
-    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, root: Path, keys: Mapping[str, str]
+    site: campaign_pages.Site,
+    draft: Draft,
+    old: reuse.OldSite,
+    root: Path,
+    keys: Mapping[str, str],
+    *,
+    meanwhile: Callable[[], object],
 ) -> list[Compared]:
-    """All of them, the newest first; those of two campaigns that have not changed are taken over."""
+    """All of them, the newest first; those of two campaigns that have not changed are taken over.
+
+    ``meanwhile``: what this process does while others compare.
+    """
     found = list[Compared]()
     for after, twos in groupby(report_pages.twos(site.campaigns), key=lambda both: both[1]):
         earlier = [before for before, _ in twos]
@@ -162,6 +171,8 @@ def _comparisons(
         several = len(new) > 1 and after.brief.runs >= cell_pages.WORTHWHILE
         goodputs = _goodputs(after, old, root) if new else Goodputs(after.manifest, {})
         with working(site, partial(_compare, site, old, root, after, goodputs), new, several=several) as made:
+            if several:
+                meanwhile()
             for before, compared in zip(earlier, known, strict=True):
                 if compared is None:
                     found.append(report_pages.remembered(before, after, next(made)))

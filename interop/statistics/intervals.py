@@ -29,6 +29,8 @@ FACTORS, PRECISION = (0.5, 1.5), 0.002
 """Range and precision of the factor of intervals over partners."""
 NO_SPREAD = 1e-12
 """Relative to the numbers: deviations below it are rounding."""
+_SINGULAR = 1e-9
+"""Eigenvalues of normal equations, relative to the largest one, that are 0 but for rounding."""
 _DEVIATIONS = np.linspace(0.0, 8.0, 4001)
 _HELD = np.array([math.erf(each / math.sqrt(2)) for each in _DEVIATIONS])
 """Share of a normal distribution within so many standard deviations."""
@@ -108,15 +110,23 @@ def quantile(freedom: int) -> float:
 
 
 def additive(rows: Sequence[int], columns: Sequence[int], values: Floats) -> tuple[Floats, Floats, Floats]:
-    """Least squares of ``values`` by row and column: effects of the columns (mean 0), of the rows, and residuals."""
-    by_row = np.eye(max(rows) + 1)[list(rows)]
-    by_column = np.eye(max(columns) + 1)[list(columns)]
-    design = np.hstack([by_row, by_column])
-    found = np.linalg.lstsq(design, values, rcond=None)[0]
-    effects = found[by_row.shape[1] :]
-    shift = effects.mean()
-    residuals: Floats = values - design @ found
-    return effects - shift, found[: by_row.shape[1]] + shift, residuals
+    """Least squares of ``values`` by row and column: effects of the columns (mean 0), of the rows, and residuals.
+
+    Each row from 0 on has a value. Effects are arbitrary, but not the residuals, if some rows and columns have no
+    values in common with the others.
+    """
+    row, column = np.asarray(rows), np.asarray(columns)
+    runs = np.zeros((row.max() + 1, column.max() + 1))
+    np.add.at(runs, (row, column), 1)
+    per_row = runs.sum(axis=1)
+    # the rows' effects eliminated, the normal equations have one unknown per column
+    left = np.diag(runs.sum(axis=0)) - runs.T @ (runs / per_row[:, None])
+    right = np.bincount(column, values) - runs.T @ (np.bincount(row, values) / per_row)
+    by_column = np.linalg.pinv(left, rcond=_SINGULAR, hermitian=True) @ right
+    by_column -= by_column.mean()
+    by_row = np.bincount(row, values - by_column[column]) / per_row
+    residuals: Floats = values - by_row[row] - by_column[column]
+    return by_column, by_row, residuals
 
 
 def _half_width(table: Sequence[Mapping[int, float]], means: Sequence[float]) -> float | None:

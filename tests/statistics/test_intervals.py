@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from bench.coverage import extremes, marginal, repeated, shares
 from interop.analysis.metrics import METRICS
 from interop.site.pages import ends
-from interop.statistics.intervals import Mean, of_repetitions, over_partners, quantile
+from interop.statistics.intervals import Mean, additive, of_repetitions, over_partners, quantile
 
 GOODPUT = next(each for each in METRICS if each.name == "goodput")
 
@@ -111,3 +112,24 @@ def test_intervals_of_repetitions_hold_the_truth(repetitions: int, spread: float
 def test_intervals_of_shares_hold_the_truth(size: int, repetitions: int, seed: float) -> None:
     """95 % less three standard errors of 100 trials."""
     assert min(shares(size, repetitions, seed, 0.5, 100).values()) >= 0.885
+
+
+def test_effects_of_rows_and_columns_are_those_of_least_squares() -> None:
+    """Also if values are missing, and others come twice."""
+    rng = np.random.default_rng(3)
+    cells = [(row, column) for row in range(6) for column in range(4) for _ in range(rng.integers(0, 3))]
+    cells += [(row, 0) for row in range(6)] + [(0, column) for column in range(4)]
+    rows, columns = (list(each) for each in zip(*cells, strict=True))
+    values = rng.normal(size=len(cells))
+    design = np.hstack([np.eye(6)[rows], np.eye(4)[columns]])
+    solution = np.linalg.lstsq(design, values, rcond=None)[0]
+    by_column, by_row, residuals = additive(rows, columns, values)
+    assert residuals == pytest.approx(values - design @ solution)
+    assert by_column == pytest.approx(solution[6:] - solution[6:].mean())
+    assert by_row == pytest.approx(solution[:6] + solution[6:].mean())
+
+
+def test_rows_without_a_common_column_have_their_own_residuals() -> None:
+    rows, columns = [0, 0, 1, 2, 2, 3], [0, 1, 1, 2, 3, 3]
+    values = np.array([1.0, 2.0, 5.0, 3.0, 7.0, 4.0])
+    assert additive(rows, columns, values)[2] == pytest.approx(np.zeros(6))
