@@ -233,26 +233,55 @@ def residual(logs: dict[tuple[str, str], float], *places: int) -> float:
     return float(((values - design @ np.linalg.lstsq(design, values, rcond=None)[0]) ** 2).sum())
 
 
-def test_the_share_of_the_server_without_the_slowest_one() -> None:
-    """Over links with one seed: variance components from the sums of squares."""
-    for test_case in ("terrestrial", "sat"):
-        runs = [run for run in matrix() if run["test_case"] == test_case and metric(run, "goodput") is not None]
-        servers = {run["server"] for run in runs}
-        slowest = min(servers, key=lambda name: fmean(goodputs(server=name, test_case=test_case)))
-        logs = {
-            (run["server"], run["client"]): math.log(metric(run, "goodput") or 0)
-            for run in runs
-            if run["server"] != slowest
-        }
-        assert len(logs) == sum(run["server"] != slowest for run in runs)
-        rows_, columns = (len({pair[place] for pair in logs}) for place in (0, 1))
-        both = residual(logs, 0, 1)
-        rest = both / (len(logs) - rows_ - columns + 1)
-        server = ((residual(logs, 1) - both) / (rows_ - 1) - rest) / (len(logs) / rows_)
-        client = ((residual(logs, 0) - both) / (columns - 1) - rest) / (len(logs) / columns)
-        share = max(server, 0) / (max(server, 0) + max(client, 0) + rest)
-        page = PAGE.read_text("utf-8")
-        assert re.search(rf"{100 * share:.0f} % \(\d+ to \d+ %\) over `{test_case}` \(without {slowest}\)", page)
+def share_of_server(test_case: str, servers: Collection[str]) -> float:
+    """Of the variance of the logarithm: variance components from sums of squares, of means over seeds."""
+    logs: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for run in matrix():
+        value = metric(run, "goodput")
+        if run["test_case"] == test_case and run["server"] in servers and value is not None:
+            logs[run["server"], run["client"]][run["evidence"]["seed"]] = math.log(value)
+    names = [sorted({pair[place] for pair in logs}) for place in (0, 1)]
+    pairs, seeds = list(logs), sorted({seed for each in logs.values() for seed in each})
+    runs = [(pair, seed, value) for pair, each in logs.items() for seed, value in each.items()]
+    design = np.array([[float(one == pair) for one in pairs] + [float(one == seed) for one in seeds[1:]]
+                       for pair, seed, _ in runs])  # fmt: skip
+    values = np.array([value for *_, value in runs])
+    effects = np.linalg.lstsq(design, values, rcond=None)[0]
+    of_seeds = np.append(0.0, effects[len(pairs) :])
+    means = dict(zip(pairs, effects[: len(pairs)] + of_seeds.mean(), strict=True))
+    both = residual(means, 0, 1)
+    mixed = both / (len(pairs) - len(names[0]) - len(names[1]) + 1)
+    parts = {
+        "server": ((residual(means, 1) - both) / (len(names[0]) - 1) - mixed) * len(names[0]) / len(pairs),
+        "client": ((residual(means, 0) - both) / (len(names[1]) - 1) - mixed) * len(names[1]) / len(pairs),
+        "mixed": mixed,
+    }
+    if len(seeds) > 1:
+        parts["run"] = float(((values - design @ effects) ** 2).sum()) / (len(runs) - len(pairs) - len(seeds) + 1)
+        parts["mixed"] -= parts["run"] * fmean(1 / len(each) for each in logs.values())
+        per_seed = len(seeds) / sum(1 / sum(seed == one for _, seed, _ in runs) for one in seeds)
+        parts["seed"] = variance(of_seeds) - parts["run"] / per_seed
+    return max(parts["server"], 0) / sum(max(part, 0) for part in parts.values())
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_the_share_of_the_server_without_the_slowest_one(test_case: str) -> None:
+    servers = {run["server"] for run in matrix() if goodputs(server=run["server"], test_case=test_case)}
+    slowest = min(servers, key=lambda name: fmean(goodputs(server=name, test_case=test_case)))
+    share = share_of_server(test_case, servers - {slowest})
+    page = PAGE.read_text("utf-8")
+    assert re.search(rf"{100 * share:.0f} % \(\d+ to \d+ %\) over `{test_case}` \(without {slowest}\)", page)
+
+
+def test_the_share_of_the_server_with_and_without_bbr() -> None:
+    controls = {row[0]: row[3] for row in rows("Servers and their congestion control")}
+    with_bbr = [name for name, control in controls.items() if control.startswith("BBR")]
+    shares = [share_of_server("satloss", names) for names in (with_bbr, controls.keys() - set(with_bbr))]
+    assert re.search(
+        rf"Over `satloss`, the share of the server is {100 * shares[0]:.0f} % \(\d+ to \d+ %\) among servers with BBR "
+        rf"\({', '.join(with_bbr)}\), and {100 * shares[1]:.0f} % \(\d+ to \d+ %\) among the others",
+        PAGE.read_text("utf-8"),
+    )
 
 
 IN_BOTH = {"aioquic", "kwik", "lsquic", "msquic", "neqo", "ngtcp2", "picoquic", "quic-go", "quiche"}
@@ -428,6 +457,21 @@ def difference(shares: dict[str, float], counts: str) -> float:
     return shares["implementation"] + combination - shares["congestion control"]
 
 
+def differences_without_one(logs: dict[tuple[str, str, str], float], counts: str) -> list[float]:
+    """Without one implementation at a time, in the order of their names."""
+    return [
+        difference(components({key: value for key, value in logs.items() if key[0] != name}), counts)
+        for name in sorted({key[0] for key in logs})
+    ]
+
+
+def jackknifed(value: float, without: list[float]) -> list[float]:
+    """Ends of the interval of a difference: Student's t on the scale of the inverse hyperbolic tangent."""
+    scaled = [math.atanh(max(-0.995, min(0.995, each))) for each in (value, *without)]
+    half = STUDENT[len(without)] * (len(without) - 1) * math.sqrt(variance(scaled[1:]) / len(without))
+    return [math.tanh(scaled[0] - half), math.tanh(scaled[0] + half)]
+
+
 @pytest.mark.parametrize("test_case", ["sat", "satloss"])
 def test_shares_of_congestion_control_and_implementation(test_case: str) -> None:
     logs = {
@@ -443,15 +487,12 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
     for cell, share in zip(cells, whole.values(), strict=True):
         assert float(cell) == pytest.approx(100 * share, abs=0.51)
     names = sorted({key[0] for key in logs})
-    parts = [components({key: value for key, value in logs.items() if key[0] != name}) for name in names]
     page = PAGE.read_text("utf-8")
     for row in rows("Share of the implementation minus share of the congestion control"):
         if row[0] != test_case:
             continue
-        value, without = difference(whole, row[1]), [difference(part, row[1]) for part in parts]
-        scaled = [math.atanh(max(-0.995, min(0.995, each))) for each in (value, *without)]
-        half = STUDENT[len(names)] * (len(names) - 1) * math.sqrt(variance(scaled[1:]) / len(names))
-        ends = [math.tanh(scaled[0] - half), math.tanh(scaled[0] + half)]
+        value, without = difference(whole, row[1]), differences_without_one(logs, row[1])
+        ends = jackknifed(value, without)
         for cell, expected in zip(row[2:5], (value, *ends), strict=True):
             assert float(cell) == pytest.approx(100 * expected, abs=0.51)
         least, most = min(without), max(without)
@@ -496,8 +537,19 @@ def test_differences_of_shares_of_some_of_the_runs(test_case: str) -> None:
         several = [name for name in {key[0] for key in kept} if len({key[1] for key in kept if key[0] == name}) > 1]
         shares = components({key: value for key, value in kept.items() if key[0] in several})
         assert int(count) == len(several)
-        assert float(cells[0]) == pytest.approx(100 * difference(shares, "counts as neither"), abs=0.51)
+        value = difference(shares, "counts as neither")
+        without = differences_without_one({key: logs[key] for key in kept if key[0] in several}, "counts as neither")
+        for cell, expected in zip(cells, (value, *jackknifed(value, without)), strict=False):
+            assert float(cell) == pytest.approx(100 * expected, abs=0.51)
         assert float(cells[3]) == pytest.approx(100 * difference(shares, "counts as implementation"), abs=0.51)
+
+
+def test_intervals_of_some_of_the_runs_that_include_0() -> None:
+    known = [row for row in rows("The difference of the shares for some of the runs") if row[4]]
+    number = sum(int(row[4]) <= 0 <= int(row[5]) for row in known)
+    page = PAGE.read_text("utf-8")
+    assert f"In {number} of {len(known)} rows, the interval includes 0" in page
+    assert f"With fewer of the runs, {number} of {len(known)} intervals of the difference include 0" in page
 
 
 def test_variants_that_are_left_out() -> None:
@@ -1064,6 +1116,31 @@ def test_numbers_of_real_time() -> None:
             f"real time (geometric mean; {least} to {most} for single pairs)"
         )
         assert PAGE.read_text("utf-8").count(told) == 2
+
+
+@pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
+    clients = documents("real")[0]["manifest"]["clients"]
+    marked = 0
+    for server, *cells in rows(f"Virtual over real time over {test_case}"):
+        for client, cell in zip(clients, cells, strict=True):
+            virtual, real = (
+                [
+                    value
+                    for run in runs
+                    if (run["server"], run["client"], run["test_case"]) == (server, client, test_case)
+                    if (value := metric(run, "goodput")) is not None
+                ]
+                for runs in (matrix(), runs_of("real"))
+            )
+            ratio = fmean(virtual) / fmean(real)
+            assert float(cell.removesuffix(" *").removesuffix(r" \*")) == pytest.approx(ratio, abs=0.0051)
+            agrees = min(real) <= fmean(virtual) <= max(real) or abs(ratio - 1) <= 0.03
+            assert cell.endswith("*") != agrees
+            marked += not agrees
+    [found] = [row for row in rows("Agreement of virtual and real time") if row[0] == test_case]
+    assert marked == int(found[1]) - int(found[2])
 
 
 @pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
