@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interop.model.emulated_link import loss_share
-from interop.model.results import ResultSet
+from interop.model.outcomes import Outcome
+from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import of_repetitions
@@ -17,6 +18,8 @@ from scripts.paper.lines import rendered
 
 CLOSE = 0.03
 """Difference of the means up to which they agree, also outside the range of the repetitions in real time."""
+
+NONE_IN_COMMON = "No run in real time has such a seed."
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,9 @@ class Both:
 
 
 def both_clocks(virtual: ResultSet, real: ResultSet, case: TestCase) -> list[Both]:
-    """Pairs that succeeded with both clocks in a test case."""
+    """Pairs that succeeded with both clocks in a test case; over random loss, only with the same sequence of losses."""
+    if loss_share(case.emulated.forward_loss):
+        virtual, real = with_the_same_seeds(virtual, real, case)
     means = {(sample.server, sample.client): sample.mean for sample in samples(virtual, case.name, GOODPUT)}
     return [
         Both(sample.server, sample.client, mean, sample.values)
@@ -49,24 +54,43 @@ def both_clocks(virtual: ResultSet, real: ResultSet, case: TestCase) -> list[Bot
     ]
 
 
+def with_the_same_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> tuple[ResultSet, ResultSet]:
+    """The runs of each pair that succeeded with the same seed with both clocks."""
+    good = [
+        {_pair_and_seed(run) for run in of_case(results, case) if run.verdict.outcome is Outcome.SUCCEEDED}
+        for results in (virtual, real)
+    ]
+    common = good[0] & good[1]
+    kept = [
+        replace(results, results=tuple(run for run in of_case(results, case) if _pair_and_seed(run) in common))
+        for results in (virtual, real)
+    ]
+    return kept[0], kept[1]
+
+
+def _pair_and_seed(run: RunResult) -> tuple[str, str, int | None]:
+    return run.server, run.client, run.evidence.seed
+
+
 def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     """How far the clocks agree, and the ratio of each pair."""
     repetitions = ", ".join(repetitions_of(real, case) for case in real.manifest.test_cases if of_case(real, case))
     yield "## Virtual and real time"
     yield ""
-    random_loss = [case.name for case in real.manifest.test_cases if loss_share(case.emulated.forward_loss)]
+    random_loss = [case for case in real.manifest.test_cases if loss_share(case.emulated.forward_loss)]
     yield (
         f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time "
         f"({repetitions}). A pair *agrees* if its mean in virtual time is within the range of the "
         f"repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and real time compared]"
         "(../measurements/virtual-time.md) explains differences that we found earlier."
     )
-    for name in random_loss:
-        seeds = max((run.repetition for run in virtual.results if run.test_case == name), default=0)
+    for case in random_loss:
+        kept = with_the_same_seeds(virtual, real, case)[1]
+        numbers = " and ".join(map(str, sorted({run.repetition for run in kept.results})))
         yield (
-            f"Over `{name}`, each repetition in real time has its own sequence of losses, which is not that of a run "
-            f"in virtual time. There, the mean over {_count(seeds, 'seed')} is compared with the range and the mean "
-            "over other sequences."
+            f"Over `{case.name}`, the seed decides which packets the link drops. Only runs with the same seed in both "
+            f"clocks are therefore compared. "
+            + (f"In real time, these have the repetition number {numbers}." if numbers else NONE_IN_COMMON)
         )
     yield ""
     yield from rendered(agreement(virtual, real))
