@@ -76,19 +76,20 @@ class Site:
     navigation: Sequence[tuple[str, PurePosixPath]]
     uplot: bool
     """Whether the library of the plots is here."""
-    made: set[Path] = field(default_factory=set)
-    """Folders that are there."""
+    made: set[str] = field(default_factory=set)
+    """Folders that are there, below ``directory``."""
     parts: dict[str, PartSize] = field(default_factory=dict)
     """Of what was put so far, by part: a folder in a folder in one of the site's folders, or a file."""
 
     def put(self, place: PurePosixPath, content: bytes) -> None:
         """Write one file; folders are made."""
-        folder = self.directory / place.parent
+        name = str(place)
+        folder = name.rpartition("/")[0]
         if folder not in self.made:
-            folder.mkdir(parents=True, exist_ok=True)
+            (self.directory / folder).mkdir(parents=True, exist_ok=True)
             self.made.add(folder)
-        (folder / place.name).write_bytes(content)
-        self.count("/".join(place.parts[:3]), PartSize(place.suffix == ".html", len(content)))
+        (self.directory / name).write_bytes(content)
+        self.count("/".join(name.split("/", 3)[:3]), PartSize(name.endswith(".html"), len(content)))
 
     def count(self, part: str, more: PartSize) -> None:
         """Add to the size of a part."""

@@ -49,6 +49,8 @@ class Log:
 
 def logs(run: Path, most: int) -> list[Log]:
     """The logs below the directory of a run; of each at most ``most`` bytes from its beginning and from its end."""
+    if not run.is_dir():
+        return []
     return [log for path in _found(run) if (log := _read(run, path, most)) is not None]
 
 
