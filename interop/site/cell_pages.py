@@ -33,6 +33,8 @@ THINNED = 600
 """Events per table that are left of a run that is not its cell's representative, in a campaign larger than that."""
 WORTHWHILE = 200
 """Runs of a campaign from which on several processes share the work on its pages."""
+_MOST_OTHERS = 8
+"""Other test cases of its pair that the page of a cell names."""
 _LOG = 16 * logs.KIB
 _LOG_OF_FAILURE = 64 * logs.KIB
 
@@ -78,7 +80,8 @@ def _size_of_series(campaign: SiteCampaign) -> int:
     return total
 
 
-def _cell(job: _Job, key: Key) -> cell_view.CellView:
+def _cell(job: _Job, key: Key, cases: Sequence[str]) -> cell_view.CellView:
+    """Write the page of a cell; ``cases``: the names of all test cases of its pair."""
     site, campaign = job.site, job.campaign
     results = campaign.runs[key]
     folder = PurePosixPath("runs", campaign.folder) / address.cell(*key)
@@ -95,7 +98,7 @@ def _cell(job: _Job, key: Key) -> cell_view.CellView:
     site.show(
         page, "cell.html", campaign, "",
         detail=shown, plots=plots, uplot=site.uplot, files=taken, place=str(place), unread=unread, middle=middle,
-        others=_others(campaign, key), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
+        others=_others(key, cases), pictures=_pictures(job, key), beside=side_by_side.beside(campaign, shown),
     )  # fmt: skip
     for run in shown.repetitions:
         for each in run.logs:
@@ -111,19 +114,19 @@ def _cell(job: _Job, key: Key) -> cell_view.CellView:
     return shown
 
 
-def _others(campaign: SiteCampaign, key: Key) -> list[tuple[str, str]]:
-    """Name and address of the pair's other test cases, in the campaign's order."""
-    server, client, shown = key
-    cases = [case.name for case in campaign.results.manifest.test_cases if case.name != shown]
-    return [(name, f"../{name}/index.html") for name in cases if (server, client, name) in campaign.cells]
+def _others(key: Key, cases: Sequence[str]) -> list[tuple[str, str]]:
+    """Name and address of the pair's other test cases; none if a page has no room for them."""
+    if len(cases) > 1 + _MOST_OTHERS:
+        return []
+    return [(name, f"../{name}/index.html") for name in cases if name != key[2]]
 
 
 def _pictures(job: _Job, key: Key) -> list[figures.Figure]:
     """The figures that were drawn of the cell's runs: their names end with the pair's folder and the test case."""
+    if not job.figures:
+        return []
     server, client, name = key
-    manifest = job.campaign.results.manifest
-    short = next(case.abbreviation for case in manifest.test_cases if case.name == name)
-    end = f"-{pair_folder(server, client)}-{short}"
+    end = f"-{pair_folder(server, client)}-{job.campaign.cases[name].abbreviation}"
     return [figure for figure in job.figures if figure.stem.endswith(end)]
 
 
@@ -189,7 +192,8 @@ def _files(site: Site, campaign: SiteCampaign, folder: PurePosixPath, result: Ru
 def _pair(job: _Job, pair_and_keys: tuple[Pair, Sequence[Key]]) -> None:
     """Write the pages of a pair's cells, and its own."""
     site, campaign, ((server, client), keys) = job.site, job.campaign, pair_and_keys
-    cells = [_cell(job, key) for key in keys]
+    cases = [name for name in campaign.cases if (server, client, name) in campaign.cells]
+    cells = [_cell(job, key, cases) for key in keys]
     folder = PurePosixPath("runs", campaign.folder) / address.pair(server, client)
     results = [result for key in keys for result in campaign.runs[key]]
     site.put(folder / "pair.csv", cell_view.as_csv(results))

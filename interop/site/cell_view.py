@@ -14,7 +14,7 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, RunResult
 from interop.model.test_case import TestCase
 from interop.report.negotiated_tables import values_of
-from interop.report.object_tables import table_of_objects
+from interop.report.object_tables import table_of_objects, with_objects
 from interop.report.table import Table
 from interop.results.document import a_line_each, plain_result
 from interop.results.summary import Cell, Figures, figures
@@ -220,8 +220,7 @@ def _negotiated(runs: Sequence[RunResult]) -> tuple[tuple[str, str], ...]:
 
 
 def _objects(runs: Sequence[RunResult], case: TestCase) -> Table | None:
-    found = table_of_objects(runs, (case,))
-    return found if found.rows else None
+    return table_of_objects(runs, (case,)) if with_objects(runs, case) else None
 
 
 def _repetition(result: RunResult, found: Sequence[Log]) -> Repetition:

@@ -79,13 +79,22 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
             site.put(PurePosixPath(folder, name), text)
         keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
         trends = cache(lambda: report_pages.trends_by_clock(found))
-        compared = _comparisons(site, draft, old, request.root, keys, meanwhile=trends)
-        shown = [each for each in compared if each.both]
-        histories = report_pages.histories(found, shown, trends())
+        changed = [each for each in found if not _same(old, each, keys[each.folder])]
         with ExitStack() as cells:
+            if found[0] in changed:  # processes write most of its pages while this one compares campaigns
+                cells.enter_context(cell_pages.writing(site, found[0], files=request.files))
+            compared = _comparisons(site, draft, old, request.root, keys, meanwhile=trends)
+            shown = [each for each in compared if each.both]
+            histories = report_pages.histories(found, shown, trends())
             for campaign in found:
-                key, history = keys[campaign.folder], histories[campaign.folder]
-                _campaign(site, draft, old, campaign, key, history, cells, files=request.files)
+                history = histories[campaign.folder]
+                if campaign in changed:
+                    if campaign is not found[0]:
+                        cells.close()  # of the campaign before: one at a time
+                        cells.enter_context(cell_pages.writing(site, campaign, files=request.files))
+                    _write(site, campaign, history, files=request.files)
+                else:
+                    _keep(site, draft, old, campaign, history)
                 if campaign is not found[0]:  # its badges come last
                     campaign.release()
             campaign_pages.write_list(site)
@@ -116,36 +125,30 @@ def marker(
     return json.dumps(told, indent=1).encode()
 
 
-def _campaign(
-    site: campaign_pages.Site,
-    draft: Draft,
-    old: reuse.OldSite,
-    campaign: SiteCampaign,
-    key: str,
-    history: History,
-    cells: ExitStack,
-    *,
-    files: bool,
-) -> None:
-    """The pages of one campaign, as far as they are not those of the old site.
+def _same(old: reuse.OldSite, campaign: SiteCampaign, key: str) -> bool:
+    """Whether the old site has the pages of a campaign as they would be written again."""
+    return old.known("keys", campaign.folder) == key and old.has(address.campaign(campaign.folder).parent)
 
-    ``cells``: closes when the pages of cells are written that processes still work on.
-    """
-    page = address.campaign(campaign.folder)
+
+def _keep(
+    site: campaign_pages.Site, draft: Draft, old: reuse.OldSite, campaign: SiteCampaign, history: History
+) -> None:
+    """Take over the pages of a campaign that has not changed; its start page may have to be written again."""
+    folder = address.campaign(campaign.folder).parent
     newest = campaign is site.campaigns[0]
-    same = old.known("keys", campaign.folder) == key and old.has(page.parent)
-    if not same:
-        cells.close()  # of the campaign before: one at a time
-        cells.enter_context(cell_pages.writing(site, campaign, files=files))
-    if same and not newest and reuse.start_stays(history, old.known("starts", campaign.folder)):
-        old.take_over(site, draft, page.parent, start=True)
+    if not newest and reuse.start_stays(history, old.known("starts", campaign.folder)):
+        old.take_over(site, draft, folder, start=True)
     else:
         campaign_pages.write_start(site, campaign, history, newest=newest)
-    if same:
-        old.take_over(site, draft, page.parent, start=False)
-        return
-    site.put(page.parent / brief.FILE_NAME, brief.encode(campaign.brief))
-    site.put(page.parent / brief.GOODPUTS_NAME, brief.encode_goodputs(campaign.goodputs))
+    old.take_over(site, draft, folder, start=False)
+
+
+def _write(site: campaign_pages.Site, campaign: SiteCampaign, history: History, *, files: bool) -> None:
+    """All pages of one campaign but those of its cells."""
+    folder = address.campaign(campaign.folder).parent
+    campaign_pages.write_start(site, campaign, history, newest=campaign is site.campaigns[0])
+    site.put(folder / brief.FILE_NAME, brief.encode(campaign.brief))
+    site.put(folder / brief.GOODPUTS_NAME, brief.encode_goodputs(campaign.goodputs))
     campaign_pages.write(site, campaign, files=files)
     report_pages.write(site, campaign)
 

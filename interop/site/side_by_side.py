@@ -15,6 +15,7 @@ def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
 
     ``facts``: name and value of each condition. ``metrics``: label, mean and its words of each main metric.
     """
+    main = {metric.name for metric, _ in shown.main}
     images = {f"{role}'s image": f"{facts.version} {facts.id[:19]}".strip() for role, facts in shown.images.items()}
     facts = {
         "outcome": f"{shown.cell.succeeded} of {shown.cell.planned} repetitions succeeded",
@@ -35,6 +36,6 @@ def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
         "metrics": [
             [each.metric.label, each.figures.mean, number(each.metric, each.figures.mean)]
             for each in shown.spreads
-            if each.metric in dict(shown.main)
+            if each.metric.name in main
         ],
     }
