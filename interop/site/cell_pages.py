@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,6 +34,8 @@ THINNED = 600
 """Events per table that are left of a run that is not its cell's representative, in a campaign larger than that."""
 WORTHWHILE = 200
 """Runs of a campaign from which on several processes share the work on its pages."""
+_NICENESS = 10
+"""Of these processes: what the main process does meanwhile must not be the last that is done."""
 _MOST_OTHERS = 8
 """Other test cases of its pair that the page of a cell names."""
 _LOG = 16 * logs.KIB
@@ -42,13 +45,13 @@ _LOG_OF_FAILURE = 64 * logs.KIB
 @contextmanager
 def writing(site: Site, campaign: SiteCampaign, *, files: bool) -> Iterator[None]:
     """Write all pages below ``runs/<campaign>/p/`` until the block is left, by several processes if there are many."""
-    full = _size_of_series(campaign) <= MOST_BYTES
     pairs: dict[Pair, list[Key]] = {}
     for key in campaign.runs:
         pairs.setdefault(key[:2], []).append(key)
+    full = _size_of_series(campaign, pairs) <= MOST_BYTES
     job = _Job(site, campaign, pairs.keys(), full=full, files=files, figures=figures.find(campaign.directory))
     several = len(campaign.results.results) >= WORTHWHILE and bool(campaign.cells and campaign.attempts)
-    with working(site, partial(_pair, job), list(pairs.items()), several=several) as written:
+    with working(site, partial(_pair, job), list(pairs.items()), several=several, niceness=_NICENESS) as written:
         yield
         for _ in written:
             pass
@@ -72,11 +75,14 @@ def run_directory(campaign: SiteCampaign, result: RunResult) -> Path:
     return campaign.directory / result.key.path
 
 
-def _size_of_series(campaign: SiteCampaign) -> int:
+def _size_of_series(campaign: SiteCampaign, pairs: Mapping[Pair, Sequence[Key]]) -> int:
     total = 0
-    for result in campaign.results.results:
-        with suppress(OSError):
-            total += Path(campaign.directory, str(result.key), FILE_NAME).stat().st_size
+    for pair, keys in pairs.items():
+        if not (campaign.directory / pair_folder(*pair)).is_dir():
+            continue  # results can be without the files of their runs
+        for result in chain.from_iterable(campaign.runs[key] for key in keys):
+            with suppress(OSError):
+                total += (run_directory(campaign, result) / FILE_NAME).stat().st_size
     return total
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -18,18 +19,24 @@ _WORK: list[tuple[Site, Callable[[Any], Any]]] = []
 
 @contextmanager
 def working(
-    site: Site, work: Callable[[Task], Result], tasks: Sequence[Task], *, several: bool
+    site: Site, work: Callable[[Task], Result], tasks: Sequence[Task], *, several: bool, niceness: int = 0
 ) -> Iterator[Iterator[Result]]:
     """What ``work`` returns for each task, in their order.
 
     With ``several``, processes work on the tasks while the caller does something else. What they put into the site is
     counted when the caller takes their results. Otherwise, this process works when the caller takes a result.
+    ``niceness``: how much these processes yield to others (as nice(1)).
     """
     if not several:
         yield map(work, tasks)
         return
-    with get_context("fork").Pool(initializer=_WORK.append, initargs=((site, work),)) as pool:
+    with get_context("fork").Pool(initializer=_begin, initargs=(site, work, niceness)) as pool:
         yield _counted(site, pool.imap(_share, tasks))
+
+
+def _begin(site: Site, work: Callable[[Any], Any], niceness: int) -> None:
+    os.nice(niceness)
+    _WORK.append((site, work))
 
 
 def _share(task: Any) -> tuple[Any, dict[str, PartSize]]:
