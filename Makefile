@@ -32,6 +32,13 @@ STARVED = 1200
 unexport PYTHONDONTWRITEBYTECODE
 # The matrices of tests are small; threads of NumPy that wait for larger ones cost CPU time.
 export OPENBLAS_NUM_THREADS = 1
+# Tests without the engine make many small files, which takes less time in memory than on a disk. Others do not use it:
+# what a container writes there counts as its memory.
+ifndef TMPDIR
+ifeq ($(shell test $$(df --output=avail -m /dev/shm 2>/dev/null | tail -1) -ge 4000 2>/dev/null && echo enough),enough)
+test-no-engine test-fast: export TMPDIR = /dev/shm
+endif
+endif
 
 .PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
 
