@@ -40,7 +40,7 @@ test-no-engine test-fast: export TMPDIR = /dev/shm
 endif
 endif
 
-.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual gallery paper paper-report docs test-arm64
+.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual bench-other-processor gallery paper paper-report docs test-arm64
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -172,6 +172,11 @@ bench-cluster: setup-dev images  ## measure one and two workers of a Dask cluste
 bench-virtual: images  ## compare virtual with real time; measure how far runs repeat, their cost, throughput (a day; PART="cost …")
 	$(PYTHON) run.py images build virtual-time quiche quinn ngtcp2 msquic s2n-quic
 	$(PYTHON) bench/virtual.py $(if $(PART),--part $(PART)) -o build/bench-virtual/$$(date +%FT%H-%M-%S)
+
+# Needs QEMU, gcc and cpio; `apt-get download` and `dpkg-deb --extract` bring the kernel, a package linux-image-…-amd64.
+bench-other-processor: images  ## compare the packets of virtual time with those on processors that QEMU emulates (KERNEL=DIR; minutes)
+	$(PYTHON) run.py images build virtual-time quiche
+	$(PYTHON) bench/other_processor.py --kernel $(KERNEL) -o build/bench-other-processor/$$(date +%FT%H-%M-%S)
 
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
 	$(PYTHON) bench/paper.py $(PAPER)
