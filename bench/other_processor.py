@@ -4,8 +4,9 @@
   bench/other_processor.py -o DIR --pairs quic-go:quic-go quiche:quic-go --processors max Haswell-v4
 
 It makes a run of each pair on this machine, and copies what the virtual machine starts with. It then starts the same
-virtual machine in a machine that QEMU emulates without hardware virtualization, once per processor. Needs gcc, cpio and
-qemu-system-x86_64, a kernel of Debian that Debian's mirror has (Linux 6.12 or later; `--kernel`), and minutes per run.
+virtual machine in a machine that QEMU emulates without hardware virtualization, once per processor. A run there takes
+some minutes. Needs gcc, cpio and qemu-system-x86_64. `apt-get download` and `dpkg-deb --extract` bring the kernel of
+the emulated machine, such as linux-image-6.18.12+deb13-cloud-amd64; kernels older than 6.18 are not tested.
 """
 # ruff: noqa: E402, T201 - a script
 
@@ -17,6 +18,7 @@ import io
 import json
 import lzma
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -67,6 +69,9 @@ def main() -> int:
     parser.add_argument("--processors", nargs="+", default=["max", "EPYC", "Haswell-v4"], help="as for qemu -cpu")
     parser.add_argument("--kernel", type=Path, required=True, help="where a package linux-image-… was unpacked")
     options = parser.parse_args()
+    missing = [name for name in ("gcc", "cpio", "qemu-system-x86_64") if shutil.which(name) is None]
+    if missing or not list(options.kernel.rglob("vmlinuz-*")):
+        raise SystemExit(f"missing: {', '.join(missing) or f'vmlinuz-… below {options.kernel}'}")
     rows, same = list[tuple[str, str, str]](), True
     for pair in options.pairs:
         place = options.output / pair.replace(":", "_")
