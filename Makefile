@@ -125,7 +125,7 @@ lint: setup-dev  ## style, format, types and spelling; shell scripts, C and C++,
 	.venv/bin/mypy --cache-dir $(MYPY_CACHE)
 	.venv/bin/codespell
 	.venv/bin/shellcheck $(SHELL_SCRIPTS)
-	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch])
+	.venv/bin/clang-format --dry-run --Werror $(wildcard ns3-scenarios/*/*.cc ns3-scenarios/*/*.h virtual-time/init/*.[ch] bench/*.c)
 	@if [ -x $(BIOME) ]; then $(BIOME) lint --error-on-warnings; else echo "Biome is missing: web/ is not checked"; fi
 
 coverage: setup-dev  ## which lines of interop/ and plots/ the tests without engine and browser reach; build/coverage

@@ -18,12 +18,13 @@
 enum { MOST = 64 };
 
 /* The lines of a file, in `text`; NULL after the last. */
-static void read_lines(const char *path, char *text, size_t size, char *lines[MOST]) {
+static void read_lines(const char* path, char* text, size_t size, char* lines[MOST]) {
     int file = open(path, O_RDONLY | O_CLOEXEC), count = 0;
     ssize_t length = read(file, text, size - 1);
     text[length > 0 ? length : 0] = 0;
     close(file);
-    for (char *line = strtok(text, "\n"); line && count < MOST - 1; line = strtok(NULL, "\n")) lines[count++] = line;
+    for (char* line = strtok(text, "\n"); line && count < MOST - 1; line = strtok(NULL, "\n"))
+        lines[count++] = line;
     lines[count] = NULL;
 }
 
@@ -46,7 +47,7 @@ static void refuse_personality(void) {
 int main(void) {
     static char text[16384];
     char *lines[MOST], *none[] = {NULL};
-    const char *disks[] = {"input", "output", "ubd2", "ubd3", "ubd4"};
+    const char* disks[] = {"input", "output", "ubd2", "ubd3", "ubd4"};
     mkdir("/proc", 0755), mkdir("/dev", 0755), mkdir("/tmp", 01777);
     mount("proc", "/proc", "proc", 0, NULL), mount("dev", "/dev", "devtmpfs", 0, NULL);
     mkdir("/dev/shm", 01777), mkdir("/dev/pts", 0755);
@@ -57,7 +58,8 @@ int main(void) {
         if (syscall(SYS_finit_module, file, "", 0)) perror(lines[n]);
         close(file);
     }
-    for (int n = 0; n < 100 && access("/dev/vde", F_OK); n++) usleep(100000);
+    for (int n = 0; n < 100 && access("/dev/vde", F_OK); n++)
+        usleep(100000);
     for (int n = 0; n < 5; n++) {
         char device[] = "/dev/vda";
         device[7] += n;

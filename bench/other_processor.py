@@ -40,8 +40,6 @@ HERE = Path(__file__).resolve().parent
 DISKS = ("input", "output", "ubd2", "ubd3", "ubd4")
 """In the order of the devices /dev/vda, /dev/vdb, …"""
 MODULES = ("virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk")
-OUTPUT = 2 << 30
-"""Bytes of the sparse disk that the virtual machine writes to."""
 LONGEST = 1800.0
 """Seconds for a run in an emulated machine."""
 TRACES = ("trace_node_left.pcap", "trace_node_right.pcap")
@@ -55,6 +53,8 @@ class Machine:
     """The kernel and its parameters."""
     files: Path
     """Directory with the kernel, the first file system, and the disks."""
+    output: int
+    """Bytes of the sparse disk that it writes to."""
     packets: str
     """Digest of both traces."""
 
@@ -113,11 +113,13 @@ def native(place: Path, server: str, client: str, test_case: str, seed: int) -> 
             _copy(same, path, files / name)
     finally:
         same.remove()
-    memory = next(word.removeprefix("--memory=") for word in arguments if word.startswith("--memory="))
+    before = dict(word.removeprefix("--").split("=") for word in arguments[1 : arguments.index("--")])
     given = [re.sub(rf"^(ubd\d+)rc={MOUNT}/.+", r"\1rc=\1", word) for word in arguments[arguments.index("--") + 1 :]]
     fixed = ["time-travel=inf-cpu", "seccomp=on", "noreboot", "quiet", "loglevel=4", "panic=-1"]
-    kernel = ["./kernel", "initrd=/guest.cpio", f"mem={memory}M", *fixed, "ubd0r=input", "ubd1=output", *given]
-    return Machine(tuple(kernel), files, _digest([next(results.rglob(name)).read_bytes() for name in TRACES]))
+    disks = ["ubd0r=input", "ubd1=output"]
+    kernel = ["./kernel", "initrd=/guest.cpio", f"mem={before['memory']}M", *fixed, *disks, *given]
+    packets = _digest([next(results.rglob(name)).read_bytes() for name in TRACES])
+    return Machine(tuple(kernel), files, int(before["output"]), packets)
 
 
 def _machine_of(run: subprocess.Popen[bytes]) -> Container:
@@ -140,7 +142,7 @@ def _copy(container: Container, path: str, target: Path) -> None:
 
 
 def emulated(machine: Machine, place: Path, processor: str, kernel: Path) -> str:
-    """The digest of the packets of the same run in an emulated machine; empty if there are none."""
+    """The digest of the packets of the same run in an emulated machine."""
     place.mkdir()
     first = place / "first"
     first.mkdir()
@@ -161,7 +163,7 @@ def emulated(machine: Machine, place: Path, processor: str, kernel: Path) -> str
         words = ["cpio", "--create", "--format=newc", "--quiet"]
         subprocess.run(words, cwd=first, input=listed.encode(), stdout=packed_files, check=True)
     with (place / "output").open("wb") as disk:
-        disk.truncate(OUTPUT)
+        disk.truncate(machine.output)
     drives: list[str] = []
     for name in DISKS:
         file = (place if name == "output" else machine.files) / name
@@ -188,21 +190,21 @@ def emulated(machine: Machine, place: Path, processor: str, kernel: Path) -> str
         subprocess.run(
             [*qemu, *drives], stdin=subprocess.DEVNULL, stdout=console, stderr=console, check=True, timeout=LONGEST
         )
-    return _digest(_traces(place / "output"))
+    try:
+        return _digest(_traces(place / "output"))
+    except (tarfile.TarError, KeyError) as error:
+        raise SystemExit(f"no packets from the emulated processor {processor}; see {place / 'console'}") from error
 
 
 def _traces(disk: Path) -> list[bytes]:
-    """Both traces on the disk that a virtual machine has written to; none if it wrote no archive."""
-    try:
-        with tarfile.open(disk) as archive:
-            files = {Path(member.name).name: member for member in archive if member.isfile()}
-            return [content.read() for name in TRACES if (content := archive.extractfile(files[name]))]
-    except (tarfile.TarError, KeyError):
-        return []
+    """Both traces on the disk that a virtual machine has written to. Raises TarError or KeyError if there are none."""
+    with tarfile.open(disk, "r:") as archive:
+        files = {Path(member.name).name: member for member in archive if member.isfile()}
+        return [content.read() for name in TRACES if (content := archive.extractfile(files[name]))]
 
 
 def _digest(traces: Sequence[bytes]) -> str:
-    return hashlib.sha256(b"".join(traces)).hexdigest()[:12] if traces else ""
+    return hashlib.sha256(b"".join(traces)).hexdigest()[:12]
 
 
 if __name__ == "__main__":
