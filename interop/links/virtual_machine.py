@@ -61,9 +61,8 @@ HOST_PATIENCE, HOST_FACTOR = 300.0, 10.0
 """Seconds of real time that a run may take, and a multiple of its simulated deadline beside them."""
 CPUS = 2
 """CPUs that programs see: as many as the machine has that quicsat asks for in real time."""
-FILE_FAULT = 20
-"""System calls that cost as much as a page fault in a mapped file. Such faults stand for the time that code takes when
-it runs for the first time, as in a handshake; see docs/measurements/virtual-time.md."""
+HANDSHAKE = 300
+"""System calls that cost as much as what a process computes for a handshake; see docs/measurements/virtual-time.md."""
 LEAST_MEMORY = 128 * MIB
 """Bytes that a machine has, however small the limit of its test case is: its kernel and the simulator need them."""
 OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
@@ -263,8 +262,7 @@ class VirtualTestbed:
             f"seed={run.seed}",
             f"um_syscall_cost={cost}",
             f"um_clock_cost={cost}",
-            f"um_fault_cost={cost}",
-            f"um_file_fault_cost={FILE_FAULT * cost}",
+            f"um_handshake_cost={HANDSHAKE * cost}",
             f"um_cpus={CPUS}",
             *(f"ubd{number}rc={roots[part]}" for number, part in enumerate(PARTS, start=2) if part in roots),
             *(f"ubd{GATEWAY_DISK}rc={root}" for root in {roots[part] for part in SIDES if part in roots}),

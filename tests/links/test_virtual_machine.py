@@ -204,7 +204,7 @@ def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
     )  # fmt: skip
     assert command[5:] == (
         "time-travel-start=1767225600000000000", "seed=77", "um_syscall_cost=2500", "um_clock_cost=2500",
-        "um_fault_cost=2500", "um_file_fault_cost=50000", "um_cpus=2",
+        "um_handshake_cost=750000", "um_cpus=2",
         "ubd2rc=/roots/bad.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
     )  # fmt: skip
     assert engine.roots == {name: f"root of {name}".encode() for name in ("bad", "good", SIMULATOR)}

@@ -6,8 +6,6 @@ import base64
 import itertools
 import struct
 
-import pytest
-
 from tests.virtual_time.machine import Machines
 
 PATIENCE = 60
@@ -49,15 +47,55 @@ def test_rdtsc_goes_on_in_unequal_steps(machines: Machines) -> None:
     assert len(set(steps)) > READINGS / 4
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("um_file_fault_cost", 5, 500), ("um_syscall_cost", 5, 500)])
-def test_a_program_takes_the_time_that_it_costs(machines: Machines, name: str, low: int, high: int) -> None:
-    """Simulated milliseconds of a small program; it has dozens to hundreds of page faults, and of system calls."""
+def test_a_program_takes_the_time_that_it_costs(machines: Machines) -> None:
+    """Simulated milliseconds of a small program, which has dozens to hundreds of system calls."""
     script = "begin=$(date +%s%N); true; env true; echo $(($(date +%s%N) - begin))"
     free, dear = (
         int(machines.boot(script, patience=PATIENCE, parameters=parameters).said.split()[0]) / 1e6
-        for parameters in ((), (f"{name}=100000",))
+        for parameters in ((), ("um_syscall_cost=100000",))
     )
-    assert free < low < dear < high
+    assert free < 5 < dear < 500
+
+
+def test_the_first_initial_packet_of_a_process_takes_longer(machines: Machines) -> None:
+    """Each program receives datagrams that begin with ``HEX`` and have ``SIZE`` further bytes."""
+    initial, initial_of_version_2 = "c000000001:1195", "d06b3343cf:1195"
+    handshakes = (initial, f"{initial} {initial}", initial_of_version_2)
+    unknown_version, acknowledgement = "c01a2a3a4a:1195", "c000000001:50"
+    handshake, one_rtt = "e000000001:1195", "40:999"
+    others = (unknown_version, acknowledgement, handshake, one_rtt)
+    receive = (
+        "perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); bind(S, $own = sockaddr_in(4433, INADDR_LOOPBACK)); "
+        'for (@ARGV) { ($begin, $more) = split /:/; send(S, pack("H*", $begin) . "x" x $more, 0, $own); '
+        "recv(S, $read, 2000, 0) }'"
+    )
+    programs = (f"{receive} {datagrams}" for datagrams in (*handshakes, *others))
+    script = "; ".join(f"begin=$(date +%s%N); {program}; echo $(($(date +%s%N) - begin))" for program in programs)
+    said = machines.boot(script, patience=PATIENCE, parameters=("um_handshake_cost=50000000",)).said.split()
+    milliseconds = [int(time) / 1e6 for time in said]
+    assert len(milliseconds) == len(handshakes) + len(others)
+    assert all(50 <= time < 55 for time in milliseconds[: len(handshakes)])
+    assert max(milliseconds[len(handshakes) :]) < 5
+
+
+def test_searches_for_libraries_of_the_processor_take_no_time(machines: Machines) -> None:
+    """The dynamic linker makes more of them on newer processors."""
+    script = "begin=$(date +%s%N); perl -e 'for (1..500) { open F, q(/lib/DIR/x) }'; echo $(($(date +%s%N) - begin))"
+    taken = {}
+    for directory in ("glibc-hwcaps/x86-64-v4", "tls/haswell/avx512_1", "glibc"):
+        said = machines.boot(
+            script.replace("DIR", directory), patience=PATIENCE, parameters=("um_syscall_cost=20000",)
+        ).said
+        taken[directory] = int(said.split()[0]) / 1e6
+    assert taken["glibc"] > 10 + max(taken["glibc-hwcaps/x86-64-v4"], taken["tls/haswell/avx512_1"])
+
+
+def test_disks_have_no_statistics(machines: Machines) -> None:
+    """They read the clock for each request, and there are more requests if a processor needs other pages."""
+    said = machines.boot("cat /proc/diskstats", patience=PATIENCE).said
+    disks = [line.split() for line in said.splitlines() if "ubd" in line]
+    assert disks
+    assert {number for words in disks for number in words[3:]} == {"0"}
 
 
 def test_a_program_and_its_children_have_a_cost_of_their_own(machines: Machines) -> None:
