@@ -296,11 +296,15 @@ def _verdict(found: Comparison) -> list[str]:
         notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:
         notes += _by_seed(found)
-    if found.other_processor:
-        notes.append(
-            "The campaigns ran on different processors, where runs with the same seed are not exactly the same. "
-            "Therefore, changes are tested as in real time."
-        )
+    for differ, others in (
+        (found.other_processor, "ran on different processors"),
+        (found.other_virtual_machine, "used different versions of the virtual machine"),
+    ):
+        if differ:
+            notes.append(
+                f"The campaigns {others}, where runs with the same seed are not exactly the same. "
+                "Therefore, changes are tested as in real time."
+            )
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
     if any(counts[change] for change in UNSURE):

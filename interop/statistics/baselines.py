@@ -12,7 +12,7 @@ from interop.model.results import ImageFacts, Manifest
 from interop.model.test_case import TestCase
 from interop.model.text import printable
 from interop.plan.order import is_named
-from interop.statistics.same_seeds import other_processor, same_costs
+from interop.statistics.same_seeds import other_processor, other_virtual_machine, same_costs
 
 BUILT = "quicsat/"
 """Begin of references of images that quicsat builds; their tag is a digest of all sources that the build reads."""
@@ -33,7 +33,7 @@ def fit(baseline: Manifest, now: Manifest) -> BaselineFit:
     """Compare the conditions of both; under test are the implementations of ``--must-include``."""
     return BaselineFit(
         (*_clock(baseline, now), *_test_cases(baseline, now), *_images(baseline, now)),
-        (*_versions(baseline, now), *_processors(baseline, now), *_rebuilt(baseline, now), *_under_test(baseline, now)),
+        (*_versions(baseline, now), *_machines(baseline, now), *_rebuilt(baseline, now), *_under_test(baseline, now)),
     )
 
 
@@ -108,8 +108,16 @@ def _versions(baseline: Manifest, now: Manifest) -> Iterator[str]:
         )
 
 
-def _processors(baseline: Manifest, now: Manifest) -> Iterator[str]:
-    if same_costs(baseline, now) and other_processor(baseline, now):
+def _machines(baseline: Manifest, now: Manifest) -> Iterator[str]:
+    if not same_costs(baseline, now):
+        return
+    if other_virtual_machine(baseline, now):
+        yield (
+            "The baseline used another version of the virtual machine. Runs with the same seed are not exactly the "
+            "same there, so changes are tested as in real time: small ones are found only with several seeds, or with "
+            "a new baseline."
+        )
+    if other_processor(baseline, now):
         yield (
             f"The baseline ran on {printable(baseline.processor)}, and this campaign on {printable(now.processor)}. "
             "Runs with the same seed are not exactly the same there, so changes are tested as in real time: small ones "

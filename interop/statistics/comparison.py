@@ -25,7 +25,14 @@ from interop.model.test_case import TestCase
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
-from interop.statistics.same_seeds import SeedChanges, other_processor, repeatable, same_costs, seed_changes
+from interop.statistics.same_seeds import (
+    SeedChanges,
+    other_processor,
+    other_virtual_machine,
+    repeatable,
+    same_costs,
+    seed_changes,
+)
 from interop.statistics.samples import EFFICIENCY, GOODPUT, Sample, find_case, mean_ratio, positive, samples
 from interop.statistics.significance import (
     MOST_EXACT,
@@ -108,6 +115,8 @@ class Comparison:
     """
     other_processor: bool = False
     """Runs with the same seeds would be compared seed by seed, had both campaigns run on the same processor."""
+    other_virtual_machine: bool = False
+    """The same, for virtual machines from the same sources."""
 
     @property
     def compared_by_seed(self) -> int:
@@ -319,7 +328,12 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) ->
     ]
     one, two = first.manifest, second.manifest
     found = compare(before, after, repeat=repeatable(one, two))
-    return replace(found, other_processor=same_costs(one, two) and other_processor(one, two))
+    by_seed = same_costs(one, two)
+    return replace(
+        found,
+        other_processor=by_seed and other_processor(one, two),
+        other_virtual_machine=by_seed and other_virtual_machine(one, two),
+    )
 
 
 def links(results: ResultSet, first: TestCase, second: TestCase) -> Comparison:

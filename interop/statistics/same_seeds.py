@@ -15,6 +15,8 @@ from interop.model.outcomes import Outcome
 from interop.model.results import Manifest
 from interop.statistics.samples import Sample, mean_ratio
 
+VIRTUAL_MACHINE = "virtual-time"
+"""Image of the virtual machine among those of a campaign; its name changes with its source."""
 SMALLEST = 0.01
 """Relative change of a mean from which on it is reported; repetitions with one seed differ by less."""
 FEWEST = 3
@@ -54,9 +56,17 @@ class SeedChanges:
 def repeatable(first: Manifest, second: Manifest) -> bool:
     """Whether a run with a seed repeats exactly in both campaigns.
 
-    It does in virtual time with the same CPU costs, and on the same processor as far as that is known.
+    It does in virtual time with the same CPU costs in the same virtual machine, and on the same processor, as far as
+    these are known.
     """
-    return same_costs(first, second) and not other_processor(first, second)
+    others = other_virtual_machine(first, second) or other_processor(first, second)
+    return same_costs(first, second) and not others
+
+
+def other_virtual_machine(first: Manifest, second: Manifest) -> bool:
+    """Whether both are known to have used virtual machines from different sources."""
+    before, after = first.images.get(VIRTUAL_MACHINE), second.images.get(VIRTUAL_MACHINE)
+    return before is not None and after is not None and before.reference != after.reference
 
 
 def other_processor(first: Manifest, second: Manifest) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from interop.model.clock import Clock
 from interop.model.implementation import CpuCost
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet
+from interop.model.results import ImageFacts, ResultSet
 from interop.report import campaign_tables
 from interop.report.table import render
 from interop.statistics.comparison import (
@@ -329,6 +329,19 @@ def test_runs_on_another_processor_are_tested(processor: str, other: str, change
     assert [pair.change for pair in found.pairs] == [change]
     notes = campaign_tables.comparison(found, "a", "b").notes
     assert any("ran on different processors" in note for note in notes) is told
+
+
+@pytest.mark.parametrize(("other", "change", "told"), [("b", Change.NONE, True), ("a", Change.SLOWER, False)])
+def test_runs_in_another_virtual_machine_are_tested(other: str, change: Change, told: bool) -> None:
+    def made(goodput: float, source: str, image: str) -> ResultSet:
+        found = virtual(result_set(runs(goodput)))
+        images = {"virtual-time": ImageFacts(f"quicsat/virtual-time:{source}", image)}
+        return replace(found, manifest=replace(found.manifest, images=images))
+
+    found = campaigns(made(10e6, "a", "sha256:1"), made(9.89e6, other, "sha256:2"), [SAT])
+    assert [pair.change for pair in found.pairs] == [change]
+    notes = campaign_tables.comparison(found, "a", "b").notes
+    assert any("different versions of the virtual machine" in note for note in notes) is told
 
 
 def test_in_real_time_the_processor_does_not_matter() -> None:

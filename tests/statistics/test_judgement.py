@@ -251,6 +251,14 @@ def test_another_processor_is_told() -> None:
     assert not [note for note in fit(manifest, replace(manifest, processor="A")).notes if "ran on" in note]
 
 
+def test_another_virtual_machine_is_told() -> None:
+    one, other = (
+        with_images(campaign(8e6), virtual_time=image(1, f"quicsat/virtual-time:{source}")).manifest for source in "ab"
+    )
+    assert [note for note in fit(one, other).notes if "another version of the virtual machine" in note]
+    assert not [note for note in fit(one, one).notes if "virtual machine" in note]
+
+
 def test_in_real_time_seeds_may_differ() -> None:
     manifest = result_set(runs(8e6)).manifest
     assert fit(manifest, replace(manifest, seed=9)).faults == ()
