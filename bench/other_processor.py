@@ -73,10 +73,13 @@ def main() -> int:
     if missing or not list(options.kernel.rglob("vmlinuz-*")):
         raise SystemExit(f"missing: {', '.join(missing) or f'vmlinuz-… below {options.kernel}'}")
     rows, same = list[tuple[str, str, str]](), True
+    machines = dict[str, tuple[Path, Machine]]()
     for pair in options.pairs:
         place = options.output / pair.replace(":", "_")
         server, _, client = pair.partition(":")
-        machine = native(place, server, client, options.test_case, options.seed)
+        machines[pair] = place, native(place, server, client, options.test_case, options.seed)
+    print("The emulated machines need no Docker daemon: other campaigns may use it now.", flush=True)
+    for pair, (place, machine) in machines.items():
         rows.append((pair, "this one", machine.packets))
         for processor in options.processors:
             packets = emulated(machine, place / processor, processor, options.kernel)
