@@ -409,4 +409,9 @@
     });
   }
   if (location.search) apply(state);
+
+  // ---- the tests' matrix is not in the first screen: it is shown when the page is idle, so that nobody who scrolls waits for it ----
+  const below = byId("tests");
+  const show = () => { below.style.contentVisibility = "visible"; };
+  if (below) addEventListener("load", () => setTimeout(() => (window.requestIdleCallback || setTimeout)(show), 1000));
 })();
