@@ -175,9 +175,11 @@
     return counted ? groups.map(([outcome, list]) => [outcome, outcome === "succeeded" ? listed.filter((short) => !named.has(short)) : list]) : groups;
   };
   const wordsOf = (outcome, list) => (counted && outcome === "succeeded" ? String(list.length) : list.join(" "));
-  const pairs = tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1).map((cell) => ({
+  // What the tests' matrix says is read when something is filtered for the first time.
+  let pairs;
+  const readPairs = () => (tests ? [...tests.tBodies[0].rows].map((row) => [...row.cells].slice(1, -1).map((cell) => ({
     link: cell.firstElementChild, groups: groupsOf(cell),
-  }))) : [];
+  }))) : []);
   const first = document.querySelector("table.matrix");
   const names = (cells) => [...cells].map((cell) => cell.textContent);
   const servers = names(first.tHead.rows[0].cells).slice(1).filter((name) => name !== "all servers");
@@ -264,6 +266,7 @@
       link.replaceChildren(...shown.flatMap(([outcome, list]) => [make("i", `${about.states[outcome][0]} ${wordsOf(outcome, list)}`, { class: outcome }), " "]));
       link.parentElement.classList.toggle("off", !shown.length);
     };
+    pairs ??= readPairs();
     for (const [row, cells] of pairs.entries()) {
       for (const [column, cell] of cells.entries()) update(row, column, cell);
     }
@@ -406,4 +409,9 @@
     });
   }
   if (location.search) apply(state);
+
+  // ---- the tests' matrix is not in the first screen: it is shown when the page is idle, so that nobody who scrolls waits for it ----
+  const below = byId("tests");
+  const show = () => { below.style.contentVisibility = "visible"; };
+  if (below) addEventListener("load", () => setTimeout(() => (window.requestIdleCallback || setTimeout)(show), 1000));
 })();
