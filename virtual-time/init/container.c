@@ -252,7 +252,8 @@ static _Noreturn void run(const struct container* container, int output) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     environ = (char**)part->environment;
     setenv("HOME", identity.home, 0);
-    if (part->cost && syscall(SYS_arch_prctl, SET_SYSCALL_COST, part->cost)) {
+    /* Without a cost of its own, too, so that the program cannot set one. */
+    if (syscall(SYS_arch_prctl, SET_SYSCALL_COST, part->cost)) {
         give_up("setting the cost of a system call");
     }
     execvp(part->arguments[0], part->arguments);
