@@ -302,7 +302,7 @@ def _verdict(found: Comparison) -> list[str]:
     ):
         if differ:
             notes.append(
-                f"The campaigns {others}, where runs with the same seed are not exactly the same. "
+                f"The campaigns {others}, where runs with the same seed may not be exactly the same. "
                 "Therefore, changes are tested as in real time."
             )
     if found.tested:

@@ -120,8 +120,8 @@ def _machines(baseline: Manifest, now: Manifest) -> Iterator[str]:
     if other_processor(baseline, now):
         yield (
             f"The baseline ran on {printable(baseline.processor)}, and this campaign on {printable(now.processor)}. "
-            "Runs with the same seed are not exactly the same there, so changes are tested as in real time: small ones "
-            "are found only with several seeds, or with a baseline from the same kind of machine."
+            "Runs with the same seed may not be exactly the same there, so changes are tested as in real time: small "
+            "ones are found only with several seeds, or with a baseline from the same kind of machine."
         )
 
 
