@@ -15,7 +15,7 @@ from interop.statistics.samples import CONCLUSIVE, GOODPUT
 SHOWN = 8
 """Campaigns that a line goes back, that of the matrix included."""
 BLOCKS = "▁▂▃▄▅▆▇█"
-FAILED, ABSENT, STEP = "×", " ", "│"
+FAILED, ABSENT, STEP = "×", "\N{NO-BREAK SPACE}", "│"
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Past:
     line: str
     """A block per campaign, from 0 to the largest mean among them; ``×`` without success, ``│`` before a step.
 
-    Never empty and without blanks: the start page has it in an attribute without quotes, which saves 2 kB.
+    Never empty and without a space: the start page has it in an attribute without quotes, which saves 2 kB.
     """
     steps: str
     """``2026-11-20: 16.0 → 8.00 Mbit/s``; empty without a step."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.site.campaigns import SiteCampaign
-from interop.site.recent import BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
+from interop.site.recent import ABSENT, BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
 from tests.results_builder import result_set, run_result
 
 KEY = ("picoquic", "quiche", "sat")
@@ -35,6 +35,15 @@ def test_each_campaign_looks_back_from_its_own_day() -> None:
     assert found["day-2"].line == BLOCKS[4] + BLOCKS[7]
     assert found["day-3"].line == BLOCKS[4] + BLOCKS[7] + FAILED
     assert found["day-4"].line == BLOCKS[4] + BLOCKS[7] + FAILED + BLOCKS[0]
+
+
+def test_a_campaign_without_the_pair_is_a_gap() -> None:
+    """Of one character that ends no attribute without quotes."""
+    found = campaigns(4e6, 6e6, 8e6)
+    found[1] = replace(found[1], given=replace(found[1].results, results=()))
+    line = past_of(found)["day-3"].line
+    assert line == BLOCKS[4] + ABSENT + BLOCKS[7]
+    assert not set(line) & set(" \t\n\f\r\"'=<>`")
 
 
 def test_a_step_is_marked_where_it_is() -> None:
