@@ -82,8 +82,16 @@ class ContainerSpec:
     """CPU shares under contention; a session or service of the machine has 1024."""
 
 
+SIGKILLED = 128 + 9
+OUT_OF_MEMORY_REPORT = 0.5
+"""Seconds after the end of a container until an engine has reported that its memory ran out."""
 DISORDER = timedelta(seconds=1)
 """By how much the recorded end of a container may precede its start."""
+
+
+def _perhaps_out_of_memory(state: Mapping[str, Any]) -> bool:
+    """Whether SIGKILL ended it for no known reason."""
+    return state["ExitCode"] == SIGKILLED and not state["OOMKilled"] and not state["Running"]
 
 
 def lifetime(state: Mapping[str, Any]) -> Interval | None:
@@ -171,8 +179,15 @@ class Container:
         return bool(self._state()["Running"])
 
     def exit(self) -> Exit:
-        """How it ended, according to ``inspect``."""
+        """How it ended, according to ``inspect``.
+
+        An engine may report that memory ran out a moment after the end. Until then, it looks like any other SIGKILL.
+        """
         state = self._state()
+        deadline = time.monotonic() + OUT_OF_MEMORY_REPORT
+        while _perhaps_out_of_memory(state) and not self._killed and time.monotonic() < deadline:
+            time.sleep(0.1)
+            state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
 

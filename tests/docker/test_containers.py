@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from queue import SimpleQueue
 
@@ -144,6 +145,27 @@ def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None
         assert container.wait(PATIENCE)
         container.stop(grace=1)
         assert container.exit() == Exit(3)
+
+
+@pytest.mark.parametrize(("delay", "reported"), [(0.2, True), (5.0, False)])
+def test_that_memory_ran_out_may_be_reported_after_the_end(
+    engine: FakeEngine, daemon: Daemon, delay: float, reported: bool
+) -> None:
+    def report(life: Life) -> None:
+        life.out_of_memory = True
+
+    def run_out(life: Life) -> int:
+        timers.append(threading.Timer(delay, report, [life]))
+        timers[-1].start()
+        return 137
+
+    timers: list[threading.Timer] = []
+    engine.programs["short"] = run_out
+    with create_container(daemon, spec("short")) as container:
+        container.start()
+        assert container.wait(PATIENCE)
+        assert container.exit() == Exit(137, out_of_memory=reported)
+    timers[0].cancel()
 
 
 def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:
