@@ -5,8 +5,9 @@
 
 It makes a run of each pair on this machine, and copies what the virtual machine starts with. It then starts the same
 virtual machine in a machine that QEMU emulates without hardware virtualization, once per processor. A run there takes
-some minutes. Needs gcc, cpio and qemu-system-x86_64. `apt-get download` and `dpkg-deb --extract` bring the kernel of
-the emulated machine, such as linux-image-6.18.12+deb13-cloud-amd64; kernels older than 6.18 are not tested.
+some minutes. The processor needs XSAVE. Needs gcc, cpio and qemu-system-x86_64. `apt-get download` and
+`dpkg-deb --extract` bring the kernel of the emulated machine, such as linux-image-6.18.12+deb13-cloud-amd64; kernels
+older than 6.18 are not tested.
 """
 # ruff: noqa: E402, T201 - a script
 
