@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ def working(
 
 
 def _begin(site: Site, work: Callable[[Any], Any], niceness: int) -> None:
+    gc.freeze()  # a search for cycles among what was there before writes to its memory, so the kernel copies all of it
     os.nice(niceness)
     _WORK.append((site, work))
 
