@@ -25,6 +25,7 @@ from tests.site import builder
 pytestmark = pytest.mark.browser
 
 CELL = "runs/2026-11-21*/p/picoquic/quiche/sat/index.html"
+LOG = "runs/2026-11-21*/p/picoquic/quiche/sat/log-1-output-txt.html"
 DRAWN = """() => [...document.querySelectorAll(".panel, #sequence-view")].map((place) => {
   const canvas = place.querySelector("canvas");
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -40,6 +41,21 @@ DRAWN = """() => [...document.querySelectorAll(".panel, #sequence-view")].map((p
 
 def drawn(page: Page, what: str) -> dict[str, tuple[int, int]]:
     return {each["what"]: (each["count"], each["width"]) for each in page.evaluate(what)}
+
+
+def test_a_long_log_is_printed_whole(browser: Browser, site: Site) -> None:
+    with watched(browser) as found:
+        found.open(site.address + site.pages(LOG)[0])
+        page = found.page
+        hidden = """() => {
+          const log = document.querySelector(".log");
+          log.textContent = "a line\\n".repeat(500) + "x".repeat(2000);
+          return [log.scrollHeight - log.clientHeight, log.scrollWidth - log.clientWidth];
+        }"""
+        assert page.evaluate(hidden)[0] > 0
+        page.emulate_media(media="print")
+        assert page.evaluate(hidden) == [0, 0]
+        found.check()
 
 
 def test_a_page_that_nobody_has_scrolled_is_printed_whole(browser: Browser, site: Site) -> None:
