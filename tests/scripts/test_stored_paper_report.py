@@ -233,55 +233,159 @@ def residual(logs: dict[tuple[str, str], float], *places: int) -> float:
     return float(((values - design @ np.linalg.lstsq(design, values, rcond=None)[0]) ** 2).sum())
 
 
-def share_of_server(test_case: str, servers: Collection[str]) -> float:
-    """Of the variance of the logarithm: variance components from sums of squares, of means over seeds."""
-    logs: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for run in matrix():
-        value = metric(run, "goodput")
-        if run["test_case"] == test_case and run["server"] in servers and value is not None:
-            logs[run["server"], run["client"]][run["evidence"]["seed"]] = math.log(value)
-    names = [sorted({pair[place] for pair in logs}) for place in (0, 1)]
-    pairs, seeds = list(logs), sorted({seed for each in logs.values() for seed in each})
-    runs = [(pair, seed, value) for pair, each in logs.items() for seed, value in each.items()]
-    design = np.array([[float(one == pair) for one in pairs] + [float(one == seed) for one in seeds[1:]]
-                       for pair, seed, _ in runs])  # fmt: skip
-    values = np.array([value for *_, value in runs])
-    effects = np.linalg.lstsq(design, values, rcond=None)[0]
-    of_seeds = np.append(0.0, effects[len(pairs) :])
-    means = dict(zip(pairs, effects[: len(pairs)] + of_seeds.mean(), strict=True))
-    both = residual(means, 0, 1)
-    mixed = both / (len(pairs) - len(names[0]) - len(names[1]) + 1)
-    parts = {
-        "server": ((residual(means, 1) - both) / (len(names[0]) - 1) - mixed) * len(names[0]) / len(pairs),
-        "client": ((residual(means, 0) - both) / (len(names[1]) - 1) - mixed) * len(names[1]) / len(pairs),
-        "mixed": mixed,
+DRAWS = 200_000
+"""Of a generalized confidence interval: ten times as many as in the report, whose error is thus the larger one."""
+NEAR = 1.1
+"""Percentage points between an end in the report and ours: half of one from rounding, and the error of 20,000 draws."""
+
+
+Value = Callable[[dict[str, Any]], float | None]
+
+
+class Variance:
+    """Of the logarithm of goodput over a link: components from sums of squares of means over seeds, all random."""
+
+    def __init__(
+        self, test_case: str, servers: Collection[str], value: Callable[[dict[str, Any]], float | None]
+    ) -> None:
+        """``value``: goodput of a run; None if it does not count."""
+        logs: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+        for run in matrix():
+            if run["test_case"] == test_case and run["server"] in servers and (one := value(run)) is not None:
+                logs[run["server"], run["client"]][run["evidence"]["seed"]] = math.log(one)
+        self.pairs, seeds = list(logs), sorted({seed for each in logs.values() for seed in each})
+        self.runs = [(pair, seed, each) for pair, found in logs.items() for seed, each in found.items()]
+        names = [sorted({pair[place] for pair in logs}) for place in (0, 1)]
+        self.sizes = {"server": len(logs) / len(names[0]), "client": len(logs) / len(names[1])}
+        self.sizes["run"] = len(logs) / sum(1 / len(each) for each in logs.values())
+        self.sizes["seed"] = len(seeds) / sum(1 / sum(seed == one for _, seed, _ in self.runs) for one in seeds)
+        design = np.array([[float(one == pair) for one in self.pairs] + [float(one == seed) for one in seeds[1:]]
+                           for pair, seed, _ in self.runs])  # fmt: skip
+        values = np.array([each for *_, each in self.runs])
+        effects = np.linalg.lstsq(design, values, rcond=None)[0]
+        of_seeds = np.append(0.0, effects[len(logs) :])
+        means = dict(zip(self.pairs, effects[: len(logs)] + of_seeds.mean(), strict=True))
+        both = residual(means, 0, 1)
+        self.squares = {
+            "server": (residual(means, 1) - both, len(names[0]) - 1),
+            "client": (residual(means, 0) - both, len(names[1]) - 1),
+            "interaction": (both, len(logs) - len(names[0]) - len(names[1]) + 1),
+        }
+        """Sum of squares and degrees of freedom, by source."""
+        if len(seeds) > 1:
+            self.squares["seed"] = (self.sizes["seed"] * (len(seeds) - 1) * variance(of_seeds), len(seeds) - 1)
+            left = float(((values - design @ effects) ** 2).sum())
+            self.squares["repetition"] = (left, len(self.runs) - len(logs) - len(seeds) + 1)
+
+    def _components(self, mean: dict[str, Any]) -> dict[str, Any]:
+        """From mean squares, some below 0."""
+        found = {name: (mean[name] - mean["interaction"]) / self.sizes[name] for name in ("server", "client")}
+        if "repetition" not in mean:
+            return found | {"interaction": mean["interaction"]}
+        run = mean["repetition"]
+        found["interaction"] = mean["interaction"] - run / self.sizes["run"]
+        return found | {"seed": (mean["seed"] - run) / self.sizes["seed"], "repetition": run}
+
+    def shares(self) -> dict[str, float]:
+        """Of the sum, in percent; components below 0 are 0."""
+        found = self._components({name: square / degrees for name, (square, degrees) in self.squares.items()})
+        total = sum(max(each, 0) for each in found.values())
+        return {name: 100 * max(each, 0) / total for name, each in found.items()}
+
+    def ends(self) -> dict[str, tuple[float, float]]:
+        """95 % generalized confidence intervals, in percent: a sum of squares over chi-square is its expected mean.
+
+        A component below 0 counts as 0 in the sum for the lower end, and as it is for the upper end.
+        """
+        random = np.random.default_rng(1)
+        found = self._components({name: square / random.chisquare(degrees, DRAWS)
+                                  for name, (square, degrees) in self.squares.items()})  # fmt: skip
+        positive = {name: np.maximum(each, 0) for name, each in found.items()}
+        total, with_signs = sum(positive.values()), sum(found.values())
+        return {
+            name: (
+                100 * float(np.quantile(each / total, 0.025)),
+                100 * float(np.quantile(each / np.maximum(np.maximum(with_signs, each), 1e-300), 0.975)),
+            )
+            for name, each in positive.items()
+        }
+
+    def assert_server(self, told: re.Match[str] | None) -> None:
+        """The server's share is told as ``72 % (57 to 86 %)``."""
+        assert told is not None
+        share, *ends = map(float, told.groups())
+        assert share == pytest.approx(self.shares()["server"], abs=0.51)
+        assert ends == pytest.approx(self.ends()["server"], abs=NEAR)
+
+
+TOLD = r"(\d+) % \((\d+) to (\d+) %\)"
+
+
+def goodput_of(run: dict[str, Any]) -> float | None:
+    return metric(run, "goodput")
+
+
+def servers_of(test_case: str) -> set[str]:
+    """The servers that had a success over a link."""
+    return {run["server"] for run in matrix() if goodputs(server=run["server"], test_case=test_case)}
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_shares_of_the_variance(test_case: str) -> None:
+    found = Variance(test_case, servers_of(test_case), goodput_of)
+    [letters] = {
+        case["abbreviation"] for case in documents("matrix")[0]["manifest"]["test_cases"] if case["name"] == test_case
     }
-    if len(seeds) > 1:
-        parts["run"] = float(((values - design @ effects) ** 2).sum()) / (len(runs) - len(pairs) - len(seeds) + 1)
-        parts["mixed"] -= parts["run"] * fmean(1 / len(each) for each in logs.values())
-        per_seed = len(seeds) / sum(1 / sum(seed == one for _, seed, _ in runs) for one in seeds)
-        parts["seed"] = variance(of_seeds) - parts["run"] / per_seed
-    return max(parts["server"], 0) / sum(max(part, 0) for part in parts.values())
+    shares, ends = found.shares(), found.ends()
+    stored = {row[1]: row[2:] for row in rows("Sources of the variance of the efficiency") if row[0] == letters}
+    assert stored.keys() == shares.keys()
+    for source, (share, low, high, pairs, count) in stored.items():
+        assert float(share) == pytest.approx(shares[source], abs=0.51)
+        assert (float(low), float(high)) == pytest.approx(ends[source], abs=NEAR)
+        assert (int(pairs), int(count)) == (len(found.pairs), len(found.runs))
+    found.assert_server(re.search(rf"share of the variance .*?{TOLD} over `{test_case}`", the_findings()))
+
+
+def the_findings() -> str:
+    return PAGE.read_text("utf-8").partition("## Method")[0]
+
+
+def test_the_share_of_the_server_with_what_had_arrived_before_timeouts() -> None:
+    def with_timeouts(run: dict[str, Any]) -> float | None:
+        return so_far(run) if run["verdict"]["outcome"] in ("succeeded", "timeout") else None
+
+    [line] = [
+        line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("- If runs that timed out count")
+    ]
+    late = [name for name in IN_THE_PAPER if any(run["verdict"]["outcome"] == "timeout" for run in matrix()
+                                                 if run["test_case"] == name)]  # fmt: skip
+    assert line.count("over `") == len(late) > 0
+    for test_case in late:
+        servers = {run["server"] for run in matrix()}
+        Variance(test_case, servers, with_timeouts).assert_server(re.search(rf"{TOLD} over `{test_case}`", line))
 
 
 @pytest.mark.parametrize("test_case", IN_THE_PAPER)
 def test_the_share_of_the_server_without_the_slowest_one(test_case: str) -> None:
-    servers = {run["server"] for run in matrix() if goodputs(server=run["server"], test_case=test_case)}
+    servers = servers_of(test_case)
     slowest = min(servers, key=lambda name: fmean(goodputs(server=name, test_case=test_case)))
-    share = share_of_server(test_case, servers - {slowest})
+    found = Variance(test_case, servers - {slowest}, goodput_of)
     page = PAGE.read_text("utf-8")
-    assert re.search(rf"{100 * share:.0f} % \(\d+ to \d+ %\) over `{test_case}` \(without {slowest}\)", page)
+    found.assert_server(re.search(rf"{TOLD} over `{test_case}` \(without {slowest}\)", page))
+    if found.shares()["server"] < 50:
+        found.assert_server(re.search(rf"Without {slowest}, its share over `{test_case}` is {TOLD}", the_findings()))
 
 
 def test_the_share_of_the_server_with_and_without_bbr() -> None:
     controls = {row[0]: row[3] for row in rows("Servers and their congestion control")}
     with_bbr = [name for name, control in controls.items() if control.startswith("BBR")]
-    shares = [share_of_server("satloss", names) for names in (with_bbr, controls.keys() - set(with_bbr))]
-    assert re.search(
-        rf"Over `satloss`, the share of the server is {100 * shares[0]:.0f} % \(\d+ to \d+ %\) among servers with BBR "
-        rf"\({', '.join(with_bbr)}\), and {100 * shares[1]:.0f} % \(\d+ to \d+ %\) among the others",
-        PAGE.read_text("utf-8"),
-    )
+    page = PAGE.read_text("utf-8")
+    listed = re.escape(", ".join(with_bbr))
+    for servers, told in (
+        (with_bbr, rf"Over `satloss`, the share of the server is {TOLD} among servers with BBR \({listed}\)"),
+        (controls.keys() - set(with_bbr), rf"among servers with BBR \({listed}\), and {TOLD} among the others"),
+    ):
+        Variance("satloss", servers, goodput_of).assert_server(re.search(told, page))
 
 
 IN_BOTH = {"aioquic", "kwik", "lsquic", "msquic", "neqo", "ngtcp2", "picoquic", "quic-go", "quiche"}
