@@ -72,6 +72,7 @@ def check(options: argparse.Namespace, directory: Path, *, report: bool = True) 
     begun = stored.result_set.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, names, begun.test_cases, directory)
+    other_runners.check_earlier_results(options.json, directory)
     continuous_integration.check_plan(request, begun.clock, begun.seed, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
     machines = shared.machines(options, begun.test_cases)
