@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
+from interop.cli.help import parser_of
 from interop.cli.progress import earlier_campaigns, view
 from interop.model.outcomes import Outcome
 
@@ -48,6 +49,13 @@ def add_options(parser: Parser) -> None:
     shared.add_output(parser)
     continuous_integration.add_options(parser)
     other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
+    parser.explain_unknown(_hint)
+
+
+def _hint(option: str) -> str:
+    """A sentence about an option that only ``run`` has."""
+    known = {flag for action in parser_of("run")._actions for flag in action.option_strings}
+    return f" A campaign continues with its own plan and options; leave {option} out." if option in known else ""
 
 
 @dataclass(frozen=True)
