@@ -93,12 +93,12 @@ def run(options: argparse.Namespace) -> int:
         begun=planned.results.manifest if planned.results is not None else None,
         markdown=options.markdown,
     )
-    estimates = dry_run.describe(request, planned.runs)
+    forecast = dry_run.describe(request, planned.runs)
     console.show(terminal_tables.plan(planned.runs, markdown=options.markdown))
     if planned.note:
         console.show(planned.note)
-    console.show(estimates)
-    return ExitStatus.SUCCESS
+    console.show(forecast.text)
+    return ExitStatus.MACHINE if forecast.lacks_images else ExitStatus.SUCCESS
 
 
 def _new(options: argparse.Namespace) -> _Planned:
