@@ -83,10 +83,17 @@ def test_an_option_that_is_refused_names_what_to_use_instead(
 
 def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout) -> None:
     checkout.engine.programs["bad"] = end_with(1)
-    for words in ((), ("-n", "bad")):
+    for words in ((), ("-n", "bad"), ("-n", "good,BAD:x")):
         assert checkout("-s", "good", "-c", "bad", "-t", "tiny", "--skip-compliance-check", *words)[0] == 1
         [result] = store.load(checkout.results).result_set.results
         assert result.verdict.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_name_without_an_effect_is_checked(checkout: Checkout, command: str) -> None:
+    status, out, err = checkout(command, *GOOD, "-n", "bad", "goood")
+    assert (status, out) == (2, "")
+    assert err == '--no-auto-unsupported: No implementation "goood". Did you mean good? Known: good, bad, odd.\n'
 
 
 def test_results_of_a_finished_campaign_are_replaced(checkout: Checkout, tmp_path: Path) -> None:
