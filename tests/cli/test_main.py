@@ -163,7 +163,17 @@ def test_debug_messages_are_those_of_each_request(debug: bool) -> None:
     with HTTPServer(("127.0.0.1", 0), Refuses) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_port}"
-        words = [ROOT / "run.py", "plan", "-s", "quic-go", "-c", "quic-go", "-t", "sat", *(["-d"] if debug else [])]
+        words = [
+            str(ROOT / "run.py"),
+            "plan",
+            "-s",
+            "quic-go",
+            "-c",
+            "quic-go",
+            "-t",
+            "sat",
+            *(["-d"] if debug else []),
+        ]
         variables = {**os.environ, "DOCKER_HOST": f"tcp://{address}", "no_proxy": "*"}
         done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
         server.shutdown()
