@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from interop.cli import console, continuous_integration
@@ -15,6 +16,9 @@ from interop.report import functional_table, terminal_tables
 
 if TYPE_CHECKING:
     from interop.execution.run_campaign import CampaignOutcome
+
+NOT_STORED = {"--hosts": "hosts", "-j": "json", "--expect": "expect", "--junit": "junit", "--comment": "comment"}
+"""Options with a file that a campaign does not store, and that the command to continue it therefore repeats."""
 
 
 def show_results(results: ResultSet, *, markdown: bool) -> None:
@@ -34,7 +38,7 @@ def show_results(results: ResultSet, *, markdown: bool) -> None:
 def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: continuous_integration.CiRequest) -> int:
     """Print and write the results of a campaign that ended or was interrupted; the exit status.
 
-    ``options``: of :func:`interop.cli.options.add_output`. Raises InputError if it cannot be compared with the
+    ``options``: of ``run`` or ``resume``. Raises InputError if it cannot be compared with the
     baseline of ``request``.
     """
     results = finished.record.result_set
@@ -43,7 +47,9 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
     stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
     if ended := stopped or finished.fault or finished.out_of_time:
         kept = f"{len(results.done)} of {results.manifest.planned_runs} runs are finished and stored."
-        console.message(f"{ended}\n{kept}\nTo continue: {command_line('resume', finished.directory)}")
+        given = [(flag, file) for flag, name in NOT_STORED.items() if (file := getattr(options, name)) is not None]
+        command = command_line("resume", finished.directory, *chain(*given))
+        console.message(f"{ended}\n{kept}\nTo continue: {command}")
     try:
         status = _write(finished, options, request)
     except UserError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,10 @@ LARGEST_SUMMARY = 1024 * 1024
 """Bytes of all summaries of a step that GitHub shows."""
 MOST_PICTURES = 8
 """Pictures of one comment; each takes about a second."""
+REPORT = re.compile(rb"""(<\?xml[^>]*>\s*<testsuites name="quicsat"|### \S+ quicsat: )""")
+"""How the reports begin."""
+LONGEST_START = 200
+"""Bytes of a report in which :data:`REPORT` is."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,19 @@ def _check_outputs(
         campaign,
         exported=json,
     )
+    for name, file in (("--junit", options.junit), ("--comment", options.comment)):
+        if file is not None and file.is_file() and not _is_report(file):
+            raise InputError(f"{name}: {file} exists, and is no earlier report of quicsat. Choose another file.")
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a file is empty, or a report that a later one may replace."""
+    try:
+        with file.open("rb") as content:
+            start = content.read(LONGEST_START)
+    except OSError:
+        return False
+    return not start or REPORT.match(start) is not None
 
 
 def _known_names(root: Path, implementations: Iterable[str], test_cases: Iterable[TestCase]) -> KnownNames:

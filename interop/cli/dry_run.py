@@ -7,7 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import islice
@@ -71,16 +71,27 @@ class Timeline:
     """Runs that start before time is up."""
 
 
-def describe(request: DryRunRequest, runs: Sequence[Run]) -> str:
-    """Images, duration and disk space, as text for a terminal."""
+@dataclass(frozen=True)
+class Forecast:
+    """What a campaign would use and need."""
+
+    text: str
+    """For a terminal."""
+    lacks_images: bool = False
+    """Whether the campaign would end in an error because it finds no image, or some of its runs would."""
+
+
+def describe(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
+    """Images, duration and disk space."""
     if not runs:
-        return "All runs are finished."
+        return Forecast("All runs are finished.")
     now, durations = datetime.now(UTC), Durations(request.past)
     estimates = [
         *time_needed(runs, durations, request.limits, now, _testbeds(request)),
         disk_needed(runs, request.root / "results", request.place),
     ]
-    return "\n".join(["", images(request, runs), "", *estimates])
+    found = images(request, runs)
+    return replace(found, text="\n".join(["", found.text, "", *estimates]))
 
 
 def _testbeds(request: DryRunRequest) -> int | None:
@@ -180,7 +191,7 @@ def _sizes(results: Path, campaign: Path, test_case: str) -> Iterator[int]:
                     yield sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
 
 
-def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
+def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
     """A table of the images that the campaign would use, with the digests of those on this machine.
 
     Raises :class:`MachineError` if the daemon answers, and could not carry the campaign out with its images.
@@ -188,7 +199,7 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
     try:
         daemon = Daemon(request.url, "plan")
     except MachineError as error:
-        return f"Images: unknown. {str(error).splitlines()[0]}"
+        return Forecast(f"Images: unknown. {str(error).splitlines()[0]}")
     if request.clock is Clock.REAL and request.measures_here:
         daemon.check_rights()
     store = DaemonImages(daemon)
@@ -216,7 +227,8 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> str:
         for each in stocked
     ]
     table = draw(["image of", "source", "state", "digest", "reference"], rows, markdown=request.markdown)
-    return "\n".join([table, *_lacking(request, stocked)])
+    lacking = list(_lacking(request, stocked))
+    return Forecast("\n".join([table, *lacking, *_to_pull(request, stocked)]), bool(lacking))
 
 
 def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Iterable[str]) -> None:
@@ -233,16 +245,23 @@ def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Ite
 
 
 def _lacking(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str]:
-    """Sentences on images that the campaign would not find, or would have to pull because the user named them."""
-    if request.begun is not None or request.lock is not None:
+    """Sentences on images that the campaign would not find."""
+    if request.begun is not None or request.lock is not None or request.policy is not Policy.LOCAL:
         return
     for each in stocked:
-        if request.policy is Policy.LOCAL and each.state in (ImageState.MISSING, ImageState.OUTDATED):
+        if each.state in (ImageState.MISSING, ImageState.OUTDATED):
             yield (
                 f"{each.name}: its image {each.reference} is {each.state}, and --images local neither pulls nor builds "
                 "images: the campaign would fail."
             )
-        elif each.source == "given" and each.state is ImageState.MISSING:
+
+
+def _to_pull(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str]:
+    """Sentences on images that the campaign would have to pull because the user named them."""
+    if request.begun is not None or request.lock is not None or request.policy is Policy.LOCAL:
+        return
+    for each in stocked:
+        if each.source == "given" and each.state is ImageState.MISSING:
             yield (
                 f"{each.reference}, which replaces the image of {each.name}, is not on this machine: the campaign has "
                 "to pull it."

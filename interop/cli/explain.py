@@ -73,6 +73,8 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
     place = given.resolve()
     files = ((each / name for name in (store.JOURNAL, store.DOCUMENT)) for each in _upwards(place))
     campaign = next((found.parent for pair in files for found in pair if found.is_file()), None)
+    if campaign is None and not given.exists():
+        raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
     if campaign is None:
         raise InputError(f"{given}: is in no campaign. Pass a directory like {EXAMPLES[0].split()[1]}")
     results = store.load(campaign).result_set

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from interop.report.plot_request import Draw
 
 
-CHATTY = ("urllib3", "docker")
-"""Libraries with a debug message for each request to the Docker daemon."""
+PRIVATE = "docker"
+"""Library whose debug messages tell of the user's accounts at registries; urllib3 logs its requests."""
 FAULTS_OF_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of the system for a path that no file can have."""
 PYTHONS_LOOP = "Symlink loop"
@@ -79,8 +79,7 @@ def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[
     options = parse(words)
     options.root, options.draw, options.figures, options.words = root, draw, figures, tuple(sys.argv)
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
-    for library in CHATTY:
-        logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger(PRIVATE).setLevel(logging.WARNING)
     _check_paths(options)
     return commands.load(options.command).run(options)
 

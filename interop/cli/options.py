@@ -78,7 +78,7 @@ def add_selection(parser: Parser) -> None:
         "(default: all pairs; example: quic-go).",
     )  # fmt: skip
     group.add_argument(
-        "--repetitions", type=int, metavar="N",
+        "--repetitions", type=value_of(quantities.count), metavar="N",
         help="Measure each pair and test case N times (default: as in the test case; example: 10).",
     )  # fmt: skip
     group.add_argument(
@@ -93,7 +93,7 @@ def add_selection(parser: Parser) -> None:
     )  # fmt: skip
     group = parser.add_argument_group("order and shards")
     group.add_argument(
-        "--seed", type=int, metavar="N",
+        "--seed", type=value_of(quantities.count), metavar="N",
         help="Seed for the random losses on links, for --shuffle, and for all random values in virtual time "
         "(default: a random seed; example: 7).",
     )  # fmt: skip

@@ -66,15 +66,20 @@ def add_refusals(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--skip-on-failure", action=Refusal, sentence=SKIP_ON_FAILURE, help="Refused; use --breaker.")
 
 
-def check_earlier_results(file: Path | None) -> None:
-    """Raise InputError if writing results to ``file`` at the end would replace those of an unfinished campaign.
+def check_earlier_results(file: Path | None, continued: Path | None = None) -> None:
+    """Raise InputError if writing results to ``file`` at the end would replace anything but those that may be replaced.
 
-    QIR-SE continues such a campaign, QIR replaces the file. The results of another runner are not replaced, either.
+    These are results of a finished campaign, and of ``continued``, the directory of the campaign that is resumed.
+    QIR-SE continues a campaign that is not finished, QIR replaces the file.
     """
-    if file is None or (document := _results_in(file)) is None:
+    if file is None or not file.is_file() or file.stat().st_size == 0:
         return
     from interop.results import store
 
+    if (document := _results_in(file)) is None:
+        if file.name == store.DOCUMENT and file.with_name(store.JOURNAL).is_file():
+            return  # the journal has the same results
+        raise InputError(f"{file}: exists, and does not hold results that -j can replace. Choose another file.")
     named, beside = str(document["log_dir"]), file.parent.resolve()
     directory = beside if named == beside.name else beside / named
     try:
@@ -86,7 +91,8 @@ def check_earlier_results(file: Path | None) -> None:
         raise InputError(
             f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."
         )
-    if store.load(directory).result_set.finished is None:
+    is_continued = continued is not None and directory == continued.resolve()
+    if not is_continued and store.load(directory).result_set.finished is None:
         raise InputError(
             f"{file}: holds the results of a campaign that is not finished. To continue it: "
             f"{command_line('resume', directory, '-j', file)}\nTo start another campaign, choose another file."
@@ -96,7 +102,7 @@ def check_earlier_results(file: Path | None) -> None:
 def _results_in(file: Path) -> dict[str, Any] | None:
     """The document in ``file`` if it is one of QIR or QIR-SE."""
     try:
-        if not file.is_file() or file.stat().st_size > LARGEST_JSON:
+        if file.stat().st_size > LARGEST_JSON:
             return None
         document = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -49,6 +49,7 @@ class Parser(argparse.ArgumentParser):
         self._known = known
         self._renamed = dict[str, str]()
         self._bare = dict[str, str]()
+        self._hint: Callable[[str], str] = lambda _option: ""
 
     def rename(self, old: str, new: str) -> None:
         """Accept the spelling ``old`` of the option ``new`` for one release, with a warning."""
@@ -57,6 +58,10 @@ class Parser(argparse.ArgumentParser):
     def without_value(self, flag: str, sentence: str) -> None:
         """Refuse a word behind ``flag``, which has no value, with a sentence; for commands without arguments."""
         self._bare[flag] = sentence
+
+    def explain_unknown(self, hint: Callable[[str], str]) -> None:
+        """Let ``hint`` say more about an unknown option; an empty text leaves it to the nearest name."""
+        self._hint = hint
 
     def format_usage(self) -> str:
         """``usage: ./run.py tables [OPTIONS] DIR...``, with required options and arguments."""
@@ -83,7 +88,9 @@ class Parser(argparse.ArgumentParser):
             arguments, options = self._divided(words, bare=False)
             if not arguments and any(action.nargs in (None, "+") for action in arguments_of):
                 arguments, options = self._divided(words, bare=True)
-            words = [*arguments, *options]
+            typed = {word: index for index, word in enumerate(words)}
+            found, unknown = super().parse_known_args([*arguments, *options], namespace)
+            return found, sorted(unknown, key=lambda word: typed.get(word, len(words)))
         return super().parse_known_args(words, namespace)
 
     def _current(self, word: str) -> str:
@@ -129,7 +136,7 @@ class Parser(argparse.ArgumentParser):
         hints = "".join(
             f" {first} is a command; write it first: {command_line(first)}."
             if first in self._known
-            else did_you_mean(first or second, known)
+            else self._hint(first.partition("=")[0]) or did_you_mean(first or second, known)
             for first, second in wrong
         )
         fault = escaped(message) if message.endswith("?") else f"{escaped(message)}."

@@ -37,17 +37,20 @@ EXAMPLES = (
     "plan -s quic-go -c aioquic -t sat satloss",
     "plan -t SAT --deadline 06:00 --pause 18:00-23:00   # does it end in time?",
     "plan --resume results/latest                       # the remaining runs of a campaign",
+    "plan --resume results/latest --retry failed        # and those that failed",
 )
 
 
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     run_command.add_options(parser)
-    parser.add_argument_group("resumed campaign").add_argument(
+    group = parser.add_argument_group("resumed campaign")
+    group.add_argument(
         "--resume", type=Path, metavar="DIR",
         help="Show the remaining runs of this campaign instead of a new plan, with no options but those of `resume` "
         "(default: none; example: results/latest).",
     )  # fmt: skip
+    resume_command.add_retry(group)
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,17 @@ def run(options: argparse.Namespace) -> int:
         begun=planned.results.manifest if planned.results is not None else None,
         markdown=options.markdown,
     )
-    estimates = dry_run.describe(request, planned.runs)
+    forecast = dry_run.describe(request, planned.runs)
     console.show(terminal_tables.plan(planned.runs, markdown=options.markdown))
     if planned.note:
         console.show(planned.note)
-    console.show(estimates)
-    return ExitStatus.SUCCESS
+    console.show(forecast.text)
+    return ExitStatus.MACHINE if forecast.lacks_images else ExitStatus.SUCCESS
 
 
 def _new(options: argparse.Namespace) -> _Planned:
+    if options.retry:
+        raise InputError("--retry repeats runs of a campaign: add --resume DIR.")
     selection, runs, seed = select_runs.select(options)
     run_command.check_files(_without_github(options), selection, seed, report=False)
     machines = shared.machines(options, selection.test_cases)
@@ -118,9 +123,10 @@ def _resumed(options: argparse.Namespace) -> _Planned:
     directory: Path = options.resume
     continued = resume_command.check(_without_github(options), directory, report=False)
     record = continued.stored
-    results, runs = record.result_set, remaining_work(record, ()).runs
+    results, runs = record.result_set, remaining_work(record, resume_command.outcomes(options)).runs
     manifest = results.manifest
-    note = f"{manifest.planned_runs - len(runs)} of {manifest.planned_runs} runs of {directory} are finished."
+    kept = f"{manifest.planned_runs - len(runs)} of {manifest.planned_runs} runs of {directory} are finished"
+    note = f"{kept} and not repeated." if options.retry else f"{kept}."
     return _Planned(
         runs, note, continued.limits, continued.machines, manifest.schedule, manifest.clock, directory, results
     )

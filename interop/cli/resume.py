@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import campaign_report, console, continuous_integration, other_runners
 from interop.cli import options as shared
+from interop.cli.help import parser_of
 from interop.cli.progress import earlier_campaigns, view
 from interop.model.outcomes import Outcome
 
@@ -39,15 +40,27 @@ def add_options(parser: Parser) -> None:
         "directory", type=Path, nargs="?", metavar="DIR",
         help="Directory of the campaign (default: results/latest; example: results/a).",
     )  # fmt: skip
-    parser.add_argument_group("selection").add_argument(
-        "--retry", nargs="+", action="extend", default=[], choices=RETRY, metavar="OUTCOME",
-        help=f"Also repeat runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
-    )  # fmt: skip
+    add_retry(parser.add_argument_group("selection"))
     shared.add_schedule(parser)
     shared.add_machines(parser)
     shared.add_output(parser)
     continuous_integration.add_options(parser)
     other_runners.add_refusals(parser.add_argument_group("options of QIR-SE"))
+    parser.explain_unknown(_hint)
+
+
+def _hint(option: str) -> str:
+    """A sentence about an option that only ``run`` has."""
+    known = {flag for action in parser_of("run")._actions for flag in action.option_strings}
+    return f" A campaign continues with its own plan and options; leave {option} out." if option in known else ""
+
+
+def add_retry(parser: argparse._ActionsContainer) -> None:
+    """Declare which finished runs of a campaign are repeated."""
+    parser.add_argument(
+        "--retry", nargs="+", action="extend", default=[], choices=RETRY, metavar="OUTCOME",
+        help=f"Also repeat runs with these outcomes: {', '.join(RETRY)} (default: error; example: failed timeout).",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,10 +85,16 @@ def check(options: argparse.Namespace, directory: Path, *, report: bool = True) 
     begun = stored.result_set.manifest
     names = (*begun.servers, *begun.clients)
     request = continuous_integration.read_request(options, names, begun.test_cases, directory)
+    other_runners.check_earlier_results(options.json, directory)
     continuous_integration.check_plan(request, begun.clock, begun.seed, report=report)
     limits = shared.limits(options, os.environ, begun.schedule, begun.test_cases)
     machines = shared.machines(options, begun.test_cases)
     return Continued(directory, stored, limits, machines, request)
+
+
+def outcomes(options: argparse.Namespace) -> list[Outcome]:
+    """Those of ``--retry``."""
+    return [Outcome(word) for word in options.retry]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -107,8 +126,9 @@ def _measure(options: argparse.Namespace, continued: Continued) -> int:
         cluster=shared.cluster(options),
         hosts=continued.machines,
     )
-    retry = [Outcome(word) for word in options.retry]
     with view(past, debug=options.debug) as progress:
         config = replace(config, watcher=progress.watcher)
-        finished = run_campaign.resume_campaign(continued.directory, retry, config, console.message, progress.begin)
+        finished = run_campaign.resume_campaign(
+            continued.directory, outcomes(options), config, console.message, progress.begin
+        )
     return campaign_report.conclude(finished, options, continued.request)

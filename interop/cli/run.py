@@ -93,7 +93,6 @@ def check_files(
 
     ``report``: also write what keeps the campaign from being compared into the reports that were asked for.
     """
-    other_runners.check_earlier_results(options.json)
     if options.log_dir:
         from interop.results.store import check_campaign_directory
 
@@ -107,6 +106,7 @@ def check_files(
         check_lock(options.locked, options.root, implementations, own_images(selection.test_cases, options.clock))
     names = (each.name for each in (*selection.servers, *selection.clients))
     request = continuous_integration.read_request(options, names, selection.test_cases, options.log_dir)
+    other_runners.check_earlier_results(options.json)
     continuous_integration.check_plan(request, options.clock, seed, report=report)
     return request
 

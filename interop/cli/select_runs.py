@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import argparse
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from interop.cli import options as shared
 from interop.config import loader
 from interop.model.errors import InputError
 from interop.model.functional_checks import Rules
-from interop.model.implementation import Protocol
-from interop.model.names import did_you_mean
+from interop.model.implementation import Implementation, Protocol
+from interop.model.names import VARIANT_SIGN, did_you_mean
 from interop.model.run import Run
 from interop.model.text import quoted
 from interop.plan import order
@@ -25,6 +25,7 @@ from interop.plan import selection as plan
 def select(options: argparse.Namespace) -> tuple[plan.Selection, tuple[Run, ...], int]:
     """The selection, its runs in order, and the seed of the campaign; raises :class:`InputError`."""
     implementations = loader.load_implementations(options.root / "implementations.json")
+    _check_ignored(options.no_auto_unsupported, implementations)
     known, tests = loader.load_known_test_cases(options.root / "testcases"), options.test
     on_request = loader.load_cases_on_request(options.root / "testcases", known)
     if options.protocol == Protocol.WEBTRANSPORT:
@@ -74,6 +75,13 @@ def must_include(options: argparse.Namespace) -> tuple[str, ...]:
     if options.must_include and not names:
         raise InputError("--must-include: no implementation was named. Name one, or leave the option out.")
     return names
+
+
+def _check_ignored(words: Sequence[str], implementations: Mapping[str, Implementation]) -> None:
+    """Raise :class:`InputError` if ``--no-auto-unsupported``, which has no effect, names no implementation."""
+    names = [word.partition(VARIANT_SIGN)[0] for word in plan.split(words)]
+    if words and (faults := plan.select(names, implementations, "implementation")[1]):
+        raise InputError(*(f"--no-auto-unsupported: {fault}" for fault in faults))
 
 
 def _check_replaced(words: Sequence[str], runs: Sequence[Run]) -> None:

@@ -19,7 +19,7 @@ from interop.model.implementation import OWN_IMAGES, Implementation, Protocol, R
 from interop.model.names import IMAGE_RULE, VARIANT_SIGN, did_you_mean, is_image, pair_folder
 from interop.model.run import Run
 from interop.model.test_case import COMBINED, MULTICONNECT, PROTOCOL_TESTS, TestCase, with_flows, with_workload
-from interop.model.text import quoted
+from interop.model.text import command_line, quoted
 from interop.model.workload import WorkloadFiles
 
 T = TypeVar("T")
@@ -33,6 +33,8 @@ WEBTRANSPORT_PREFIX = "webtransport-"
 """What a test of WebTransport begins with if the QUIC Interop Runner has a QUIC test of the same name."""
 NO_WORKLOADS: Mapping[str, WorkloadFiles] = MappingProxyType({})
 NO_TEST_CASES: Mapping[str, TestCase] = MappingProxyType({})
+LIST = {"test case": f"To list all: {command_line('list', 'tests')}"}
+"""What a message says instead of naming all values, if one of them is like a mistyped word."""
 MOST_REPETITIONS = 10_000
 MOST_RUNS = 1_000_000
 """Runs in a plan; at five seconds each these take two months."""
@@ -124,7 +126,8 @@ def select(
             found[name] = known[name]
         else:
             hint = did_you_mean(word, [*known, *(abbreviations or {})])
-            problems.append(f"No {what} {quoted(word)}.{hint} Known: {listed}.")
+            rest = LIST[what] if hint and what in LIST else f"Known: {listed}."
+            problems.append(f"No {what} {quoted(word)}.{hint} {rest}")
     return tuple(found.values()), problems
 
 

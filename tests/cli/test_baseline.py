@@ -472,6 +472,25 @@ def test_a_file_that_cannot_be_read_or_written_stops_before_the_first_run(
     assert checkout.engine.all_lives == []
 
 
+@pytest.mark.parametrize("option", ["--junit", "--comment"])
+def test_a_report_replaces_only_an_earlier_one(checkout: Checkout, tmp_path: Path, option: str) -> None:
+    file = tmp_path / "report"
+    file.touch()
+    for _ in range(2):
+        assert checkout(*GOOD, option, str(file))[0] == 0
+    assert "quicsat" in file.read_text()
+    for content in ("# quicsat: my notes", '<?xml version="1.0"?><project name="quicsat"/>'):
+        file.write_text(content)
+        runs_before = len(checkout.engine.all_lives)
+        for words in (GOOD, ("plan", *GOOD), ("resume", str(checkout.results))):
+            status, _, err = checkout(*words, option, str(file))
+            assert (status, err) == (
+                2,
+                f"{option}: {file} exists, and is no earlier report of quicsat. Choose another file.\n",
+            )
+        assert (file.read_text(), len(checkout.engine.all_lives)) == (content, runs_before)
+
+
 @pytest.mark.parametrize("file", ["no/such/file", "/proc/file"])
 def test_a_step_summary_that_cannot_be_written_stops_before_the_first_run(
     checkout: Checkout, file: str, monkeypatch: pytest.MonkeyPatch

@@ -67,6 +67,7 @@ def test_a_run_without_series(campaign: Path, number: int, capsys: pytest.Captur
         ("picoquic_quiche/sat/9", "no such run"),
         ("picoquic_quiche/sat/1.attempt-1", "no such run"),
         ("..", "is in no campaign"),
+        ("../gone/sat/1", "gone/sat/1: does not exist. Pass a directory like results/latest/"),
         ("", "is a campaign. Pass the directory of a run. Runs that did not succeed: {0}picoquic_quiche/sat/1, "),
         ("picoquic_quiche", "is no run. Name one of its runs: {0}picoquic_quiche/sat/1, {0}picoquic_quiche/sat/2, "),
         ("picoquic_quiche/sat", "is no run. Name one of its runs: {0}picoquic_quiche/sat/1, "),

@@ -7,7 +7,9 @@ import logging
 import os
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -138,11 +140,46 @@ def test_a_mistyped_option_or_command_gets_the_nearest_one(
     assert (ended.value.code, hint in capsys.readouterr().err) == (2, True)
 
 
-def test_debug_messages_are_not_those_of_each_request(checkout: Checkout, caplog: pytest.LogCaptureFixture) -> None:
+def test_debug_messages_name_no_account(checkout: Checkout, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert checkout("list", "tests", "-d")[0] == 0
-    levels = {name: logging.getLogger(name).getEffectiveLevel() for name in ("urllib3.connectionpool", "docker", "any")}
-    assert levels == {"urllib3.connectionpool": logging.WARNING, "docker": logging.WARNING, "any": logging.DEBUG}
+    levels = {name: logging.getLogger(name).getEffectiveLevel() for name in ("docker.auth", "any")}
+    assert levels == {"docker.auth": logging.WARNING, "any": logging.DEBUG}
+
+
+class Refuses(BaseHTTPRequestHandler):
+    """An engine that answers no request."""
+
+    def do_GET(self) -> None:
+        """Refuse."""
+        self.send_error(500)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_debug_messages_are_those_of_each_request(debug: bool) -> None:
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_port}"
+        words = [
+            str(ROOT / "run.py"),
+            "plan",
+            "-s",
+            "quic-go",
+            "-c",
+            "quic-go",
+            "-t",
+            "sat",
+            *(["-d"] if debug else []),
+        ]
+        variables = {**os.environ, "DOCKER_HOST": f"tcp://{address}", "no_proxy": "*"}
+        done = subprocess.run(words, env=variables, capture_output=True, text=True, check=True)
+        server.shutdown()
+    logged = f'urllib3.connectionpool: http://{address} "GET /version HTTP/1.1" 500'
+    assert (done.stderr.count(logged), "urllib3" in done.stdout) == (int(debug), False)
+    assert debug or done.stderr == ""
 
 
 def test_the_version_names_release_and_commit(checkout: Checkout, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,10 +83,17 @@ def test_an_option_that_is_refused_names_what_to_use_instead(
 
 def test_nothing_is_marked_as_unsupported_because_all_failed(checkout: Checkout) -> None:
     checkout.engine.programs["bad"] = end_with(1)
-    for words in ((), ("-n", "bad")):
+    for words in ((), ("-n", "bad"), ("-n", "good,BAD:x")):
         assert checkout("-s", "good", "-c", "bad", "-t", "tiny", "--skip-compliance-check", *words)[0] == 1
         [result] = store.load(checkout.results).result_set.results
         assert result.verdict.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_name_without_an_effect_is_checked(checkout: Checkout, command: str) -> None:
+    status, out, err = checkout(command, *GOOD, "-n", "bad", "goood")
+    assert (status, out) == (2, "")
+    assert err == '--no-auto-unsupported: No implementation "goood". Did you mean good? Known: good, bad, odd.\n'
 
 
 def test_results_of_a_finished_campaign_are_replaced(checkout: Checkout, tmp_path: Path) -> None:
@@ -132,9 +139,50 @@ def test_results_of_another_runner_are_not_replaced(checkout: Checkout, tmp_path
     assert (status, "Choose another file" in err) == (2, True)
 
 
-@pytest.mark.parametrize("content", ["", "no JSON", "[]", '{"a": 1}', "[" * 100_000])
-def test_another_file_is_replaced(checkout: Checkout, tmp_path: Path, content: str) -> None:
-    file = tmp_path / "all.json"
+@pytest.mark.parametrize("command", ["run", "plan", "resume"])
+@pytest.mark.parametrize("content", ["no JSON", "[]", '{"a": 1}', "[" * 100_000])
+def test_a_file_without_results_is_not_replaced(checkout: Checkout, tmp_path: Path, command: str, content: str) -> None:
+    file = tmp_path / "notes.txt"
+    if command == "resume":
+        assert checkout(*GOOD)[0] == 0
+    words = ("resume", str(checkout.results)) if command == "resume" else (command, *GOOD)
+    runs_before = len(checkout.engine.all_lives)
     file.write_text(content)
+    status, out, err = checkout(*words, "-j", str(file))
+    assert (status, out, file.read_text(), len(checkout.engine.all_lives)) == (2, "", content, runs_before)
+    assert err == f"{file}: exists, and does not hold results that -j can replace. Choose another file.\n"
+
+
+def test_a_large_file_is_not_replaced(checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "all.json"
+    assert checkout(*GOOD, "-j", str(file))[0] == 0
+    monkeypatch.setattr("interop.cli.other_runners.LARGEST_JSON", file.stat().st_size - 1)
+    assert checkout(*GOOD, "-j", str(file))[0] == 2
+
+
+def test_an_empty_file_is_replaced(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    file.touch()
     assert checkout(*GOOD, "-j", str(file))[0] == 0
     assert json.loads(file.read_text())["clients"] == ["good"]
+
+
+def test_the_results_of_a_campaign_may_replace_its_result_json(checkout: Checkout) -> None:
+    assert checkout(*GOOD)[0] == 0
+    file = checkout.results.resolve() / store.DOCUMENT
+    assert checkout("resume", str(checkout.results), "-j", str(file))[0] == 0
+    assert json.loads(file.read_text())["log_dir"] == file.parent.name
+
+
+def test_resume_replaces_no_results_of_other_unfinished_campaigns(checkout: Checkout, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    assert checkout(*GOOD, "--repetitions", "2", "-j", str(file))[0] == 0
+    first = checkout.results.resolve()
+    journal = first / store.JOURNAL
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"repetition": 2' not in line and "finished" not in line))
+    assert store.load(first).result_set.finished is None
+    assert checkout(*GOOD)[0] == 0
+    status, _, err = checkout("resume", str(checkout.results), "-j", str(file))
+    assert (status, f"./run.py resume {first}" in err) == (2, True)
+    assert checkout("resume", str(first), "-j", str(file))[0] == 0

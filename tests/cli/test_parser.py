@@ -81,6 +81,13 @@ def test_directories_are_known_without_a_slash(tmp_path: Path, monkeypatch: pyte
         ("packets RUN -5", 'argument FRAME: "-5" is out of range: 1 to 1000000000. See'),
         ("packets results/a 1 0", 'argument FRAME: "0" is out of range'),
         ("help plt", "Did you mean plot?"),
+        ("resume a --timeout 5s", "unrecognized arguments: --timeout 5s. A campaign continues with its own plan"),
+        ("resume a --seed=5 -m", "unrecognized arguments: --seed=5. A campaign continues with its own plan"),
+        ("resume a --seed 5", "leave --seed out. See"),
+        ("resume a --retri failed b", "unrecognized arguments: --retri failed b. Did you mean --retry?"),
+        ("compare a b --timeout 5s", "unrecognized arguments: --timeout. See"),
+        ("run --repetitions foo", 'argument --repetitions: "foo" is no whole number. See'),
+        ("run --seed 1.5", 'argument --seed: "1.5" is no whole number. See'),
         ("site --serve soon", 'argument --serve: "soon" is no whole number; allowed: 0 to 65535. See'),
     ],
 )

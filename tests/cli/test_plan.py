@@ -55,7 +55,12 @@ def test_a_plan_checks_images_that_replace_others(checkout: Checkout) -> None:
 def test_a_plan_without_a_network_names_images_that_are_missing(checkout: Checkout, image: str) -> None:
     status, out, _ = checkout("plan", *GOOD, "-r", f"good={image}", "--images", "local")
     fault = f"good: its image {image} is not here, and --images local neither pulls nor builds images: the campaign "
-    assert (status, f"{fault}would fail." in out, "has to pull" in out) == (0, image == "me/gone:1", False)
+    assert (status, f"{fault}would fail." in out, "has to pull" in out) == (
+        *((3, True) if image == "me/gone:1" else (0, False)),
+        False,
+    )
+    measured = checkout(*GOOD, "-r", f"good={image}", "--images", "local")[0]
+    assert (measured == 3) is (status == 3)
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
@@ -153,7 +158,7 @@ def test_plan_takes_every_option_of_run(checkout: Checkout, tmp_path: Path) -> N
     runs, plans = (
         {each for action in parser_of(name)._actions for each in action.option_strings} for name in ("run", "plan")
     )
-    assert plans - runs == {"--resume"}
+    assert plans - runs == {"--resume", "--retry"}
 
 
 @pytest.mark.parametrize(
@@ -184,6 +189,17 @@ def test_the_rest_of_a_campaign_is_planned_with_what_it_has_measured(checkout: C
     assert f"1 of 3 runs of {place} are finished." in out
     assert "(from earlier runs)" in out
     assert "Disk space needed: unknown" in checkout("plan", *GOOD)[1]
+
+
+def test_runs_to_repeat_are_planned(checkout: Checkout) -> None:
+    assert checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--skip-compliance-check")[0] == 1
+    words = ("plan", "--resume", str(checkout.results))
+    assert "All runs are finished." in checkout(*words, "--retry", "timeout")[1]
+    status, out, _ = checkout(*words, "--retry", "failed")
+    assert (status, "1 run; its transfers take" in out) == (0, True)
+    assert f"1 of 2 runs of {checkout.results} are finished and not repeated." in out
+    status, out, err = checkout("plan", *GOOD, "--retry", "failed")
+    assert (status, out, err) == (2, "", "--retry repeats runs of a campaign: add --resume DIR.\n")
 
 
 def test_a_campaign_continues_with_its_own_options(checkout: Checkout) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,21 +14,27 @@ import pytest
 from interop.execution import run_campaign
 from interop.execution.campaign_config import CampaignConfig
 from interop.model.implementation import Role
+from interop.model.text import command_line
 from interop.plan.limits import CampaignLimits
 from tests.cli.conftest import Checkout
 from tests.fakes import Life, endpoint, hang, only_as
 
 
-def test_resume_goes_on_where_it_was_stopped(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_goes_on_where_it_was_stopped(
+    checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(life: Life) -> int:
         checkout.engine.programs["bad"] = endpoint
         os.kill(os.getpid(), signal.SIGTERM)
         return hang(life)
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
-    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3")
+    (tmp_path / "e.yml").write_text("regression: 15 %\n")
+    names = {"-j": "a b.json", "--expect": "e.yml", "--junit": "j.xml", "--comment": "c.md"}
+    files = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3", *files)
     [told] = [line for line in err.splitlines() if "To continue: " in line]
-    assert f"./run.py resume {checkout.results.resolve()}" in told
+    assert told == f"To continue: {command_line('resume', checkout.results.resolve(), *files)}"
     continued: list[CampaignConfig] = []
     as_it_is = run_campaign.resume_campaign
 
@@ -34,8 +43,9 @@ def test_resume_goes_on_where_it_was_stopped(checkout: Checkout, monkeypatch: py
         return as_it_is(*words)
 
     monkeypatch.setattr(run_campaign, "resume_campaign", resume)
-    status, out, err = checkout("resume", str(checkout.results))
+    status, out, err = checkout(*shlex.split(told)[3:])
     assert status == 0
+    assert json.loads((tmp_path / "a b.json").read_text())["end_time"] is not None
     assert [(each.testbeds, each.limits) for each in continued] == [(1, CampaignLimits(breaker=3))]
     assert out.count("5.00") >= 2
     assert "[1/1] good_bad/tiny/1: 5.00 Mbit/s" in err

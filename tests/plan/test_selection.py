@@ -111,7 +111,7 @@ def test_names_and_abbreviations_in_any_case_and_repeats() -> None:
 
 def test_unknown_test_case() -> None:
     assert problems(tests=["satlos"]) == (
-        'No test case "satlos". Did you mean satloss? Known: terrestrial, sat, satloss.',
+        'No test case "satlos". Did you mean satloss? To list all: ./run.py list tests',
     )
 
 
@@ -556,7 +556,7 @@ def test_protocols_of_workloads() -> None:
     ("word", "problem"),
     [
         ("sat+pag", 'No workload "pag". Did you mean page? Known: page, sizes, bulk.'),
-        ("saat+page", 'No test case "saat". Did you mean SAT? Known: terrestrial, sat, satloss.'),
+        ("saat+page", 'No test case "saat". Did you mean SAT? To list all: ./run.py list tests'),
         ("sat+", "No workload was named. Known: page, sizes, bulk."),
     ],
 )
