@@ -36,6 +36,8 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the outcome, the events, and how to look at their packets; InputError if there is no such run."""
+    from interop.analysis.endpoint_log_tail import CUT
+    from interop.model.run import OUTPUT
     from interop.report.run_story import end_of, story
     from interop.traces.series import SeriesError, load
 
@@ -45,8 +47,10 @@ def run(options: argparse.Namespace) -> int:
     kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
     number = f", attempt {result.attempt}" if result in results.earlier else ""
     console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
-    if verdict.reason or result.evidence.fault:
-        console.show(printable(verdict.reason or result.evidence.fault))
+    if reason := printable(verdict.reason or result.evidence.fault, None):
+        console.show(reason)
+    if CUT in reason:
+        console.show(f"The endpoint's last line is cut here; all of it is in {OUTPUT}.")
     try:
         series = load(directory)
     except SeriesError as error:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from interop.analysis.endpoint_log_tail import quote
 from interop.cli.main import main
-from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.results.store import write_result_json
 from tests.cli.conftest import ROOT
 from tests.results_builder import result_set, run_result
@@ -46,6 +47,21 @@ def test_a_run_with_traces(campaign: Path, capsys: pytest.CaptureFixture[str]) -
     assert 8 <= len(lines) <= 14
     assert len(words) >= 5
     assert main(ROOT, words) in (0, 3)  # 3: tshark is not installed
+
+
+def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "picoquic_quiche/sat/1"
+    run.mkdir(parents=True)
+    (run / "output.txt").write_text(f"client | 2026-11-21 06:00:00 {'x' * 400}\n")
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), run_result().evidence, run)
+    reason = f"{REASON}{quoted} {'The path lost packets. ' * 30}This is the cause."
+    result = run_result(None, outcome=Outcome.FAILED, code=ErrorCode.CLIENT_FAILED, reason=reason)
+    write_result_json(tmp_path, result_set([result]))
+    assert main(ROOT, ["explain", str(run)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == [reason, "The endpoint's last line is cut here; all of it is in output.txt."]
 
 
 @pytest.mark.parametrize("number", [2, 3])
