@@ -27,7 +27,9 @@ from interop.results.summary import Cell, figures, summarise
 
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
-REPEATED = "(4 attempts): some were excluded and repeated. `./run.py tables DIR --table attempts` tells why."
+REPEATED = (
+    "(4 attempts): some were excluded, or were repeated with --retry. `./run.py tables DIR --table attempts` tells why."
+)
 
 
 # ---- drawing --------------------------------------------------------------------------------

@@ -101,6 +101,13 @@ def test_a_failed_cell_tells_a_long_reason_to_its_end(tmp_path: Path) -> None:
     assert reason in page.read_text()
 
 
+def test_a_cell_tells_which_attempt_was_repeated_on_request(tmp_path: Path) -> None:
+    results = replace(result_set([run_result(8e6, attempt=2)], repetitions=1), earlier=(run_result(None, reason="R"),))
+    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
+    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
+    assert page.read_text().count("Repeated with <code>--retry</code>. R</td>") == 1
+
+
 def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None:
     """Of old reports, which do not tell it, the largest lag alone."""
     way = DirectionLateness(1000, 5, 0.025, 0.0001, 0.001, 0.02)
