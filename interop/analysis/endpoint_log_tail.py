@@ -15,6 +15,8 @@ TAIL = 65536
 """Bytes at the end of the output that are looked at."""
 LONGEST = 160
 """Characters of a line that are quoted."""
+CUT = '…".'
+"""End of a quote whose line is longer."""
 
 SPOKEN = frozenset(
     {

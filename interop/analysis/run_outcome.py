@@ -5,6 +5,7 @@ A library: analysis and functional tests put together what a test case needs.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,6 +39,18 @@ A stall of the simulator prolongs a transfer by its own length at most, so that 
 rejection rate does not grow with the duration of runs: by Markov's inequality it is at most the share of time for which
 the machine stalls, divided by this limit, whatever the duration.
 """
+TOLD_BY_SIDE = frozenset(
+    {
+        ErrorCode.AMPLIFICATION,
+        ErrorCode.ECN,
+        ErrorCode.IPV4_USED,
+        ErrorCode.KEY_UPDATE_ORDER,
+        ErrorCode.PATH_CHALLENGE_MISSING,
+        ErrorCode.WRONG_VERSION,
+    }
+)
+"""Codes whose reasons name frames of the trace at the side with which they begin; others name the client's."""
+_FRAMES = re.compile(r"\bframes? (\d{1,9}(?:, \d{1,9})*)")
 CROWDED_LIMIT = 0.1
 """Share of a run beside others in which nearly all CPU time may be in use (``CROWDED``). A share, not a maximum, so
 that long runs are not excluded more often than short ones."""
@@ -259,6 +272,13 @@ def frames_of(trace: Trace, rows: Integers) -> str:
     numbers = list(dict.fromkeys(trace.frame[rows].tolist()))
     shown = ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
     return f"frame {shown}" if len(numbers) == 1 else f"frames {shown}"
+
+
+def cited_frames(verdict: Verdict) -> tuple[Role, list[int]]:
+    """Whose trace the reason of a verdict is about, and the numbers of the frames that it names."""
+    told = verdict.code in TOLD_BY_SIDE and verdict.reason.startswith("The server")
+    side = Role.SERVER if told or verdict.code is ErrorCode.PATH_RESPONSE_MISSING else Role.CLIENT
+    return side, [int(number) for some in _FRAMES.findall(verdict.reason) for number in some.split(", ")]
 
 
 def handshake_count(trace: Trace, expected: int = 1) -> Verdict | None:

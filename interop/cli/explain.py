@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
 from interop.model.errors import HarnessFault, InputError
-from interop.model.implementation import Protocol
+from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import Outcome
 from interop.model.text import command_line, printable
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
     from interop.model.results import ResultSet, RunResult
     from interop.report.run_story import StoryEvent
+    from interop.traces.columns import Trace
 
 DESCRIPTION = (
     "Explain a run in about ten lines: its outcome and its cause, what happened when, and the packets that show it."
@@ -36,7 +37,11 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the outcome, the events, and how to look at their packets; InputError if there is no such run."""
+    from interop.analysis.endpoint_log_tail import CUT
+    from interop.analysis.run_outcome import cited_frames
+    from interop.model.run import OUTPUT
     from interop.report.run_story import end_of, story
+    from interop.traces.run_traces import SERVER_TRACE
     from interop.traces.series import SeriesError, load
 
     results, result, directory = _found(options.run)
@@ -45,21 +50,32 @@ def run(options: argparse.Namespace) -> int:
     kind = ", ".join(filter(None, (verdict.code, verdict.cause)))
     number = f", attempt {result.attempt}" if result in results.earlier else ""
     console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
-    if verdict.reason or result.evidence.fault:
-        console.show(printable(verdict.reason or result.evidence.fault))
+    if reason := printable(verdict.reason or result.evidence.fault, None):
+        console.show(reason)
+    if CUT in reason:
+        console.show(f"The endpoint's last line is cut here; all of it is in {OUTPUT}.")
     try:
         series = load(directory)
     except SeriesError as error:
         series = None
         console.message(f"{error}")
     events = story(case.total_size, series) if series is not None else []
-    for event in events:
-        console.show(f"{event.time:9.3f} s  {event.text}")
+    trace = None if result.protocol is Protocol.TCP else _client_trace(directory)
+    shown = [_frame(trace, event) for event in events]
+    for event, frame in zip(events, shown, strict=True):
+        text = event.text if frame is None else f"{event.text.removesuffix('.')}; frame {frame}."
+        console.show(f"{event.time:9.3f} s  {text}")
     if series is None:
         console.show("quicsat has stored no packets of this run; its logs are in output.txt.")
     console.show(end_of(result))
-    if result.protocol is not Protocol.TCP and (frames := _frames(directory, events)):
-        console.show(f"To see these packets: {command_line('packets', directory, *frames)}")
+    side, cited = cited_frames(verdict)
+    if trace is not None and len(trace):
+        wanted = {int(trace.frame[0]), *filter(None, shown), *(cited if side is Role.CLIENT else ())}
+        frames = sorted(wanted.intersection(trace.frame.tolist()))
+        console.show(f"To see these frames of the client's trace: {command_line('packets', directory, *frames)}")
+    if cited and side is Role.SERVER and (directory / SERVER_TRACE).is_file():
+        again = command_line("packets", directory, *sorted({*cited}), "--server")
+        console.show(f"To see the frames of the server's trace that the reason names: {again}")
     return ExitStatus.SUCCESS
 
 
@@ -102,22 +118,25 @@ def _listed(runs: Iterable[Path]) -> str:
     return f"{', '.join(names[:NAMED])}{more}"
 
 
-def _frames(directory: Path, events: list[StoryEvent]) -> list[int]:
-    """Numbers in the client's trace of the packets that show the events and arrived there."""
-    from interop.traces.columns import Form
+def _client_trace(directory: Path) -> Trace | None:
+    """None if it is not stored, or cannot be read."""
     from interop.traces.key_log import key_lines
     from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS
     from interop.traces.trace import read
 
     if not (directory / CLIENT_TRACE).is_file():
-        return []
+        return None
     try:
-        trace = read(directory / CLIENT_TRACE, key_lines(*(directory / log for log in KEY_LOGS)))
+        return read(directory / CLIENT_TRACE, key_lines(*(directory / log for log in KEY_LOGS)))
     except HarnessFault:
-        return []
-    found = set(trace.frame[:1].tolist())
-    for event in events:
-        rows = (trace.number == event.number) & (trace.from_server == event.from_server) & (trace.form == Form.ONE_RTT)
-        if event.number >= 0 and rows.any():
-            found.add(int(trace.frame[rows][-1]))
-    return sorted(found)
+        return None
+
+
+def _frame(trace: Trace | None, event: StoryEvent) -> int | None:
+    """Number in the client's trace of the packet that shows an event; None if there is none, or it did not arrive."""
+    from interop.traces.columns import Form
+
+    if trace is None or event.number < 0:
+        return None
+    rows = (trace.number == event.number) & (trace.from_server == event.from_server) & (trace.form == Form.ONE_RTT)
+    return int(trace.frame[rows][-1]) if rows.any() else None

@@ -14,9 +14,12 @@ from interop.model.names import FLOW_SIGN, is_test_case
 from interop.model.objective import Objective
 from interop.model.real_link import RealLink
 from interop.model.run_limits import RunLimits
+from interop.model.units import byte_size
 from interop.model.webtransport import WebTransport
 from interop.model.workload import RequestOrder, Workload, WorkloadFiles
 
+MOST_SIZES = 8
+"""Different sizes of files that are listed one by one."""
 Link = EmulatedLink | RealLink
 """What carries the packets of a test case."""
 
@@ -134,6 +137,16 @@ class TestCase:
     def ends_at_deadline(self) -> bool:
         """Whether a run lasts for a given time, at the end of which the client is stopped."""
         return self.workload is not None and self.workload.duration is not None
+
+
+def files_in_words(case: TestCase) -> str:
+    """``10 MiB``, ``5 × 2 MiB``, ``1 MiB + 10 MiB``; of many sizes their number and range."""
+    sizes = dict.fromkeys(case.file_sizes)
+    if len(sizes) == 1 and len(case.file_sizes) > 1:
+        return f"{len(case.file_sizes)} × {byte_size(case.file_sizes[0])}"
+    if len(sizes) > MOST_SIZES:
+        return f"{len(case.file_sizes)} × {byte_size(min(sizes))} to {byte_size(max(sizes))}"
+    return " + ".join(byte_size(size) for size in case.file_sizes)
 
 
 TRANSFER, MULTICONNECT, ORDERED = "transfer", "multiconnect", "ordered"

@@ -13,7 +13,7 @@ from interop.statistics.exclusion import Stratum, dependence
 ALL = "all"
 _EXCLUDED = (
     "An attempt is excluded by what happened to machine, link or capture, before its outcome is looked at. It is then "
-    "repeated, at most three times in a row."
+    "repeated, at most three times in a row. A valid attempt is repeated only if resume --retry asks for that."
 )
 _SHARES = (
     "Passed: valid attempts that succeeded, of those that succeeded, failed or timed out. Would have passed: excluded "
@@ -56,9 +56,13 @@ def _row(cells: Sequence[Tally]) -> tuple[Value, ...]:
     p = dependence(map(_stratum, cells))
     return (
         total.runs, total.attempts, total.valid, total.excluded,
-        ", ".join(f"{count} {reason}" for reason, count in total.reasons.items()),
+        ", ".join([f"{count} {reason}" for reason, count in total.reasons.items()] + _retried(total)),
         _share(total.passed, total.decisive), _share(total.would_pass, total.would_decide), p,
     )  # fmt: skip
+
+
+def _retried(found: Tally) -> list[str]:
+    return [f"{found.retried} repeated with --retry"] if found.retried else []
 
 
 def _stratum(found: Tally) -> Stratum:

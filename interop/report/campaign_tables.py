@@ -292,6 +292,10 @@ def _verdict(found: Comparison) -> list[str]:
     changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
     overall = geometric_mean_ratio(found.pairs)
     notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    notes += [
+        f"The test case {name} has other conditions in the second campaign, which may be why pairs changed: {words}."
+        for name, words in found.other_conditions
+    ]
     if overall is not None:
         notes.append(f"The change over all pairs with numbers in both is {overall * 100:+.1f} % (geometric mean).")
     if found.compared_by_seed:

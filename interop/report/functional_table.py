@@ -9,6 +9,7 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.text import printable
 from interop.report.terminal_tables import Text, draw
+from interop.results.attempts import by_cell, tally, together
 from interop.results.summary import Cell, summarise
 
 MARKS = {
@@ -25,8 +26,9 @@ LEGEND = (
     "The column 'passed' counts only conclusive runs, without those that one of the two endpoints does not support.",
 )
 REPEATED = (
-    "+2 means that there were 2 more attempts than repetitions, because some attempts were excluded and repeated. "
-    "There were {attempts} attempts in total, of which {excluded} were excluded. "
+    "+2 means that there were 2 more attempts than repetitions, because attempts were excluded and repeated, or were "
+    "repeated with --retry. "
+    "There were {attempts} attempts in total, of which {excluded} were excluded and {retried} repeated with --retry. "
     "`./run.py tables DIR --table attempts` shows the reasons."
 )
 UPSTREAM = "The runs were judged by the rules of the QUIC Interop Runner (--strict-upstream)."
@@ -56,10 +58,9 @@ def matrix(result_set: ResultSet, *, colour: bool = False, markdown: bool = Fals
     total = ["all", "all", *map(_passed, columns), _passed(result for column in columns for result in column)]
     header = ["client", "server", *(case.abbreviation for case in cases.values()), "passed"]
     notes = [*LEGEND, *([UPSTREAM] if any(case.rules is Rules.UPSTREAM for case in cases.values()) else [])]
-    cells = [cell for cell in known.values() if cell.test_case in cases]
-    if any(cell.repeated for cell in cells):
-        attempts, excluded = sum(cell.attempts for cell in cells), sum(cell.excluded for cell in cells)
-        notes.append(REPEATED.format(attempts=attempts, excluded=excluded))
+    if any(cell.repeated for cell in known.values() if cell.test_case in cases):
+        made = together([tally(attempts) for key, attempts in by_cell(result_set).items() if key[2] in cases])
+        notes.append(REPEATED.format(attempts=made.attempts, excluded=made.excluded, retried=made.retried))
     table = draw(header, [*rows, total], colour=colour, markdown=markdown, below=1)
     heading = f"{'### ' * markdown}functional tests"
     return "\n".join([heading, "", table, "", ("\n\n" if markdown else "\n").join([*notes, _meanings(result_set)])])

@@ -77,7 +77,7 @@ def _last(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEv
 
 def _named(packets: Packets, row: int) -> str:
     number = int(packets.number[row])
-    return f", packet {number}" if number >= 0 else ""
+    return f", packet number {number}" if number >= 0 else ""
 
 
 def _losses(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
@@ -105,7 +105,7 @@ def _requests(series: Series) -> Iterator[StoryEvent]:
     yield StoryEvent(float(requests.sent[first]), f"{text}{fate}.")
     arrived = series.arrived
     if len(arrived):
-        text = f"The first byte of a response arrives at the client, in packet {int(arrived.number[0])}."
+        text = f"The first byte of a response arrives at the client, in packet number {int(arrived.number[0])}."
         yield StoryEvent(float(arrived.time[0]), text, int(arrived.number[0]), True)
 
 
@@ -125,5 +125,6 @@ def _last_new_byte(series: Series, size: int) -> Iterator[StoryEvent]:
         return
     row, total = int(new[-1]), int(arrived.new.sum())
     share = f" ({percent(total / size)} of the files)" if size and total < size else ""
-    text = f"The last new byte arrives at the client, in packet {int(arrived.number[row])}: {byte_size(total)}{share}."
+    where = f"in packet number {int(arrived.number[row])}"
+    text = f"The last new byte arrives at the client, {where}: {byte_size(total)}{share}."
     yield StoryEvent(float(arrived.time[row]), text, int(arrived.number[row]), True)

@@ -19,17 +19,17 @@ from interop.model.link_format import format_link
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
-from interop.model.test_case import TestCase, constant_rate
+from interop.model.test_case import TestCase, constant_rate, files_in_words
 from interop.model.text import printable
 from interop.model.units import MBPS, byte_size, mbit_per_s, percent, seconds
 from interop.model.workload import WorkloadFiles
 from interop.results.summary import Cell, figures, summarise
 
-MOST_SIZES = 8
-"""Different sizes of files that are listed one by one."""
 PROTOCOLS_IN_WORDS = {Protocol.H3: "HTTP/3 and QUIC", Protocol.TCP: "HTTPS and TCP"}
 """Those that are marked."""
-REPEATED = "(4 attempts): some were excluded and repeated. `./run.py tables DIR --table attempts` tells why."
+REPEATED = (
+    "(4 attempts): some were excluded, or were repeated with --retry. `./run.py tables DIR --table attempts` tells why."
+)
 
 
 # ---- drawing --------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_cases(cases: Iterable[TestCase], *, width: int | None = None) -> str:
         [
             name,
             group[0].family.abbreviation if group[0].family else group[0].abbreviation,
-            _files(group[0]),
+            files_in_words(group[0]),
             format_link(group[0].link),
             str(group[0].repetitions),
             seconds(group[0].timeout),
@@ -395,12 +395,3 @@ def implementations(known: Iterable[Implementation]) -> str:
         for each in known
     ]
     return draw(header, rows, wrapped={"variants": 40})
-
-
-def _files(case: TestCase) -> str:
-    sizes = dict.fromkeys(case.file_sizes)
-    if len(sizes) == 1 and len(case.file_sizes) > 1:
-        return f"{len(case.file_sizes)} × {byte_size(case.file_sizes[0])}"
-    if len(sizes) > MOST_SIZES:
-        return f"{len(case.file_sizes)} × {byte_size(min(sizes))} to {byte_size(max(sizes))}"
-    return " + ".join(byte_size(size) for size in case.file_sizes)

@@ -36,6 +36,8 @@ class Tally:
     """Excluded attempts that would have succeeded if they were valid."""
     would_decide: int
     """Excluded attempts that would have succeeded, failed or timed out if they were valid."""
+    retried: int
+    """Valid attempts that were repeated on request."""
 
     @property
     def excluded(self) -> int:
@@ -61,6 +63,12 @@ def by_cell(result_set: ResultSet) -> dict[CellKey, list[RunResult]]:
     return {key: sorted(each, key=lambda one: (one.repetition, one.attempt)) for key, each in found.items()}
 
 
+def retried(made: Sequence[RunResult]) -> list[RunResult]:
+    """The valid ones of these attempts at which a later one followed, which only ``resume --retry`` causes."""
+    last = {each.repetition: each.attempt for each in sorted(made, key=lambda one: one.attempt)}
+    return [each for each in made if each.attempt < last[each.repetition] and not each.verdict.excluded]
+
+
 def tally(results: Sequence[RunResult]) -> Tally:
     """Count the attempts among ``results`` of one cell, which must contain all stored attempts of their runs."""
     made = [result for result in results if was_attempted(result)]
@@ -79,6 +87,7 @@ def tally(results: Sequence[RunResult]) -> Tally:
         decisive=_decisive(valid),
         would_pass=_passed(otherwise),
         would_decide=_decisive(otherwise),
+        retried=len(retried(made)),
     )
 
 
@@ -97,6 +106,7 @@ def together(tallies: Sequence[Tally]) -> Tally:
         decisive=sum(each.decisive for each in tallies),
         would_pass=sum(each.would_pass for each in tallies),
         would_decide=sum(each.would_decide for each in tallies),
+        retried=sum(each.retried for each in tallies),
     )
 
 

@@ -16,6 +16,7 @@ from interop.model.test_case import TestCase
 from interop.report.negotiated_tables import values_of
 from interop.report.object_tables import table_of_objects, with_objects
 from interop.report.table import Table
+from interop.results.attempts import retried
 from interop.results.document import a_line_each, plain_result
 from interop.results.summary import Cell, Figures, figures
 from interop.site import address, rerun
@@ -145,6 +146,8 @@ class CellView:
     """All of them, those that do not count too, by repetition and number."""
     objects: Table | None = None
     """Times of the objects of its workload, by size; None if there are none."""
+    retried: tuple[RunResult, ...] = ()
+    """Those of the attempts that are valid and were repeated on request."""
     negotiated: tuple[tuple[str, str], ...] = ()
     """Facts of the handshakes with their values; several of one fact, from different runs, are separated by commas."""
 
@@ -201,6 +204,7 @@ def detail(campaign: SiteCampaign, key: Key, found: Mapping[int, Sequence[Log]])
         own_file=rerun.own_file(case),
         strip=tuple((run.number, value / best) for run in repetitions if (value := run.value(_GOODPUT)) and best),
         attempts=tuple(campaign.attempts[key]),
+        retried=tuple(retried(campaign.attempts[key])),
         objects=_objects(campaign.runs[key], case),
         negotiated=_negotiated(campaign.runs[key]),
     )

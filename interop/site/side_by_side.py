@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from interop.model.test_case import files_in_words
 from interop.model.text import printable
+from interop.model.units import seconds
 from interop.site.campaigns import SiteCampaign
 from interop.site.cell_view import CellView
 from interop.site.pages import day, number
@@ -22,7 +24,9 @@ def beside(campaign: SiteCampaign, shown: CellView) -> dict[str, Any]:
         "server": shown.server,
         "client": shown.client,
         "test case": shown.case.name,
+        "files": files_in_words(shown.case),
         "link": shown.link,
+        "time limit": seconds(shown.case.timeout),
         "campaign": day(campaign.started),
         "clock": campaign.time,
         **images,

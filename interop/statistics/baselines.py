@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.implementation import OWN_IMAGES
 from interop.model.results import ImageFacts, Manifest
-from interop.model.test_case import TestCase
 from interop.model.text import printable
 from interop.plan.order import is_named
+from interop.statistics.same_conditions import differing
 from interop.statistics.same_seeds import other_processor, other_virtual_machine, same_costs
 
 BUILT = "quicsat/"
 """Begin of references of images that quicsat builds; their tag is a digest of all sources that the build reads."""
-SAVE = "Save a new baseline: ./run.py baseline save DIR FILE"
+SAVE = (
+    "Measure again with the same test cases and options as for the baseline, or save a new baseline: "
+    "./run.py baseline save DIR FILE"
+)
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,8 @@ def _test_cases(baseline: Manifest, now: Manifest) -> Iterator[str]:
     if not known.keys() & {case.name for case in now.test_cases}:
         yield f"The baseline has none of the test cases of this campaign; it has {', '.join(known)}."
     for case in now.test_cases:
-        if case.name in known and _conditions(case) != _conditions(known[case.name]):
-            yield f"The test case {case.name} has another link, other files or other limits than in the baseline."
-
-
-def _conditions(case: TestCase) -> TestCase:
-    return replace(case, abbreviation="", description="", source="", repetitions=1, objectives=())
+        if case.name in known and (words := differing(known[case.name], case)):
+            yield f"The test case {case.name} has other conditions than in the baseline: {words}."
 
 
 def _images(baseline: Manifest, now: Manifest) -> Iterator[str]:

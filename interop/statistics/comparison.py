@@ -25,6 +25,7 @@ from interop.model.test_case import TestCase
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
+from interop.statistics.same_conditions import differing
 from interop.statistics.same_seeds import (
     SeedChanges,
     other_processor,
@@ -117,6 +118,8 @@ class Comparison:
     """Runs with the same seeds would be compared seed by seed, had both campaigns run on the same processor."""
     other_virtual_machine: bool = False
     """The same, for virtual machines from the same sources."""
+    other_conditions: tuple[tuple[str, str], ...] = ()
+    """Names of test cases whose conditions differ, and what differs, in words."""
 
     @property
     def compared_by_seed(self) -> int:
@@ -333,6 +336,7 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) ->
         found,
         other_processor=by_seed and other_processor(one, two),
         other_virtual_machine=by_seed and other_virtual_machine(one, two),
+        other_conditions=tuple((case.name, words) for case, other in both if (words := differing(case, other))),
     )
 
 

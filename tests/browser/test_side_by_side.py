@@ -13,6 +13,8 @@ from tests.browser.chromium import Site, Watched
 pytestmark = pytest.mark.browser
 
 CELL = ".numbers a[href$='p/picoquic/quiche/sat/index.html']"
+PAIRS = ("picoquic/quiche", "quiche/quiche")
+"""The images of the second pair are not known."""
 FIRST = """(at) => {
   const canvas = document.querySelectorAll("[data-panel=offset] canvas")[at];
   const probe = document.createElement("canvas").getContext("2d");
@@ -74,3 +76,12 @@ def test_a_cell_is_the_first_of_two(page: Watched, site: Site) -> None:
     page.page.click(".numbers a[href$='p/quiche/quiche/sat/index.html']")
     page.page.wait_for_selector("#sides-facts td")
     assert "≠ server" in page.page.inner_text("#sides-facts")
+
+
+def test_what_is_not_known_of_a_cell_is_not_marked(page: Watched, site: Site) -> None:
+    first, second = (site.pages(f"runs/2026-11-21*/p/{pair}/sat")[0] for pair in PAIRS)
+    page.open(f"{site.address}compare/cells/index.html?a={first}&b={second}")
+    row = page.page.locator("#sides-facts tr", has_text="server's image")
+    expect(row.locator("th")).to_have_text("server's image")
+    expect(row.locator("td").first).to_contain_text("1.2 sha256:")
+    expect(row.locator("td").last).to_have_text("not known")

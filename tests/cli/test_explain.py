@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from dataclasses import replace
@@ -9,14 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from interop.analysis.endpoint_log_tail import quote
 from interop.cli.main import main
-from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.results.store import write_result_json
+from interop.traces.key_log import key_lines
+from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS
+from interop.traces.trace import read
 from tests.cli.conftest import ROOT
 from tests.results_builder import result_set, run_result
 
 REASON = "The client ended with exit status 1 instead of 0."
 DATA = ROOT / "tests" / "data"
+SEE = "To see these frames of the client's trace: "
 
 
 @pytest.fixture
@@ -38,14 +44,68 @@ def test_a_run_with_traces(campaign: Path, capsys: pytest.CaptureFixture[str]) -
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["picoquic_quiche/sat/1: failed (client-failed)", REASON]
     assert "    0.000 s  The client sends its first packet; it arrives after" in lines[2]
-    assert any("The first byte of a response arrives at the client, in packet" in line for line in lines)
+    assert any("The first byte of a response arrives at the client, in packet number" in line for line in lines)
     assert lines[-2] == "The transfer took 20.0 s, the client ended with exit status 1."
-    assert lines[-1].startswith("To see these packets: ")
-    program, *words = shlex.split(lines[-1].removeprefix("To see these packets: "))
+    assert lines[-1].startswith(SEE)
+    program, *words = shlex.split(lines[-1].removeprefix(SEE))
     assert (program, *words[:2]) == ("./run.py", "packets", str(run))
     assert 8 <= len(lines) <= 14
     assert len(words) >= 5
     assert main(ROOT, words) in (0, 3)  # 3: tshark is not installed
+
+
+def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "picoquic_quiche/sat/1"
+    run.mkdir(parents=True)
+    (run / "output.txt").write_text(f"client | 2026-11-21 06:00:00 {'x' * 400}\n")
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), run_result().evidence, run)
+    reason = f"{REASON}{quoted} {'The path lost packets. ' * 30}This is the cause."
+    result = run_result(None, outcome=Outcome.FAILED, code=ErrorCode.CLIENT_FAILED, reason=reason)
+    write_result_json(tmp_path, result_set([result]))
+    assert main(ROOT, ["explain", str(run)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == [reason, "The endpoint's last line is cut here; all of it is in output.txt."]
+
+
+def test_a_packet_number_has_its_frame_in_the_clients_trace(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = campaign / "picoquic_quiche/sat/1"
+    trace = read(run / CLIENT_TRACE, key_lines(*(run / log for log in KEY_LOGS)))
+    assert main(ROOT, ["explain", str(run)]) == 0
+    out = capsys.readouterr().out
+    told = re.findall(r"packet number (\d+)\b.*; frame (\d+)\.", out)
+    assert len(told) >= 3
+    for number, frame in told:
+        assert int(number) in trace.number[trace.frame == int(frame)]
+    assert {frame for _, frame in told} <= {*out.splitlines()[-1].split()}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "last"),
+    [
+        (ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frames 3, 5).", " 1 3 5 "),
+        (ErrorCode.CLIENT_FAILED, 'The client\'s last line: "bad frame 99999".', " 1 "),
+        (ErrorCode.AMPLIFICATION, "The server had sent 4000 bytes for 1200 received (frame 6).", " 6 --server "),
+        (
+            ErrorCode.PATH_RESPONSE_MISSING,
+            "The client did not answer it (frames 7, 9, 8 and 4 more).",
+            " 7 8 9 --server ",
+        ),
+        (ErrorCode.ECN, "The client reported 3 packets with CE (frame 4).", " 1 4 "),
+    ],
+)
+def test_frames_that_a_reason_names_are_suggested(
+    campaign: Path, capsys: pytest.CaptureFixture[str], code: ErrorCode, reason: str, last: str
+) -> None:
+    run = campaign / "picoquic_quiche/sat/1"
+    (run / "series.parquet").unlink()
+    result = run_result(None, outcome=Outcome.FAILED, code=code, reason=reason)
+    write_result_json(campaign, result_set([result]))
+    assert main(ROOT, ["explain", str(run)]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("To see the frames of the server's trace that" if "--server" in last else SEE)
+    assert f"{line} ".endswith(f"'{last}")
 
 
 @pytest.mark.parametrize("number", [2, 3])

@@ -88,6 +88,11 @@ def test_a_run_that_was_skipped_after_an_attempt_has_that_one() -> None:
 def test_a_valid_attempt_that_somebody_had_repeated_stays_valid() -> None:
     tallied = tally([run_result(None), run_result(5e6, attempt=2)])
     assert (tallied.attempts, tallied.valid, tallied.passed, tallied.decisive) == (2, 2, 1, 2)
+    assert (tallied.retried, tally([run_result(5e6)]).retried) == (1, 0)
+
+
+RETRIED = (run_result(None), excluded(None, attempt=2), run_result(5e6, attempt=3))
+"""At one repetition: a valid one that somebody had repeated, an excluded one, and the last one."""
 
 
 # ---- stored ---------------------------------------------------------------------------------
@@ -163,7 +168,9 @@ def test_the_matrix_shows_attempts_where_there_are_more_than_repetitions() -> No
 def test_the_table_of_functional_tests_shows_attempts(markdown: bool) -> None:
     text = functional_table.matrix(campaign(HANDSHAKE), markdown=markdown)
     assert " 2/3+3 " in text
-    assert "6 attempts in total, of which 3 were excluded" in text
+    assert "6 attempts in total, of which 3 were excluded and 0 repeated with --retry" in text
+    text = functional_table.matrix(campaign(HANDSHAKE, RETRIED), markdown=markdown)
+    assert "3 attempts in total, of which 1 were excluded and 1 repeated with --retry" in text
     assert "+" not in functional_table.matrix(campaign(HANDSHAKE, ATTEMPTS[-1:]), markdown=markdown)
 
 
@@ -180,6 +187,11 @@ def test_the_table_of_attempts() -> None:
     assert [row[:4] for row in rows] == [
         ("SAT", "picoquic", "quiche", 3), ("SAT", "picoquic", "kwik", 2), ("SAT", "all", "all", 5),
     ]  # fmt: skip
+
+
+def test_the_table_of_attempts_tells_what_was_repeated_on_request() -> None:
+    [row] = attempt_tables.attempts(campaign(attempts=RETRIED), (SAT,)).rows
+    assert row[3:8] == (1, 3, 2, 1, "1 simulator-lag, 1 repeated with --retry")
 
 
 def test_tables_has_the_table_of_attempts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

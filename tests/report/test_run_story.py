@@ -24,11 +24,11 @@ def test_a_transfer_with_a_loss() -> None:
         "0.000 The client sends its first packet; it arrives after 300.0 ms.",
         "0.600 The client sends its request; it arrives after 300.0 ms.",
         "0.900 The server sends its first packet; it arrives after 300.0 ms.",
-        "0.956 A packet of the server is lost for the first time, packet 7; in all, 1 of 101 are lost (1.0 %).",
-        "1.200 The first byte of a response arrives at the client, in packet 0.",
-        "2.292 The server sends its last of 101 packets, packet 100.",
-        "2.592 The last new byte arrives at the client, in packet 100: 97.66 KiB.",
-        "2.592 The client sends its last of 102 packets, packet 101.",
+        "0.956 A packet of the server is lost for the first time, packet number 7; in all, 1 of 101 are lost (1.0 %).",
+        "1.200 The first byte of a response arrives at the client, in packet number 0.",
+        "2.292 The server sends its last of 101 packets, packet number 100.",
+        "2.592 The last new byte arrives at the client, in packet number 100: 97.66 KiB.",
+        "2.592 The client sends its last of 102 packets, packet number 101.",
     ]
     assert [(event.number, event.from_server) for event in events][3:6] == [(7, True), (0, True), (100, True)]
 

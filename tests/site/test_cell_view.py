@@ -41,6 +41,13 @@ def test_notes_stand_once_with_their_repetitions() -> None:
     assert [(note.text, note.repetitions) for note in found.notes] == [("A log was cut.", "1, 3")]
 
 
+def test_a_valid_attempt_that_was_repeated_is_told() -> None:
+    first, last = run_result(None), run_result(8e6, attempt=2)
+    results = replace(result_set([last], repetitions=1), earlier=(first,))
+    found = detail(SiteCampaign(Path(), "one", results), KEY, {})
+    assert (found.attempts, found.retried) == ((first, last), (first,))
+
+
 def test_what_a_reader_looks_for_first_stands_first_and_alone_has_no_spread() -> None:
     one = detail(SiteCampaign(Path(), "one", result_set(runs(8e6), repetitions=1)), KEY, {})
     assert [short for _, short in one.main] == ["goodput", "efficiency"]

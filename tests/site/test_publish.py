@@ -16,6 +16,7 @@ from interop.model.functional_checks import Check
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Versions
 from interop.site import cell_pages, publish
+from tests.results_builder import result_set, run_result
 from tests.site import builder
 
 HOSTILE = '"><script>window.pwned=1</script><img src=x onerror=alert(1)>'
@@ -90,6 +91,21 @@ def test_a_failed_cell_tells_why_and_proves_it(site: Path) -> None:
     text = page.read_text()
     assert builder.REASON in text
     assert '<a href="log-1-output-txt.html#L1">1</a> client | hello' in text
+
+
+def test_a_failed_cell_tells_a_long_reason_to_its_end(tmp_path: Path) -> None:
+    reason = f"{'The path lost packets. ' * 60}This is the cause."
+    results = result_set([run_result(None, reason=reason)], repetitions=1)
+    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
+    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
+    assert reason in page.read_text()
+
+
+def test_a_cell_tells_which_attempt_was_repeated_on_request(tmp_path: Path) -> None:
+    results = replace(result_set([run_result(8e6, attempt=2)], repetitions=1), earlier=(run_result(None, reason="R"),))
+    builder.build(builder.on_disk(tmp_path / "campaign", results), tmp_path / "site")
+    [page] = (tmp_path / "site").glob("runs/*/p/picoquic/quiche/sat/index.html")
+    assert page.read_text().count("Repeated with <code>--retry</code>. R</td>") == 1
 
 
 def test_a_cell_shows_how_late_frames_left_the_simulator(tmp_path: Path) -> None:

@@ -344,6 +344,17 @@ def test_runs_in_another_virtual_machine_are_tested(other: str, change: Change, 
     assert any("different versions of the virtual machine" in note for note in notes) is told
 
 
+def test_other_conditions_of_a_test_case_are_told() -> None:
+    first, second = (
+        result_set(runs(10e6), test_cases=(replace(SAT, timeout=limit),), repetitions=1) for limit in (120.0, 5.0)
+    )
+    assert campaigns(first, first, [SAT]).other_conditions == ()
+    found = campaigns(first, second, first.manifest.test_cases)
+    assert found.other_conditions == (("sat", "time limit 2 min 0 s → 5.0 s"),)
+    note = "The test case sat has other conditions in the second campaign, which may be why pairs changed: "
+    assert f"{note}time limit 2 min 0 s → 5.0 s." in campaign_tables.comparison(found, "a", "b").notes
+
+
 def test_in_real_time_the_processor_does_not_matter() -> None:
     first, second = (result_set(runs(rate)) for rate in (10e6, 9e6))
     other = replace(second, manifest=replace(second.manifest, processor="B"))

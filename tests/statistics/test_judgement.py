@@ -207,7 +207,7 @@ def changed(which: str) -> ResultSet:
         "clock": replace(result_set(runs(8e6), repetitions=1).manifest),
         "cost": replace(manifest, cpu_cost=4e-6),
         "seed": replace(manifest, seed=2),
-        "link": replace(manifest, test_cases=(replace(manifest.test_cases[0], timeout=5.0),)),
+        "limit": replace(manifest, test_cases=(replace(manifest.test_cases[0], timeout=5.0),)),
         "cases": replace(manifest, test_cases=(replace(SAT, name="other", abbreviation="O"),)),
         "partner": with_images(base, picoquic=image(2)).manifest,
         "simulator": with_images(base, simulator=image(2, "quicsat/simulator:b")).manifest,
@@ -221,7 +221,7 @@ def changed(which: str) -> ResultSet:
         ("clock", "The baseline used virtual time"),
         ("cost", "The baseline used virtual time (3 µs per system call)"),
         ("seed", "use --seed 1"),
-        ("link", "The test case sat has another link"),
+        ("limit", "The test case sat has other conditions than in the baseline: time limit 2 min 0 s → 5.0 s."),
         ("cases", "none of the test cases"),
         ("partner", "The image of picoquic is not that of the baseline (version v1 then, v2 now)"),
         ("simulator", "The image of simulator is not that of the baseline"),
@@ -231,7 +231,7 @@ def test_another_condition_is_refused_in_one_sentence(which: str, words: str) ->
     before = with_images(campaign(8e6), picoquic=image(1), simulator=image(1, "quicsat/simulator:a"))
     [fault] = fit(before.manifest, changed(which).manifest).faults
     assert words in fault
-    with pytest.raises(InputError, match="Save a new baseline"):
+    with pytest.raises(InputError, match=r"with the same test cases and options .* or save a new baseline"):
         check_fit(before.manifest, changed(which).manifest)
 
 

@@ -61,8 +61,9 @@
   }
   const facts = cells.map((cell) => new Map(cell.facts));
   for (const name of new Set(facts.flatMap((each) => [...each.keys()]))) {
-    const [first, second] = facts.map((each) => each.get(name) ?? "–");
-    row("sides-facts", first === second ? name : `≠ ${name}`, [[first, "text"], [second, "text"]]);
+    const [first, second] = facts.map((each) => each.get(name));
+    const differ = first && second && first !== second;
+    row("sides-facts", differ ? `≠ ${name}` : name, [[first || "not known", "text"], [second || "not known", "text"]]);
   }
 
   if (!window.packetPlots) return;

@@ -1,0 +1,40 @@
+"""What differs between the conditions of a test case in two campaigns is named with both values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from interop.model.test_case import TestCase
+from interop.model.units import KIB, MIB
+from interop.statistics.same_conditions import differing
+from tests.results_builder import SAT, SATLOSS
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"timeout": 5.0}, "time limit 2 min 0 s → 5.0 s"),
+        ({"file_sizes": (MIB, MIB)}, "files 10 MiB → 2 × 1 MiB"),
+        ({"file_sizes": (10 * MIB + 1,)}, "files"),
+        ({"chain_length": 9, "timeout": 60.0}, "time limit 2 min 0 s → 60.0 s, chain length"),
+        ({"repetitions": 1, "source": "mine.yaml", "description": "Mine", "abbreviation": "S"}, ""),
+    ],
+)
+def test_only_what_differs_is_named(changes: dict[str, Any], words: str) -> None:
+    assert differing(SAT, replace(SAT, **changes)) == words
+
+
+def test_links_are_told_in_words() -> None:
+    words = differing(SAT, replace(SATLOSS, timeout=SAT.timeout))
+    assert words.startswith("link 20.00 / 2.00 Mbit/s, RTT 600.0 ms")
+    assert words.endswith("no loss → 20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %")
+
+
+@pytest.mark.parametrize("many", [8, 9])
+def test_many_different_files_have_no_long_list(many: int) -> None:
+    case: TestCase = replace(SAT, file_sizes=tuple(KIB * (n + 1) for n in range(many)))
+    assert ("9 × 1 KiB to 9 KiB" in differing(SAT, case)) is (many == 9)
