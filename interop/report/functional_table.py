@@ -28,7 +28,7 @@ LEGEND = (
 REPEATED = (
     "+2 means that there were 2 more attempts than repetitions, because attempts were excluded and repeated, or were "
     "repeated with --retry. "
-    "There were {attempts} attempts in total, of which {excluded} were excluded and {retried} repeated with --retry. "
+    "Of {attempts} attempts in total, quicsat excluded {excluded} and repeated {retried} with --retry. "
     "`./run.py tables DIR --table attempts` shows the reasons."
 )
 UPSTREAM = "The runs were judged by the rules of the QUIC Interop Runner (--strict-upstream)."

@@ -147,7 +147,7 @@ def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None
         assert container.exit() == Exit(3)
 
 
-@pytest.mark.parametrize(("delay", "reported"), [(0.05, True), (5.0, False)])
+@pytest.mark.parametrize(("delay", "reported"), [(0.2, True), (5.0, False)])
 def test_that_memory_ran_out_may_be_reported_after_the_end(
     engine: FakeEngine, daemon: Daemon, delay: float, reported: bool
 ) -> None:

@@ -272,7 +272,7 @@ def test_a_pass_with_a_late_simulator_is_excluded_and_repeated_like_a_failure(he
     text = functional_table.matrix(results)
     assert "│ good   │ good   │ ✓+2 │ 2/2    │" in text
     assert "│ bad    │ good   │ ×+2 │ 0/2    │" in text
-    assert "8 attempts in total, of which 4 were excluded" in text
+    assert "Of 8 attempts in total, quicsat excluded 4" in text
 
 
 def test_a_pass_of_which_every_attempt_is_excluded_is_an_error_of_ours(heard: Heard) -> None:

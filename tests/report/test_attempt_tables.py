@@ -168,9 +168,9 @@ def test_the_matrix_shows_attempts_where_there_are_more_than_repetitions() -> No
 def test_the_table_of_functional_tests_shows_attempts(markdown: bool) -> None:
     text = functional_table.matrix(campaign(HANDSHAKE), markdown=markdown)
     assert " 2/3+3 " in text
-    assert "6 attempts in total, of which 3 were excluded and 0 repeated with --retry" in text
+    assert "Of 6 attempts in total, quicsat excluded 3 and repeated 0 with --retry" in text
     text = functional_table.matrix(campaign(HANDSHAKE, RETRIED), markdown=markdown)
-    assert "3 attempts in total, of which 1 were excluded and 1 repeated with --retry" in text
+    assert "Of 3 attempts in total, quicsat excluded 1 and repeated 1 with --retry" in text
     assert "+" not in functional_table.matrix(campaign(HANDSHAKE, ATTEMPTS[-1:]), markdown=markdown)
 
 

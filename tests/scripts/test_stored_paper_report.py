@@ -311,7 +311,7 @@ class Variance:
         }
 
     def assert_server(self, told: re.Match[str] | None) -> None:
-        """The server's share is told as ``72 % (57 to 86 %)``."""
+        """``told`` matches the server's share and interval in the report, such as ``72 % (57 to 86 %)``."""
         assert told is not None
         share, *ends = map(float, told.groups())
         assert share == pytest.approx(self.shares()["server"], abs=0.51)
