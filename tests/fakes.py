@@ -518,7 +518,8 @@ class Machine:
             return
         part.killed = True
         part.terminated.set()
-        if name not in (SIMULATOR, "server") or not part.ended.wait(0.5):
+        patience = {SIMULATOR: PATIENCE, "server": self._engine.stop_grace}.get(name, 0.0)
+        if not part.ended.wait(patience):
             part.end(137)
 
     def _output(self) -> bytes:
@@ -565,6 +566,8 @@ class FakeEngine:
         self.labels: dict[str, Mapping[str, str]] = {}
         """Of images, by program; the version alone where nothing is said."""
         self.server_patience = PATIENCE
+        self.stop_grace = PATIENCE
+        """Seconds that a machine of virtual time gives a server to end."""
         self.counts: dict[str, int] = {}
         """What a capture says of itself, where it is not as it should be."""
         self.link_down = False

@@ -83,8 +83,8 @@ class ContainerSpec:
 
 
 SIGKILLED = 128 + 9
-OUT_OF_MEMORY_REPORT = 0.5
-"""Seconds after the end of a container until an engine has reported that its memory ran out."""
+OUT_OF_MEMORY_INSPECTIONS, INSPECTION_PAUSE = 5, 0.1
+"""How often, and after how many seconds each time, an engine is asked whether it reports a lack of memory late."""
 DISORDER = timedelta(seconds=1)
 """By how much the recorded end of a container may precede its start."""
 
@@ -184,9 +184,10 @@ class Container:
         An engine may report that memory ran out a moment after the end. Until then, it looks like any other SIGKILL.
         """
         state = self._state()
-        deadline = time.monotonic() + OUT_OF_MEMORY_REPORT
-        while _perhaps_out_of_memory(state) and not self._killed and time.monotonic() < deadline:
-            time.sleep(0.1)
+        for _ in range(OUT_OF_MEMORY_INSPECTIONS):
+            if self._killed or not _perhaps_out_of_memory(state):
+                break
+            time.sleep(INSPECTION_PAUSE)
             state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 import requests
@@ -147,25 +147,27 @@ def test_a_container_that_ended_by_itself_was_not_killed(daemon: Daemon) -> None
         assert container.exit() == Exit(3)
 
 
-@pytest.mark.parametrize(("delay", "reported"), [(0.2, True), (5.0, False)])
+@pytest.mark.parametrize("reported", [True, False])
 def test_that_memory_ran_out_may_be_reported_after_the_end(
-    engine: FakeEngine, daemon: Daemon, delay: float, reported: bool
+    engine: FakeEngine, daemon: Daemon, monkeypatch: pytest.MonkeyPatch, reported: bool
 ) -> None:
-    def report(life: Life) -> None:
-        life.out_of_memory = True
+    inspections: list[bool] = []
+    inspect_container = engine.inspect_container
 
-    def run_out(life: Life) -> int:
-        timers.append(threading.Timer(delay, report, [life]))
-        timers[-1].start()
-        return 137
+    def inspect(identity: str) -> dict[str, Any]:
+        """The engine reports it when it is asked a second time."""
+        answer = inspect_container(identity)
+        answer["State"]["OOMKilled"] = reported and bool(inspections)
+        inspections.append(answer["State"]["OOMKilled"])
+        return answer
 
-    timers: list[threading.Timer] = []
-    engine.programs["short"] = run_out
+    engine.programs["short"] = end_with(137)
     with create_container(daemon, spec("short")) as container:
         container.start()
         assert container.wait(PATIENCE)
+        monkeypatch.setattr(daemon.quick, "inspect_container", inspect)
         assert container.exit() == Exit(137, out_of_memory=reported)
-    timers[0].cancel()
+    assert len(inspections) == (2 if reported else 1 + containers.OUT_OF_MEMORY_INSPECTIONS)
 
 
 def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:

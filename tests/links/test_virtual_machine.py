@@ -289,7 +289,7 @@ def test_a_server_that_ends_at_once(tmp_path: Path) -> None:
 def test_a_server_that_is_silent_is_not_ready(tmp_path: Path) -> None:
     """The simulator gives up with status 3, which is no fault of its own."""
     engine, record = engine_of(only_as(Role.SERVER, lambda life: int(life.ended.wait(PATIENCE)))), SessionRecord()
-    engine.server_patience = 0.05
+    engine.server_patience, engine.stop_grace = 0.05, 0.05
     with session_of(engine, request_of(run_of(server="bad")), record) as session:
         assert session.collect(tmp_path, None) is None
     assert record.timed_out is Deadline.READY
@@ -499,7 +499,9 @@ def test_exits_of_one_role(role: Role) -> None:
 
 
 def test_exits_of_who_does_not_end() -> None:
-    ends = exits(engine_of(hang), patience=0.2)
+    engine = engine_of(hang)
+    engine.stop_grace = 0.05
+    ends = exits(engine, patience=0.2)
     assert [isinstance(end, Exit) and end.killed for end in ends.values()] == [True, True]
 
 

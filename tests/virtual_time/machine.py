@@ -20,6 +20,8 @@ from interop.model.units import MIB
 DIRECTORY = "/run/virtual-time"
 BLOCK = 4096
 SECOND = 1_000_000_000
+START = 1_767_225_600
+"""Each guest starts in 2026, so that its times are the same with each boot; in seconds since 1970."""
 NUMBERS = {
     "CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8,
     "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_CHROOT": 18, "MKNOD": 27, "AUDIT_WRITE": 29,
@@ -140,7 +142,8 @@ class Machines:
     def guest(self, files: Mapping[str, bytes], output: int = OUTPUT, parameters: Sequence[str] = ()) -> Iterator[str]:
         """The container of a guest that is not yet started, with files beside its disks. Its id."""
         roots = [f"ubd{number}rc=/roots/base.erofs" for number in (2, 3, 4)]
-        command = ["run", f"--memory={MEMORY}", f"--output={output}", "--", "seed=1", *roots, *parameters]
+        kernel = [f"time-travel-start={START * SECOND}", "seed=1", *roots, *parameters]
+        command = ["run", f"--memory={MEMORY}", f"--output={output}", "--", *kernel]
         with self.container(command) as identity:
             with pack({f"{DIRECTORY}/{name}": text for name, text in files.items()}) as archive:
                 self.daemon.slow.put_archive(identity, "/", archive)
