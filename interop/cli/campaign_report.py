@@ -17,8 +17,11 @@ from interop.report import functional_table, terminal_tables
 if TYPE_CHECKING:
     from interop.execution.run_campaign import CampaignOutcome
 
-NOT_STORED = {"--hosts": "hosts", "-j": "json", "--expect": "expect", "--junit": "junit", "--comment": "comment"}
-"""Options with a file that a campaign does not store, and that the command to continue it therefore repeats."""
+NOT_STORED = {
+    "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",
+    "--junit": "junit", "--comment": "comment",
+}  # fmt: skip
+"""With a value: options that a campaign does not store, so that the command to continue it repeats them."""
 
 
 def show_results(results: ResultSet, *, markdown: bool) -> None:
@@ -48,7 +51,7 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
     if ended := stopped or finished.fault or finished.out_of_time:
         kept = f"{len(results.done)} of {results.manifest.planned_runs} runs are finished and stored."
         given = [(flag, file) for flag, name in NOT_STORED.items() if (file := getattr(options, name)) is not None]
-        command = command_line("resume", finished.directory, *chain(*given))
+        command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
         console.message(f"{ended}\n{kept}\nTo continue: {command}")
     try:
         status = _write(finished, options, request)

@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "frames", type=value_of(quantities.within(quantities.count, "1", MOST)), nargs="+", metavar="FRAME",
-        help="Numbers of packets in the trace; example: 146 147.",
+        help="Frame numbers in the trace, as tshark and Wireshark count them; example: 146 147.",
     )  # fmt: skip
     parser.add_argument_group("trace").add_argument(
         "--server", action="store_true", help="Read the trace at the server (default: the trace at the client)."

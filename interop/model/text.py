@@ -16,7 +16,7 @@ import re
 import shlex
 import unicodedata
 
-LONGEST = 300
+LONGEST = 1000
 """Default bound of :func:`printable`, characters."""
 LONGEST_QUOTED = 60
 """Bound of :func:`quoted`, characters."""

@@ -30,8 +30,9 @@ def test_resume_goes_on_where_it_was_stopped(
 
     checkout.engine.programs["bad"] = only_as(Role.CLIENT, interrupt)
     (tmp_path / "e.yml").write_text("regression: 15 %\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     names = {"-j": "a b.json", "--expect": "e.yml", "--junit": "j.xml", "--comment": "c.md"}
-    files = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    files = [word for option, name in names.items() for word in (option, str(tmp_path / name))] + ["--github"]
     _, _, err = checkout("-s", "good", "-c", "good", "bad", "-t", "tiny", "--breaker", "3", *files)
     [told] = [line for line in err.splitlines() if "To continue: " in line]
     assert told == f"To continue: {command_line('resume', checkout.results.resolve(), *files)}"
