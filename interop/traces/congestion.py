@@ -35,7 +35,10 @@ class Recovery:
     given_up: Floats
     """When it declared a packet lost."""
     states: tuple[tuple[float, str], ...]
-    """When its congestion controller changed to which state, in its own words, printable; the first ``MOST_STATES``."""
+    """When its congestion controller changed to which state, in its own words, printable; the first ``MOST_STATES``.
+
+    Without numbers, which picoquic writes for states of its own.
+    """
 
 
 def recovery(folder: Path, start: float) -> Recovery:
@@ -48,8 +51,8 @@ def recovery(folder: Path, start: float) -> Recovery:
         if value is not None and 0 < value < UNLIMITED and value != last:
             last = float(value)
             thresholds.append((time, last))
-        if event.name == STATE and isinstance(event.data.get("new"), str):
-            states.append((time, printable(event.data["new"], 40)))
+        if event.name == STATE and isinstance(word := event.data.get("new"), str) and not word.isdecimal():
+            states.append((time, printable(word, 40)))
     table = np.array(thresholds, dtype=np.float64).reshape(-1, 2)
     given_up = np.array([time for time, event in found if event.name == LOST], dtype=np.float64)
     return Recovery(Samples(table[:, 0], table[:, 1]), given_up, tuple(states[:MOST_STATES]))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page
 
+from interop.site.serve import server
 from tests.browser.chromium import Site, Watched
+from tests.results_builder import result_set, runs
+from tests.site import builder
 
 pytestmark = pytest.mark.browser
 
@@ -130,3 +135,46 @@ def test_a_line_of_a_log_has_an_address(page: Watched, site: Site) -> None:
     page.open(site.address + site.pages("runs/2026-11-21*/p/picoquic/quiche/sat/log-1-*.html")[0])
     page.page.click("#L1")
     assert page.page.url.endswith("#L1")
+
+
+STATES = {300.0: "slow_start", 400.0: "application_limited", 900.0: "recovery"}
+"""Of a congestion controller, by milliseconds; the second one has no room beside the first."""
+NOTED = """
+window.words = {};
+const { fillText, moveTo } = CanvasRenderingContext2D.prototype;
+let line = 0;
+CanvasRenderingContext2D.prototype.moveTo = function (x, y) {
+  line = x;
+  moveTo.call(this, x, y);
+};
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const before = { left: 0, start: 0, center: 0.5, right: 1, end: 1 }[this.textAlign] * this.measureText(text).width;
+  words[text] = x - before - line;
+  fillText.call(this, text, x, y);
+};
+"""
+"""Where each word begins, to the right of the last line that has been begun, in pixels."""
+
+
+def test_states_of_the_congestion_control_stand_beside_their_lines(page: Watched, tmp_path: Path) -> None:
+    directory = builder.on_disk(tmp_path / "results", result_set(runs(8e6)))
+    events = [{"time": 0.0, "name": "transport:packet_received", "data": {}}]
+    events += [
+        {"time": time, "name": "recovery:congestion_state_updated", "data": {"new": state}}
+        for time, state in STATES.items()
+    ]
+    qlog = directory / "picoquic_quiche/sat/1/server/qlog/one.qlog"
+    qlog.parent.mkdir(parents=True)
+    qlog.write_text(json.dumps({"qlog_version": "0.3", "traces": [{"events": events}]}))
+    builder.build(directory, tmp_path / "site")
+    [path] = (tmp_path / "site").glob(CELL)
+    page.page.add_init_script(NOTED)
+    with server(tmp_path / "site", kept=True) as address:
+        page.open(address + str(path.relative_to(tmp_path / "site")))
+        panel = page.page.locator("[data-panel=window]")
+        panel.scroll_into_view_if_needed()
+        while "recovery" not in (words := page.page.evaluate("words")):  # the page allows no text as a script
+            page.page.wait_for_timeout(50)
+    assert "application limited" not in words
+    assert 0 < words["slow start"] < 10
+    assert 0 < words["recovery"] < 10

@@ -50,6 +50,7 @@ def test_what_a_server_tells_of_its_recovery(tmp_path: Path) -> None:
         {"time": 300.0, "name": "recovery:packet_lost", "data": {"header": {"packet_number": 7}}},
         {"time": 301.0, "name": "recovery:metrics_updated", "data": {"ssthresh": 24000}},
         {"time": 302.0, "name": "recovery:metrics_updated", "data": {"ssthresh": 24000}},
+        {"time": 302.5, "name": "recovery:congestion_state_updated", "data": {"new": "721665"}},  # as picoquic does
         {"time": 303.0, "name": "recovery:congestion_state_updated", "data": {"new": "\x1b[31m" + "x" * 99}},
     ]
     (tmp_path / "one.qlog").write_text(json.dumps({"qlog_version": "0.3", "traces": [{"events": events}]}))

@@ -160,6 +160,8 @@
       const times = data.column("state_time"), texts = data.column("state_text");
       if (panel.states && times.length) {
         ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+        ctx.textAlign = "left";
+        ctx.textBaseline = "alphabetic";
         ctx.fillStyle = ink.dim;
         ctx.strokeStyle = ink.dim;
         ctx.setLineDash([2 * ratio, 4 * ratio]);
