@@ -14,8 +14,8 @@ from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 from interop.model.units import MIB
 
-VOLUME = "quicsat-roots"
-"""One at each daemon, for all campaigns."""
+VOLUME = "quicsat-roots-2"
+"""One at each daemon, for all campaigns. Its number rises when the virtual machine packs files in another way."""
 MOUNT = "/roots"
 ARCHIVE = "run/virtual-time/root.tar"
 """Where the program that packs a root file system reads its archive."""

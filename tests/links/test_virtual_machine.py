@@ -164,7 +164,7 @@ def test_the_container_of_a_machine_can_reach_nothing() -> None:
     assert host["cap_drop"] == ["ALL"]
     assert host["cap_add"] == []
     assert host["security_opt"] == ["no-new-privileges"]
-    assert host["binds"] == ["quicsat-roots:/roots:ro"]
+    assert host["binds"] == ["quicsat-roots-2:/roots:ro"]
     assert host["pid_mode"] is None
     assert host["pids_limit"] == virtual_machine.PROCESSES
     assert host["port_bindings"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_the_same_archive_gives_the_same_file(machines: Machines, base_archive: 
         machines.daemon.slow.start(identity)
         machines.daemon.slow.wait(identity, timeout=60)
         assert machines.daemon.slow.logs(identity) == b"again\nbase\n"
+
+
+def test_files_keep_their_times(machines: Machines, base_archive: Path) -> None:
+    """Else Python compiles all modules anew whenever it starts."""
+    with tarfile.open(base_archive) as archive:
+        times = [str(int(archive.getmember(path).mtime)) for path in ("usr/bin/perl", "etc/debian_version")]
+    assert machines.boot("stat -c %Y /usr/bin/perl /etc/debian_version").said.split() == times
+    assert len({*times}) == 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
