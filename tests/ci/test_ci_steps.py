@@ -193,6 +193,30 @@ def test_prepare_makes_a_cache_again_that_cannot_be_loaded(stage: Stage) -> None
     assert commands(stage.calls[before:]) == ["setup", LOAD, BUILD, LOCK, SAVE]
 
 
+def test_images_are_cached_before_a_job_can_fail_because_of_a_change() -> None:
+    """actions/cache saves only if the whole job succeeds, and GitLab does so by default, too."""
+    steps = ACTION["runs"]["steps"]
+    names = [step["name"] for step in steps]
+    save = names.index("Cache the images")
+    assert names.index("Prepare") < save < names.index("Measure")
+    uses = {step["name"]: step.get("uses", "").partition("@")[0] for step in steps}
+    assert (uses["Cached images"], uses["Cache the images"]) == ("actions/cache/restore", "actions/cache/save")
+    assert steps[save]["if"] == "steps.cache.outputs.cache-hit != 'true'"
+    assert [step["with"]["path"] for step in steps if "cache/" in step.get("uses", "")] == [
+        "${{ runner.temp }}/quicsat-images"
+    ] * 2
+    gitlab = yaml.safe_load((ROOT / "ci/gitlab/quicsat.yml").read_text())[".quicsat"]
+    assert gitlab["cache"]["when"] == "always"
+
+
+def test_jobs_may_take_as_long_as_the_first_one_does() -> None:
+    """docs/guide/ci.md: up to an hour."""
+    workflow = yaml.safe_load((ROOT / "ci/example/.github/workflows/quicsat.yml").read_text())
+    assert workflow["jobs"]["quicsat"]["timeout-minutes"] >= 90
+    gitlab = yaml.safe_load((ROOT / "ci/gitlab/quicsat.yml").read_text())[".quicsat"]
+    assert gitlab["timeout"] == "90 minutes"
+
+
 def test_names_may_be_on_several_lines(stage: Stage) -> None:
     inputs = {**INPUTS, "partners": "picoquic\n  quinn\n", "tests": "sat\nsatloss\n"}
     stage.step("Prepare", inputs)
