@@ -221,7 +221,7 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
             each.name,
             each.source,
             states.get(each.state, each.state),
-            each.image.id.removeprefix("sha256:")[:12] if each.image else "",
+            each.image.short_id if each.image else "",
             each.reference,
         ]
         for each in stocked

@@ -52,8 +52,10 @@ def run(options: argparse.Namespace) -> int:
     console.show(f"{result.key}{number}: {verdict.outcome}{f' ({kind})' if kind else ''}")
     if reason := printable(verdict.reason or result.evidence.fault, None):
         console.show(reason)
+    logs = directory / OUTPUT if (directory / OUTPUT).is_file() else None
     if CUT in reason:
-        console.show(f"The endpoint's last line is cut here; all of it is in {OUTPUT}.")
+        whole = f"all of it is in {logs}" if logs else "the log with all of it is not stored"
+        console.show(f"The endpoint's last line is cut here; {whole}.")
     try:
         series = load(directory)
     except SeriesError as error:
@@ -66,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
         text = event.text if frame is None else f"{event.text.removesuffix('.')}; frame {frame}."
         console.show(f"{event.time:9.3f} s  {text}")
     if series is None:
-        console.show("quicsat has stored no packets of this run; its logs are in output.txt.")
+        kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
+        console.show(f"quicsat has stored {kept}.")
     console.show(end_of(result))
     side, cited = cited_frames(verdict)
     if trace is not None and len(trace):
@@ -96,8 +99,9 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
     results = store.load(campaign).result_set
     if campaign == place:
         bad = [each.key for each in results.results if each.verdict.outcome is not Outcome.SUCCEEDED]
-        some = f"Runs that did not succeed: {_listed(given / key.path for key in bad)}" if bad else ""
-        raise InputError(f"{given}: is a campaign. Pass the directory of a run. {some}".rstrip())
+        kind, some = ("Runs that did not succeed", bad) if bad else ("Its runs", [each.key for each in results.results])
+        named = f"{kind}: {_listed(given / key.path for key in some)}" if some else "It has no runs yet."
+        raise InputError(f"{given}: is a campaign. Pass the directory of a run. {named}")
     runs = {campaign / each.key.path: each for each in results.results}
     runs |= {store.attempt_directory(campaign / each.key.path, each.attempt): each for each in results.earlier}
     for run in filter(runs.__contains__, _upwards(place)):

@@ -28,7 +28,7 @@ def images(stocked: Iterable[Stocked], now: datetime) -> str:
                 image.version or "unknown",
                 byte_size(image.size),
                 _age(image.created, now),
-                image.id.removeprefix("sha256:")[:12],
+                image.short_id,
             ]
         )
         rows.append([each.name, each.source, each.state, *details, each.reference])

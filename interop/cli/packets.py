@@ -11,7 +11,7 @@ from interop.cli.exit_status import ExitStatus
 from interop.cli.options import value_of
 from interop.config import quantities
 from interop.model.errors import InputError
-from interop.model.text import printable
+from interop.model.text import command_line, printable
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -54,7 +54,11 @@ def run(options: argparse.Namespace) -> int:
     found = tshark_fields(trace, keys, options.frames)
     missing = sorted({*options.frames} - {*found})
     if missing:
-        raise InputError(f"{trace}: these frames are not QUIC packets: {', '.join(map(str, missing))}.")
+        raise InputError(
+            f"{trace}: these frames are not QUIC packets: {', '.join(map(str, missing))}.",
+            'FRAME is the number of a captured frame, and "packet 6" in a reason is a QUIC packet number. To see what '
+            f"happened in which frames: {command_line('explain', options.run)}",
+        )
     console.show("\n".join(line for frame in options.frames for line in _lines(frame, found[frame])))
     return ExitStatus.SUCCESS
 

@@ -30,7 +30,7 @@ def distribute(
 def other_images(images: Mapping[str, ImageFacts], daemon: Daemon, where: str) -> list[str]:
     """A sentence for each of ``images`` that is another one at ``daemon``, under the same reference."""
     return [
-        f"{name} is {_short(image.id)} here and {_short(other.id)} at {where} ({image.reference}): results of two "
+        f"{name} is {image.short_id} here and {other.short_id} at {where} ({image.reference}): results of two "
         "images must not be mixed; remove one of them or give it another name."
         for name, image in images.items()
         if (other := DaemonImages(daemon).find(image.reference)) is not None and other.id != image.id
@@ -44,7 +44,7 @@ def _carry(name: str, image: ImageFacts, source: Daemon, host: Daemon, say: Call
         DaemonImages(host).load(DaemonImages(source).export(image.id), image.reference)
         if DaemonImages(host).find(image.id) is None:
             message = (
-                f"{name}: {host.host} reports a digest other than {_short(image.id)} for the image, so quicsat cannot "
+                f"{name}: {host.host} reports a digest other than {image.short_id} for the image, so quicsat cannot "
                 "verify that it is the same image: its image store may use other identifiers (containerd)."
             )
             raise MachineError(message)
@@ -52,7 +52,3 @@ def _carry(name: str, image: ImageFacts, source: Daemon, host: Daemon, say: Call
     except HarnessFault as fault:
         raise MachineError(f"{name}: the image could not be copied to {host.host}: {fault.reason}") from fault
     say(f"{name}: copied to {host.host} in {seconds(time.monotonic() - begin)}")
-
-
-def _short(identity: str) -> str:
-    return identity.removeprefix("sha256:")[:12]

@@ -25,6 +25,13 @@ class CellPattern:
             and (not self.test_cases or any(case.has_label(name) for name in self.test_cases))
         )
 
+    @property
+    def entry(self) -> str:
+        """As an expectations file has it: ``{server: quic-go, client: [picoquic, quinn], test: sat}``."""
+        parts = (("server", self.servers), ("client", self.clients), ("test", self.test_cases))
+        values = ((key, names[0] if len(names) == 1 else f"[{', '.join(names)}]") for key, names in parts if names)
+        return f"{{{', '.join(f'{key}: {value}' for key, value in values)}}}"
+
     def __str__(self) -> str:
         parts = (("server", self.servers), ("client", self.clients), ("test case", self.test_cases))
         return ", ".join(f"{role} {' or '.join(names)}" for role, names in parts if names) or "all cells"

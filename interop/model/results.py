@@ -154,6 +154,11 @@ class ImageFacts:
     """local, pulled or built."""
     provenance: Provenance = Provenance()
 
+    @property
+    def short_id(self) -> str:
+        """The first 12 digits of the id."""
+        return self.id.removeprefix("sha256:")[:12]
+
 
 @dataclass(frozen=True)
 class Schedule:

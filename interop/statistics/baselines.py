@@ -74,10 +74,17 @@ def _test_cases(baseline: Manifest, now: Manifest) -> Iterator[str]:
 def _images(baseline: Manifest, now: Manifest) -> Iterator[str]:
     for name, before, after in _others(baseline, now):
         if before.id != after.id and not _same_recipe(before, after):
-            then, today = (printable(each.version) or "unknown" for each in (before, after))
-            versions = f"version {then} then, {today} now"
             test = "" if name in OWN_IMAGES else f" If {name} is under test, say so with --must-include {name}."
-            yield f"The image of {name} is not that of the baseline ({versions}).{test}"
+            yield f"The image of {name} is not that of the baseline ({_told_apart(before, after)}).{test}"
+
+
+def _told_apart(before: ImageFacts, after: ImageFacts) -> str:
+    """The versions of two images, or their ids if the versions are equal."""
+    if before.version != after.version:
+        then, today = (printable(each.version) or "unknown" for each in (before, after))
+        return f"version {then} then, {today} now"
+    version = f"version {printable(before.version)}, " if before.version else ""
+    return f"{version}image {printable(before.short_id)} then, {printable(after.short_id)} now"
 
 
 def _rebuilt(baseline: Manifest, now: Manifest) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from interop.model.expectations import Expectations, GoodputFloor, KnownFailure
+from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
 from interop.model.results import ImageFacts, Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.text import printable
@@ -18,10 +18,14 @@ from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, WORSE, Change, PairChange
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome, Sample, samples
 
+Cell = tuple[str, str, str]
+"""Server, client and test case."""
 _LOST = frozenset({PairOutcome.UNSUPPORTED, PairOutcome.NOT_RUN})
 """Outcomes of a planned cell that do not show whether it became worse."""
 
 
+NAMED = 3
+"""Entries that the advice to narrow a known failure names."""
 COMMIT = 19
 """Characters that are shown of a commit, or of an image's identity, which begins with ``sha256:``."""
 
@@ -136,8 +140,9 @@ def judge(
     changes, groups = _changes(results, baseline)
     left = _left(results)
     planned = list(_planned(results))
+    needed = _needed(planned, expected, changes, left)
     cells = [
-        _judge(results, sample, case, expected, baseline, changes, left[sample.server, sample.client, case.name])
+        _judge(results, sample, case, expected, baseline, changes, left[_cell(sample)], needed)
         for sample, case in planned
     ]
     cells.sort(key=lambda cell: list(Finding).index(cell.finding))
@@ -147,7 +152,11 @@ def judge(
     return Judgement(tuple(cells), tuple(told), groups, builds, progress)
 
 
-def _left(results: ResultSet) -> Counter[tuple[str, str, str]]:
+def _cell(sample: Sample) -> Cell:
+    return sample.server, sample.client, sample.test_case
+
+
+def _left(results: ResultSet) -> Counter[Cell]:
     """Number of runs of each cell that a campaign which was cut short has not made."""
     if results.finished is not None:
         return Counter()
@@ -170,9 +179,7 @@ def _build(image: ImageFacts) -> str:
     return printable(", ".join(filter(None, words)))
 
 
-def _changes(
-    results: ResultSet, baseline: ResultSet | None
-) -> tuple[dict[tuple[str, str, str], PairChange], tuple[str, ...]]:
+def _changes(results: ResultSet, baseline: ResultSet | None) -> tuple[dict[Cell, PairChange], tuple[str, ...]]:
     if baseline is None:
         return {}, ()
     found = comparison.campaigns(baseline, results, results.manifest.test_cases)
@@ -182,7 +189,7 @@ def _changes(
         for each in found.groups
         if each.change in WORSE
     )
-    return {(each.first.server, each.first.client, each.first.test_case): each for each in found.pairs}, tuple(groups)
+    return {_cell(each.first): each for each in found.pairs}, tuple(groups)
 
 
 def _planned(results: ResultSet) -> Iterator[tuple[Sample, TestCase]]:
@@ -200,11 +207,13 @@ def _judge(
     case: TestCase,
     expected: Expectations,
     baseline: ResultSet | None,
-    changes: dict[tuple[str, str, str], PairChange],
+    changes: Mapping[Cell, PairChange],
     left: int,
+    needed: Mapping[KnownFailure, Sequence[Cell]],
 ) -> JudgedCell:
-    change = changes.get((sample.server, sample.client, case.name))
-    found = sorted(_findings(sample, case, expected, change, left), key=lambda each: list(Finding).index(each[0]))
+    change = changes.get(_cell(sample))
+    findings = _findings(sample, case, expected, change, left, needed)
+    found = sorted(findings, key=lambda each: list(Finding).index(each[0]))
     details = tuple(text for _, text in found if text)
     own = _of(results, sample, case.name)
     before = _of(baseline, sample, case.name) if baseline is not None else ()
@@ -218,21 +227,24 @@ def _of(results: ResultSet, sample: Sample, test_case: str) -> tuple[RunResult, 
 
 
 def _findings(
-    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None, left: int
+    sample: Sample,
+    case: TestCase,
+    expected: Expectations,
+    change: PairChange | None,
+    left: int,
+    needed: Mapping[KnownFailure, Sequence[Cell]],
 ) -> list[tuple[Finding, str]]:
     """All that is found about a cell, with a sentence; at least one finding."""
     outcome = sample.pair_outcome
     if outcome is PairOutcome.ERROR:
         return [(Finding.ERROR, "All attempts ended with a fault of quicsat or of the machine.")]
-    known = next(
-        (each for each in expected.known_failures if each.cells.fits(sample.server, sample.client, case)), None
-    )
+    known = _excuse(sample, case, expected)
     rest = [(Finding.UNFINISHED, f"Runs of this cell that are left: {left}.")] if left else []
     if outcome is PairOutcome.NOT_RUN and rest:
         return rest
     if outcome in _LOST:
         return [*rest, _lost(sample, expected.floors if known is None else (), case, change if known is None else None)]
-    success = [_known(sample, known)] if known is not None else _outcome(sample, change)
+    success = [_known(sample, known, needed.get(known, ()))] if known is not None else _outcome(sample, change)
     found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
     return found or [(Finding.PASSED, "")]
 
@@ -248,11 +260,49 @@ def _lost(
     return (Finding.UNSUPPORTED if outcome is PairOutcome.UNSUPPORTED else Finding.NOT_RUN), ""
 
 
-def _known(sample: Sample, known: KnownFailure) -> tuple[Finding, str]:
+def _known(sample: Sample, known: KnownFailure, needed: Sequence[Cell]) -> tuple[Finding, str]:
     reason = f": {printable(known.reason)}" if known.reason else ""
-    if sample.pair_outcome is PairOutcome.SUCCEEDED:
-        return Finding.UNEXPECTED_SUCCESS, f"It succeeded, and is expected to fail{reason}. Remove the known failure."
-    return Finding.KNOWN_FAILURE, f"It is expected to fail{reason}."
+    if sample.pair_outcome is not PairOutcome.SUCCEEDED:
+        return Finding.KNOWN_FAILURE, f"It is expected to fail{reason}."
+    narrow = f"Narrow the known failure to the cells that did not succeed: {_entries(needed)}."
+    advice = narrow if needed else "Remove the known failure."
+    return Finding.UNEXPECTED_SUCCESS, f"It succeeded, and is expected to fail{reason}. {advice}"
+
+
+def _excuse(sample: Sample, case: TestCase, expected: Expectations) -> KnownFailure | None:
+    """The known failure that applies to a cell."""
+    fitting = (each for each in expected.known_failures if each.cells.fits(sample.server, sample.client, case))
+    return next(fitting, None)
+
+
+def _needed(
+    planned: Iterable[tuple[Sample, TestCase]],
+    expected: Expectations,
+    changes: Mapping[Cell, PairChange],
+    left: Counter[Cell],
+) -> dict[KnownFailure, list[Cell]]:
+    """The cells of each known failure that did not succeed, and would no longer be excused without it."""
+    found: defaultdict[KnownFailure, list[Cell]] = defaultdict(list)
+    for sample, case in planned:
+        cell, outcome = _cell(sample), sample.pair_outcome
+        failing = outcome is not PairOutcome.SUCCEEDED
+        if outcome in _LOST and not left[cell]:
+            failing = _lost(sample, expected.floors, case, changes.get(cell))[0] is Finding.LOST
+        if failing and (known := _excuse(sample, case, expected)) is not None:
+            found[known].append(cell)
+    return found
+
+
+def _entries(cells: Iterable[Cell]) -> str:
+    """Entries of an expectations file for just these cells: ``{server: a, client: [b, c], test: sat}``."""
+    merged: list[tuple[tuple[str, ...], ...]] = [tuple((name,) for name in cell) for cell in cells]
+    for place in (1, 0, 2):
+        alike: defaultdict[tuple[tuple[str, ...], ...], list[str]] = defaultdict(list)
+        for each in merged:
+            alike[each[:place] + each[place + 1 :]].extend(each[place])
+        merged = [(*rest[:place], tuple(names), *rest[place:]) for rest, names in alike.items()]
+    more = f" and {len(merged) - NAMED} more" if len(merged) > NAMED else ""
+    return f"{', '.join(CellPattern(*each).entry for each in merged[:NAMED])}{more}"
 
 
 def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Finding, str]]:
@@ -309,7 +359,7 @@ def _unused(expected: Expectations, planned: Sequence[tuple[Sample, TestCase]]) 
 def _not_measured(planned: Sequence[tuple[Sample, TestCase]], baseline: ResultSet | None) -> Iterator[str]:
     if baseline is None:
         return
-    mine = {(sample.server, sample.client, case.name) for sample, case in planned}
+    mine = {_cell(sample) for sample, _ in planned}
     theirs = {(each.server, each.client, each.test_case) for each in baseline.results}
     if lost := len(theirs - mine):
         yield f"{lost} of the {len(theirs)} cells of the baseline are not part of this campaign."

@@ -60,8 +60,9 @@ def tshark_fields(
 ) -> dict[int, dict[str, tuple[str, ...]]]:
     """Every QUIC field of a few captured frames (``Trace.frame``), by frame number and field name.
 
-    For what the columns do not hold. tshark is run by us, since pyshark's own way to run it hides errors and leaves
-    processes behind (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
+    Frames that are not QUIC packets, such as those of ARP, are left out. For what the columns do not hold. tshark is
+    run by us, since pyshark's own way to run it hides errors and leaves processes behind
+    (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
     Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, MachineError if there is no tshark.
     """
     from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet  # a tenth of a second, with numpy
@@ -77,7 +78,8 @@ def tshark_fields(
         with _output(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"]) as stream:
             pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
         packets = [packet_from_xml_packet(piece) for piece in pieces]
-        return {int(packet.number): _quic_fields(packet) for packet in packets}
+        found = {int(packet.number): _quic_fields(packet) for packet in packets}
+        return {number: fields for number, fields in found.items() if fields}
     except (ValueError, SyntaxError, LookupError, OSError) as error:
         raise _fault(path, f"tshark's output makes no sense: {error}.") from error
 

@@ -66,7 +66,12 @@ def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
     write_result_json(tmp_path, result_set([result]))
     assert main(ROOT, ["explain", str(run)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:3] == [reason, "The endpoint's last line is cut here; all of it is in output.txt."]
+    assert lines[1:3] == [reason, f"The endpoint's last line is cut here; all of it is in {run / 'output.txt'}."]
+    (run / "output.txt").unlink()
+    assert main(ROOT, ["explain", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "The endpoint's last line is cut here; the log with all of it is not stored." in out
+    assert "output.txt" not in out
 
 
 def test_a_packet_number_has_its_frame_in_the_clients_trace(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,12 +115,15 @@ def test_frames_that_a_reason_names_are_suggested(
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_a_run_without_series(campaign: Path, number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = campaign / "picoquic_quiche/sat/2/output.txt"
+    logs.touch()
+    kept = f"no packets of this run; its logs are in {logs}" if number == 2 else "neither packets nor logs of this run"
     assert main(ROOT, ["explain", str(campaign / f"picoquic_quiche/sat/{number}")]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         f"picoquic_quiche/sat/{number}: failed (client-failed)",
         REASON,
-        "quicsat has stored no packets of this run; its logs are in output.txt.",
+        f"quicsat has stored {kept}.",
         "The transfer took 20.0 s, the client ended with exit status 1.",
     ]
     assert bool(err) is (number == 2)
@@ -142,6 +150,20 @@ def test_a_message_names_only_some_runs(tmp_path: Path, capsys: pytest.CaptureFi
     write_result_json(tmp_path, result_set([run_result(repetition=number) for number in range(1, 9)], repetitions=8))
     assert main(ROOT, ["explain", str(tmp_path / "picoquic_quiche")]) == 2
     assert capsys.readouterr().err.endswith("/sat/5 and 3 more\n")
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(7, "Its runs: {0}/picoquic_quiche/sat/1, {0}/picoquic_quiche/sat/2, "), (0, "It has no runs yet.")],
+)
+def test_a_campaign_without_failures_names_some_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, told: str
+) -> None:
+    write_result_json(tmp_path, result_set([run_result(repetition=number + 1) for number in range(count)]))
+    assert main(ROOT, ["explain", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert f"is a campaign. Pass the directory of a run. {told.format(tmp_path)}" in err
+    assert err.endswith(" and 2 more\n") is (count == 7)
 
 
 @pytest.mark.parametrize("place", ["server", "output.txt", "client/deep/down"])

@@ -31,7 +31,19 @@ def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert packets(tmp_path, 1) == 2
     assert "no such trace. Pass the directory of a run" in capsys.readouterr().err
     assert packets(RUN, 1, 4000, 3000) == 2
-    assert "these frames are not QUIC packets: 3000, 4000" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "these frames are not QUIC packets: 3000, 4000" in err
+    assert err.endswith(f"./run.py explain {RUN}\n")
+
+
+def test_a_frame_that_is_not_quic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sim").mkdir()
+    shutil.copy(RUN.parent / "real/go-x-net_neqo/trace.pcap", tmp_path / "sim/trace_node_left.pcap")
+    assert packets(tmp_path, 2, 1) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "these frames are not QUIC packets: 1.\n" in err
+    assert packets(tmp_path, 2) == 0
 
 
 def test_without_tshark_it_says_what_to_install(

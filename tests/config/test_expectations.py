@@ -85,6 +85,15 @@ def test_names_of_implementations_match_in_any_case(tmp_path: Path) -> None:
     assert known.cells == CellPattern(("quic-go",), ("picoquic:bbr", "a"))
 
 
+def test_cells_are_written_as_an_entry(tmp_path: Path) -> None:
+    cells = CellPattern(
+        ("quic-go", "picoquic:bbr"), ("picoquic:bbr",), ("lossy@loss=1pct", "sat+page-p50~quic-go_a_2s")
+    )
+    (tmp_path / "expect.yml").write_text(f"known failures: [{cells.entry}, {CellPattern(cells.servers).entry}]\n")
+    known = load_expectations(tmp_path / "expect.yml", KNOWN).known_failures
+    assert [each.cells for each in known] == [cells, CellPattern(cells.servers)]
+
+
 @pytest.mark.parametrize(
     "label",
     ["SAT", "satL", "lossy", "lossy@loss=1pct", "sat+page-p50", "SAT+p50", "sat~same", "sat+page-p50~quic-go_a_2s"],

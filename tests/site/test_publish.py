@@ -93,6 +93,14 @@ def test_a_failed_cell_tells_why_and_proves_it(site: Path) -> None:
     assert '<a href="log-1-output-txt.html#L1">1</a> client | hello' in text
 
 
+def test_a_cell_leads_to_the_command_that_explains_its_runs(site: Path, tmp_path: Path) -> None:
+    builder.build(builder.on_disk(tmp_path / "results", builder.small()), tmp_path / "site")
+    for pages in (builder.pages(site), builder.pages(tmp_path / "site")):
+        cells = [text for text in pages.values() if 'href="../pair.csv"' in text]
+        assert cells
+        assert all("<code>./run.py explain RUN</code>" in text and "RUN FRAME" not in text for text in cells)
+
+
 def test_a_failed_cell_tells_a_long_reason_to_its_end(tmp_path: Path) -> None:
     reason = f"{'The path lost packets. ' * 60}This is the cause."
     results = result_set([run_result(None, reason=reason)], repetitions=1)

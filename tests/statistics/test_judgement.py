@@ -109,6 +109,76 @@ def test_a_known_failure_hides_no_loss_of_goodput() -> None:
     assert "Remove the known failure." in slower.details[1]
 
 
+def advice(expected: KnownFailure, *failing: tuple[str, str], unsupported: bool = False) -> str:
+    """What is told about server a with client x in a campaign of three servers and clients; the pairs fail."""
+    results = [
+        run_result(None if pair in failing else 8e6, server=pair[0], client=pair[1])
+        for server in "abc"
+        for client in "xyz"
+        if (pair := (server, client)) != ("c", "z")
+    ]
+    if unsupported:
+        results.append(run_result(None, server="c", client="z", outcome=Outcome.UNSUPPORTED))
+    now = virtual(result_set(results, servers=tuple("abc"), clients=tuple("xyz"), repetitions=1))
+    cells = {(each.sample.server, each.sample.client): each for each in judge(now, Expectations((expected,))).cells}
+    assert cells["a", "x"].finding is Finding.UNEXPECTED_SUCCESS
+    return cells["a", "x"].details[0].removeprefix("It succeeded, and is expected to fail. ")
+
+
+NARROW = "Narrow the known failure to the cells that did not succeed: "
+
+
+@pytest.mark.parametrize(
+    ("cells", "failing", "told"),
+    [
+        (ALL, (), "Remove the known failure."),
+        (CellPattern(("a",)), (("b", "x"),), "Remove the known failure."),
+        (CellPattern(("a",)), (("a", "z"),), f"{NARROW}{{server: a, client: z, test: sat}}."),
+        (ALL, (("b", "x"), ("b", "z")), f"{NARROW}{{server: b, client: [x, z], test: sat}}."),
+        (
+            ALL,
+            (("a", "y"), ("b", "x"), ("b", "y"), ("c", "x"), ("c", "y")),
+            f"{NARROW}{{server: [b, c], client: [x, y], test: sat}}, {{server: a, client: y, test: sat}}.",
+        ),
+    ],
+)
+def test_a_known_failure_is_only_removed_if_none_of_its_cells_fails(
+    cells: CellPattern, failing: tuple[tuple[str, str], ...], told: str
+) -> None:
+    assert advice(KnownFailure(cells), *failing) == told
+
+
+def test_an_unsupported_cell_needs_no_known_failure() -> None:
+    assert advice(KnownFailure(ALL), unsupported=True) == "Remove the known failure."
+
+
+def test_cells_that_need_a_known_failure_to_be_excused() -> None:
+    results = result_set(runs(8e6, server="a"), servers=("a", "b"), repetitions=1)
+    before = result_set([*runs(8e6, server="a"), *runs(8e6, server="b")], servers=("a", "b"), repetitions=1)
+    expected = Expectations((KnownFailure(ALL),))
+    lost, unfinished, unknown = (
+        judge(virtual(now), expected, baseline)
+        for now, baseline in ((results, virtual(before)), (replace(results, finished=None), None), (results, None))
+    )
+    for judged, told in ((lost, "{server: b, "), (unfinished, "{server: b, "), (unknown, "Remove the known failure.")):
+        [success] = [each for each in judged.cells if each.finding is Finding.UNEXPECTED_SUCCESS]
+        assert told in success.details[-1]
+
+
+def test_the_advice_names_only_some_entries() -> None:
+    names = [chr(ord("a") + number) for number in range(6)]
+    pairs = [(server, client) for server in names for client in names]
+    results = [run_result(None if server == client else 8e6, server=server, client=client) for server, client in pairs]
+    now = virtual(result_set(results, servers=tuple(names), clients=tuple(names), repetitions=1))
+    told = {
+        each.details[0]
+        for each in judge(now, Expectations((KnownFailure(ALL),))).cells
+        if each.finding is Finding.UNEXPECTED_SUCCESS
+    }
+    assert len(told) == 1
+    assert told.pop().endswith("{server: c, client: c, test: sat} and 3 more.")
+
+
 @pytest.mark.parametrize(("floor", "finding"), [(5e6, Finding.PASSED), (5.1e6, Finding.BELOW_FLOOR)])
 def test_goodput_floors(floor: float, finding: Finding) -> None:
     assert only(campaign(5e6), Expectations(floors=(GoodputFloor(ALL, floor),))).finding is finding
@@ -233,6 +303,16 @@ def test_another_condition_is_refused_in_one_sentence(which: str, words: str) ->
     assert words in fault
     with pytest.raises(InputError, match=r"with the same test cases and options .* or save a new baseline"):
         check_fit(before.manifest, changed(which).manifest)
+
+
+@pytest.mark.parametrize("version", ["3", ""])
+def test_images_of_one_version_are_told_apart_by_their_ids(version: str) -> None:
+    one, other = (
+        with_images(campaign(8e6), simulator=ImageFacts("x", f"sha256:{digit * 64}", version=version)).manifest
+        for digit in "ab"
+    )
+    told = f"{'version 3, ' if version else ''}image {'a' * 12} then, {'b' * 12} now"
+    assert fit(one, other).faults == (f"The image of simulator is not that of the baseline ({told}).",)
 
 
 def test_another_cpu_cost_of_an_implementation_is_refused() -> None:

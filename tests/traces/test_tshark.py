@@ -24,6 +24,11 @@ def test_deep_look() -> None:
         program.tshark_fields(DATA / "none.pcap", (), (1,))
 
 
+def test_frames_that_are_not_quic_packets_are_left_out() -> None:
+    """The first frame is one of ARP."""
+    assert list(program.tshark_fields(DATA / "real/go-x-net_neqo/trace.pcap", (), (1, 2))) == [2]
+
+
 # ---- tshark that fails ----------------------------------------------------------------------
 
 
