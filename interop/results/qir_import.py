@@ -6,7 +6,8 @@ They hold less than result.json. Missing values are chosen as follows:
 * QIR-SE stops at the first repetition that does not succeed; its value is null, and it has the outcome of the pair.
 * ``error_code`` TIMEOUT is a timeout, a broken trace is a harness error; every other failure is a failure.
 * A test without measurements only passes or fails; its kind is taken from its name; others are transfers.
-* Of the link only the rate is known, or 0 if it is unknown, too: then there is no efficiency.
+* Of the link only the rate is known, or 0 if it is unknown, too: then there is no efficiency. What is not known never
+  counts as different from another campaign.
 * Only our own exports name their clock; all others are from real time.
 * Seeds are missing, so runs are never compared seed by seed.
 * Congestion controls are missing: they are taken from implementations.json by name.
@@ -25,7 +26,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from interop.model.clock import Clock
-from interop.model.emulated_link import EmulatedLink
+from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.functional_checks import Check
@@ -198,7 +199,7 @@ def _case(abbreviation: str, test: _Test, file: _File) -> TestCase:
         name=test.name if is_test_case(test.name) else abbreviation.casefold(),
         abbreviation=abbreviation,
         description=test.desc,
-        link=EmulatedLink("unknown", 0.0, 0.0, rate, 0.0, 0, 0),
+        link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0),
         file_sizes=(),
         repetitions=test.repetitions or max([1, *map(len, lists)]),
         timeout=test.timeout,
