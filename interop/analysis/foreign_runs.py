@@ -13,7 +13,7 @@ import numpy as np
 
 from interop.analysis import metrics
 from interop.analysis.causes import FailureContext, explain
-from interop.model.emulated_link import EmulatedLink
+from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.errors import HarnessFault
 from interop.model.implementation import Protocol
 from interop.model.real_link import RealLink
@@ -105,7 +105,7 @@ def _clock(found: TraceStates) -> str:
 def _link(found: TraceStates) -> Link:
     """A link with no known property except whether one clock stamped both traces."""
     if found.client.simulated and found.server.simulated:
-        return EmulatedLink("unknown", 0.0, 0.0, 0.0, 0.0, 0, 0)
+        return EmulatedLink(UNKNOWN, 0.0, 0.0, 0.0, 0.0, 0, 0)
     return RealLink("client", "server", 0.0, 0.0, 0.0)
 
 

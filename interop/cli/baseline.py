@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console, continuous_integration
 from interop.cli.exit_status import ExitStatus
-from interop.cli.output_files import check_outputs, is_plain
+from interop.cli.output_files import check_earlier, check_outputs, is_plain
 from interop.model.errors import InputError
 from interop.model.text import command_line
 from interop.model.units import byte_size
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if options.expect or options.junit or options.comment or options.github:
             raise InputError("--expect, --junit, --comment and --github are for `baseline check`.")
         check_outputs([("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory)
+        check_earlier("FILE", options.file, "baseline", baseline.is_baseline)
         baseline.save(record.result_set, options.directory, options.file)
         if is_plain(options.file):
             console.show(f"{options.file}: {byte_size(options.file.stat().st_size)}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from interop.cli import console
 from interop.cli.exit_status import ExitStatus
-from interop.cli.output_files import check_outputs, is_plain
+from interop.cli.output_files import check_earlier, check_outputs, is_plain
 from interop.cli.parser import Once, Parser
 from interop.model.errors import InputError, MachineError, UserError
 from interop.model.expectations import Expectations
@@ -164,18 +164,17 @@ def _check_outputs(
         exported=json,
     )
     for name, file in (("--junit", options.junit), ("--comment", options.comment)):
-        if file is not None and file.is_file() and not _is_report(file):
-            raise InputError(f"{name}: {file} exists, and is no earlier report of quicsat. Choose another file.")
+        check_earlier(name, file, "report of quicsat", _is_report)
 
 
 def _is_report(file: Path) -> bool:
-    """Whether a file is empty, or a report that a later one may replace."""
+    """Whether a file is a report that a later one may replace."""
     try:
         with file.open("rb") as content:
             start = content.read(LONGEST_START)
     except OSError:
         return False
-    return not start or REPORT.match(start) is not None
+    return REPORT.match(start) is not None
 
 
 def _known_names(root: Path, implementations: Iterable[str], test_cases: Iterable[TestCase]) -> KnownNames:

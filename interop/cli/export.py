@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interop.cli import other_runners
 from interop.cli.exit_status import ExitStatus
 from interop.cli.output_files import check_outputs
 
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     check_outputs(
         [("FILE", options.file)], [("DIR", options.directory)], campaign=options.directory, exported=options.file
     )
+    other_runners.earlier_export("export", options.file)
     results = store.load(options.directory).result_set
     convert = qir_export.to_qir if options.format == QIR else qir_export.to_qir_se
     qir_export.write_json(options.file, convert(results, log_directory(options.directory, options.file)))

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from interop.cli.output_files import holds_something
 from interop.model.errors import InputError
 from interop.model.text import command_line
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
+    from interop.model.results import ResultSet
 
 PROTOCOLS = ("quic", "webtransport")
 RETRY_FAILED = (
@@ -72,31 +74,50 @@ def check_earlier_results(file: Path | None, continued: Path | None = None) -> N
     These are results of a finished campaign, and of ``continued``, the directory of the campaign that is resumed.
     QIR-SE continues a campaign that is not finished, QIR replaces the file.
     """
-    if file is None or not file.is_file() or file.stat().st_size == 0:
+    if file is None or (found := earlier_export("-j", file)) is None:
         return
-    from interop.results import store
-
-    if (document := _results_in(file)) is None:
-        if file.name == store.DOCUMENT and file.with_name(store.JOURNAL).is_file():
-            return  # the journal has the same results
-        raise InputError(f"{file}: exists, and does not hold results that -j can replace. Choose another file.")
-    named, beside = str(document["log_dir"]), file.parent.resolve()
-    directory = beside if named == beside.name else beside / named
-    try:
-        directory = directory.resolve()
-        found = any((directory / name).is_file() for name in (store.DOCUMENT, store.JOURNAL))
-    except (OSError, ValueError, RuntimeError):  # no directory can have this name, or its links lead in a circle
-        found = False
-    if not found:
-        raise InputError(
-            f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."
-        )
+    directory, results = found
     is_continued = continued is not None and directory == continued.resolve()
-    if not is_continued and store.load(directory).result_set.finished is None:
+    if not is_continued and results.finished is None:
         raise InputError(
             f"{file}: holds the results of a campaign that is not finished. To continue it: "
             f"{command_line('resume', directory, '-j', file)}\nTo start another campaign, choose another file."
         )
+
+
+def earlier_export(name: str, file: Path) -> tuple[Path, ResultSet] | None:
+    """The place and the results of the campaign whose export ``file`` contains; None if nothing is lost with the file.
+
+    Raises InputError if the file contains what only it may have: anything else, or the results of a campaign that is no
+    longer there. ``name``: the option or command that would replace it.
+    """
+    from interop.results import store
+
+    if not holds_something(file):
+        return None
+    target = file.resolve()
+    document = _results_in(target)
+    if document is not None and (found := _campaign(target, str(document["log_dir"]))) is not None:
+        return found
+    if target.name == store.DOCUMENT and target.with_name(store.JOURNAL).is_file():
+        return None  # the journal has the same results
+    if document is None:
+        raise InputError(f"{file}: exists, and does not hold results that {name} can replace. Choose another file.")
+    raise InputError(
+        f"{file}: holds the results of another runner, or of a campaign that was removed. Choose another file."
+    )
+
+
+def _campaign(file: Path, log_dir: str) -> tuple[Path, ResultSet] | None:
+    """The place and the results of the campaign to which ``log_dir`` leads from ``file``, if it is still there."""
+    from interop.results import store
+
+    beside = file.parent
+    try:
+        place = (beside if log_dir == beside.name else beside / log_dir).resolve()
+        return place, store.load(place).result_set
+    except (InputError, OSError, ValueError, RuntimeError):  # no such name or campaign, or links lead in a circle
+        return None
 
 
 def _results_in(file: Path) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from interop.model.errors import InputError
@@ -26,6 +26,8 @@ def check_outputs(
     None of them may replace another one, one of the ``inputs``, or the results of a campaign. ``campaign``: the one
     that is read, or whose directory will be there by then. ``exported``: the one of the outputs that may replace
     result.json, because the journal has the same data; docs/guide/coming-from-qir.md tells what for.
+
+    Whether a file that exists may be replaced also depends on what it contains, see :func:`check_earlier`.
     """
     wanted = [(name, file) for name, file in outputs if file is not None]
     for number, (name, file) in enumerate(wanted):
@@ -49,6 +51,17 @@ def _check_results(name: str, file: Path, campaign: Path | None, *, may_replace_
         allowed = target != journal
     if not allowed:
         raise InputError(f"{name}: {file}: campaigns keep their results in files of this name. Choose another file.")
+
+
+def check_earlier(name: str, file: Path | None, kind: str, is_earlier: Callable[[Path], bool]) -> None:
+    """Raise InputError if ``file`` contains anything but an earlier file of this ``kind``; ``is_earlier`` tells."""
+    if file is not None and holds_something(file) and not is_earlier(file):
+        raise InputError(f"{name}: {file} exists, and is no earlier {kind}. Choose another file.")
+
+
+def holds_something(file: Path) -> bool:
+    """Whether a regular file is there, and is not empty."""
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _are_same(one: Path, other: Path) -> bool:

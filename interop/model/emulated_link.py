@@ -330,6 +330,10 @@ class Demand:
     """Capacity without requests, bit/s."""
 
 
+UNKNOWN = "unknown"
+"""Scenario of a link of which at most the forward rate is known; zeros stand for what is not."""
+
+
 @dataclass(frozen=True)
 class EmulatedLink:
     """A link emulated by the simulator."""

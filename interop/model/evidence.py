@@ -88,6 +88,7 @@ class Evidence:
     started: str
     """UTC, RFC 3339."""
     seed: int
+    """Of its random numbers, 1 or more; 0 if unknown."""
     phases: dict[str, float] = field(default_factory=dict)
     """Seconds spent per phase, on a monotonic clock."""
     client: Exit | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from interop.model.emulated_link import EmulatedLink
+from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.family import Family
 from interop.model.flow import MOST_FLOWS, Flow
 from interop.model.functional_checks import Check, Rules
@@ -94,6 +94,11 @@ class TestCase:
     def tunnelled(self) -> bool:
         """Whether the packets of the endpoints pass its emulated link inside those of a VPN."""
         return isinstance(self.link, EmulatedLink) and self.link.vpn is not None
+
+    @property
+    def partly_known(self) -> bool:
+        """Whether it comes from a file of another runner, with at most its link's rate and its time limit."""
+        return isinstance(self.link, EmulatedLink) and self.link.scenario == UNKNOWN
 
     @property
     def functional(self) -> bool:

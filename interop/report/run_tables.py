@@ -53,14 +53,16 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("forward loss", Unit.SHARE),
         Column("return loss", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
     )  # fmt: skip
-    rows = [
-        (
-            case.abbreviation, case.link.forward_rate, case.link.return_rate, case.link.round_trip_delay,
-            *_emulation(case), case.total_size, case.timeout,
-        )
-        for case in cases
-    ]  # fmt: skip
-    return Table("links", "Links and files", columns, tuple(rows))
+    return Table("links", "Links and files", columns, tuple((case.abbreviation, *_conditions(case)) for case in cases))
+
+
+def _conditions(case: TestCase) -> tuple[float | None, ...]:
+    link = case.link
+    if case.partly_known:
+        return link.forward_rate or None, None, None, None, None, None, None, case.timeout or None
+    return (
+        link.forward_rate, link.return_rate, link.round_trip_delay, *_emulation(case), case.total_size, case.timeout,
+    )  # fmt: skip
 
 
 def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:

@@ -55,6 +55,15 @@ def save(results: ResultSet, directory: Path, file: Path) -> None:
     write_atomically(file, document(reduced(results)))
 
 
+def is_baseline(file: Path) -> bool:
+    """Whether a file contains a baseline, and not a whole campaign or anything else."""
+    try:
+        results = load(file).result_set
+    except InputError:
+        return False
+    return results == reduced(results)
+
+
 def read(file: Path) -> ResultSet:
     """The campaign of a baseline; raises InputError if the file is none."""
     if not file.exists():

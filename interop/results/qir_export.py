@@ -13,6 +13,7 @@ Both formats hold less than result.json. They are filled as follows:
 * The protocol of a pair is not exported.
 * Excluded attempts are not exported, since neither format has a field for them; result.json has all.
 * Pairs that never ran are left out; so are those whose image failed the compliance check.
+* The clock is in the key ``quicsat``, which only ``interop.results.qir_import`` reads: others have real time only.
 * ``details`` are filled for succeeded measurements only; the deviation of a single value is written as 0.
 """
 
@@ -178,6 +179,11 @@ def _head(result_set: ResultSet, log_dir: str) -> dict[str, Any]:
     )
     urls = {without_signs(implementation.folder): implementation.url for implementation in manifest.implementations}
     return {
+        "quicsat": {
+            "clock": manifest.clock.value,
+            "cpu_cost": manifest.cpu_cost,
+            "own_cpu_costs": manifest.own_cpu_costs,
+        },
         "start_time": _timestamp(manifest.started),
         "end_time": _end(result_set),
         "log_dir": log_dir,

@@ -6,7 +6,10 @@ They hold less than result.json. Missing values are chosen as follows:
 * QIR-SE stops at the first repetition that does not succeed; its value is null, and it has the outcome of the pair.
 * ``error_code`` TIMEOUT is a timeout, a broken trace is a harness error; every other failure is a failure.
 * A test without measurements only passes or fails; its kind is taken from its name; others are transfers.
-* Of the link only the rate is known, or 0 if it is unknown, too: then there is no efficiency.
+* Of the link only the rate is known, or 0 if it is unknown, too: then there is no efficiency. What is not known never
+  counts as different from another campaign.
+* Only our own exports name their clock; all others are from real time.
+* Seeds are missing, so runs are never compared seed by seed.
 * Congestion controls are missing: they are taken from implementations.json by name.
 """
 
@@ -22,7 +25,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from interop.model.emulated_link import EmulatedLink
+from interop.model.clock import Clock
+from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.functional_checks import Check
@@ -77,7 +81,16 @@ class _Image(_Loose):
     versions: list[str] = []
 
 
+class _Own(_Loose):
+    """What only our own exports have."""
+
+    clock: Clock = Clock.REAL
+    cpu_cost: Annotated[float, Field(ge=0)] | None = None
+    own_cpu_costs: bool = False
+
+
 class _File(_Loose):
+    quicsat: _Own = _Own()
     start_time: _Time
     end_time: _Time | None = None
     servers: list[_Name]
@@ -134,6 +147,9 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
         test_cases=tuple(cases.values()),
         images={name_of_folder(name): _image(image) for name, image in file.images.items() if name in names},
         planned_runs=len(results),
+        clock=file.quicsat.clock,
+        cpu_cost=file.quicsat.cpu_cost,
+        own_cpu_costs=file.quicsat.own_cpu_costs,
     )
     return ResultSet(manifest, (), results, _moment(file.end_time) if file.end_time else None)
 
@@ -183,7 +199,7 @@ def _case(abbreviation: str, test: _Test, file: _File) -> TestCase:
         name=test.name if is_test_case(test.name) else abbreviation.casefold(),
         abbreviation=abbreviation,
         description=test.desc,
-        link=EmulatedLink("unknown", 0.0, 0.0, rate, 0.0, 0, 0),
+        link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0),
         file_sizes=(),
         repetitions=test.repetitions or max([1, *map(len, lists)]),
         timeout=test.timeout,
@@ -207,7 +223,7 @@ def _results(file: _File, cases: Mapping[str, TestCase]) -> Iterator[RunResult]:
                     repetition=repetition,
                     attempt=1,
                     verdict=verdict,
-                    evidence=Evidence(_moment(file.start_time), 0),
+                    evidence=Evidence(_moment(file.start_time), 0, clock=file.quicsat.clock),
                     measurement=_measurement(goodput, case) if goodput is not None else None,
                 )
 

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import fields
 
 from interop.model.link_format import format_link
-from interop.model.test_case import TestCase, files_in_words
+from interop.model.test_case import TestCase, constant_rate, files_in_words
 from interop.model.text import printable
-from interop.model.units import seconds
+from interop.model.units import mbit_per_s, seconds
 
 NO_CONDITIONS = frozenset({"name", "abbreviation", "description", "source", "repetitions", "objectives"})
 """Fields of a test case that do not change a run of it."""
+IN_FILES_OF_OTHERS = frozenset({"timeout", "link"})
+"""Conditions of which files of other runners contain something: the time limit, and the rate of the link."""
 
 
 def differing(before: TestCase, after: TestCase) -> str:
-    """``time limit 60.0 s → 5.0 s, chain length``: values where they are short; empty if all conditions are equal."""
+    """``time limit 60.0 s → 5.0 s, chain length``: with values if they are short; empty if nothing known differs."""
     return ", ".join(_differing(before, after))
 
 
 def _differing(before: TestCase, after: TestCase) -> Iterator[str]:
-    for field in (each.name for each in fields(TestCase) if each.name not in NO_CONDITIONS):
+    conditions = [each.name for each in fields(TestCase) if each.name not in NO_CONDITIONS]
+    partly = before.partly_known or after.partly_known
+    for field in (name for name in conditions if not partly or name in IN_FILES_OF_OTHERS):
         if getattr(before, field) == getattr(after, field):
             continue
         if field == "timeout":
-            yield _changed("time limit", seconds(before.timeout), seconds(after.timeout))
+            if before.timeout and after.timeout:
+                yield _changed("time limit", seconds(before.timeout), seconds(after.timeout))
+        elif field == "link" and partly:
+            yield from _rates(constant_rate(before.link), constant_rate(after.link))
         elif field == "file_sizes":
             yield _changed("files", files_in_words(before), files_in_words(after))
         elif field == "link":
             yield _changed("link", format_link(before.link), format_link(after.link))
         else:
             yield field.replace("_", " ")
+
+
+def _rates(before: float | None, after: float | None) -> Iterator[str]:
+    if before is not None and after is not None and not math.isclose(before, after):
+        yield _changed("rate of the link", mbit_per_s(before), mbit_per_s(after))
 
 
 def _changed(name: str, before: str, after: str) -> str:

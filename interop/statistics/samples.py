@@ -156,6 +156,7 @@ def samples(result_set: ResultSet, test_case: str, metric: str = EFFICIENCY) -> 
 def _sample(server: str, client: str, test_case: str, results: Sequence[RunResult], metric: str) -> Sample:
     ordered = sorted(results, key=lambda result: result.repetition) if len(results) > 1 else results
     values = [value_of(result, metric) for result in ordered]
+    seeds = tuple(result.evidence.seed for result in ordered)
     return Sample(
         server,
         client,
@@ -163,7 +164,7 @@ def _sample(server: str, client: str, test_case: str, results: Sequence[RunResul
         tuple(value for value in values if value is not None),
         tuple(result.verdict.outcome for result in ordered),
         tuple(result.repetition for result in ordered),
-        tuple(result.evidence.seed for result in ordered),
+        seeds if all(seeds) else (),
         tuple(place for place, value in enumerate(values) if value is not None),
     )
 

@@ -17,6 +17,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.results import store
+from interop.results.baseline import reduced
 from interop.results.store import write_result_json
 from plots.discovery import draw as figures
 from tests.cli.conftest import ROOT, TEST_CASE, Checkout, Draws
@@ -70,6 +71,30 @@ def test_a_baseline_holds_what_comparisons_need_and_no_evidence(campaigns: tuple
     assert result["evidence"]["phases"] == {}
     manifest = document["manifest"]
     assert (manifest["clock"], manifest["seed"], manifest["command"]) == ("virtual", 1, [])
+
+
+def test_save_replaces_an_earlier_baseline_and_an_empty_file(campaigns: tuple[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.touch()
+    for place in campaigns:
+        assert main(ROOT, ["baseline", "save", place, str(file)]) == 0
+        assert store.load(file).result_set == reduced(store.load(Path(place)).result_set)
+
+
+@pytest.mark.parametrize("kind", ["text", "export", "campaign"])
+def test_save_replaces_nothing_else(
+    campaigns: tuple[str, str], tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = campaigns
+    file = Path(second) / "result.json" if kind == "campaign" else tmp_path / "file"
+    if kind == "text":
+        file.write_text("# quicsat\n")
+    elif kind == "export":
+        assert main(ROOT, ["export", first, str(file)]) == 0
+    before = file.read_bytes()
+    assert main(ROOT, ["baseline", "save", first, str(file)]) == 2
+    assert capsys.readouterr().err == f"FILE: {file} exists, and is no earlier baseline. Choose another file.\n"
+    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize(

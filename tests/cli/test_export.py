@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from pathlib import Path
 
@@ -43,6 +44,78 @@ def test_the_results_of_a_campaign_are_never_lost(checkout: Checkout, tmp_path: 
     assert "FILE: " in err
     assert "campaigns keep their results in files of this name. Choose another file." in err
     assert document.read_bytes() == kept
+
+
+def test_an_export_replaces_earlier_exports_and_empty_files(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD)
+    file, link, baseline = tmp_path / "out/x.json", tmp_path / "link.json", tmp_path / "baseline.json"
+    file.parent.mkdir()
+    file.touch()
+    link.symlink_to(file)
+    assert checkout("baseline", "save", str(checkout.results), str(baseline))[0] == 0
+    for place, target, form in (
+        (checkout.results, file, "qir"),
+        (checkout.results, link, "qir-se"),
+        (baseline, file, "qir"),
+        (checkout.results, file, "qir-se"),
+    ):
+        assert checkout("export", str(place), str(target), "--format", form) == (0, "", "")
+    assert "id" in json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("kind", ["text", "another runner's", "a removed campaign's", "baseline", "campaign"])
+def test_an_export_replaces_nothing_else(checkout: Checkout, tmp_path: Path, kind: str) -> None:
+    checkout(*GOOD)
+    place, other = checkout.results.resolve(), tmp_path / "other"
+    file = other / "result.json"
+    shutil.copytree(place, other)
+    if kind == "text":
+        file.write_text("# quicsat\n")
+    elif kind == "another runner's":
+        file.write_text(json.dumps({"log_dir": "other", "servers": [], "clients": [], "measurements": []}))
+    elif kind == "a removed campaign's":
+        assert checkout("export", str(other), str(file))[0] == 0
+    elif kind == "baseline":
+        file.unlink()
+        (other / "journal.jsonl").unlink()
+        assert checkout("baseline", "save", str(place), str(file))[0] == 0
+    (other / "journal.jsonl").unlink(missing_ok=True)
+    before = file.read_bytes()
+    status, out, err = checkout("export", str(place), str(file), "--format", "qir")
+    assert (status, out, file.read_bytes()) == (2, "", before)
+    assert err.startswith(f"{file}: ")
+    assert err.endswith("Choose another file.\n")
+
+
+def test_an_export_may_be_that_of_a_campaign_that_is_not_finished(checkout: Checkout, tmp_path: Path) -> None:
+    checkout(*GOOD, "--repetitions", "2")
+    journal = checkout.results / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if '"repetition": 2' not in line and "finished" not in line))
+    for _ in range(2):
+        assert checkout("export", str(checkout.results), str(tmp_path / "x.json")) == (0, "", "")
+
+
+def test_an_export_replaces_result_json_beside_a_journal_only(checkout: Checkout, tmp_path: Path) -> None:
+    """Also under another name, and after the directory was renamed."""
+    checkout(*GOOD)
+    place, link = checkout.results.resolve(), tmp_path / "any.json"
+    link.symlink_to(place / "result.json")
+    assert checkout("export", str(place), str(link)) == (0, "", "")
+    renamed = place.rename(place.with_name("renamed"))
+    assert checkout("export", str(renamed), str(renamed / "result.json")) == (0, "", "")
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes\n")
+    (renamed / "result.json").unlink()
+    (renamed / "result.json").symlink_to(notes)
+    assert checkout("export", str(renamed), str(renamed / "result.json"))[0] == 2
+    assert notes.read_text() == "# Notes\n"
+
+
+@pytest.mark.parametrize("words", [("export",), ("baseline", "save")])
+def test_devices_take_what_is_written(checkout: Checkout, words: tuple[str, ...]) -> None:
+    checkout(*GOOD)
+    assert checkout(*words, str(checkout.results), "/dev/null")[0] == 0
 
 
 def test_a_pipe_takes_the_file_and_stays(checkout: Checkout, tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def test_results_of_different_clocks_are_never_put_together(
     assert (told.out, draws.requests) == ("", [])
 
 
+@pytest.mark.parametrize("form", ["qir", "qir-se"])
+def test_an_export_keeps_its_clock(
+    form: str, places: list[str], other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "theirs.json")
+    assert main(ROOT, ["export", other_clock, file, "--format", form]) == 0
+    assert main(ROOT, ["tables", places[0], file]) == 2
+    assert "theirs ran in virtual time (3 µs per system call)." in capsys.readouterr().err
+    assert main(ROOT, ["compare", file, other_clock]) == 0
+    assert main(ROOT, ["compare", places[0], file]) == 2
+
+
 def test_a_cost_makes_another_clock(other_clock: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = load(Path(other_clock)).result_set
     (tmp_path / "slower").mkdir()

@@ -103,6 +103,7 @@ def only(results: ResultSet) -> ForeignMeasurement | None:
 
 def test_the_whole_document_of_qir() -> None:
     assert to_qir(result_set(runs(5.1234e6, 4.9871e6, 5.05e6), repetitions=3), "logs") == {
+        "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
         "start_time": 1795240800.0,
         "end_time": 1795248000.0,
         "log_dir": "logs",
@@ -147,6 +148,7 @@ def test_the_whole_document_of_qir_se() -> None:
     document = to_qir_se(results)
     assert UUID(document.pop("id"))
     assert document == {
+        "quicsat": {"clock": "real", "cpu_cost": None, "own_cpu_costs": False},
         "start_time": 1795240800.0,
         "end_time": 1795248000.0,
         "log_dir": ".",

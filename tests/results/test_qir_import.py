@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from interop.model.clock import Clock
 from interop.model.errors import InputError
+from interop.model.functional_checks import Check
 from interop.model.implementation import CongestionControl
 from interop.model.outcomes import ErrorCode, Outcome
-from interop.report import campaign_tables
+from interop.model.results import ResultSet
+from interop.report import campaign_tables, run_tables
 from interop.results import qir_export
 from interop.results.qir_import import open_results, read
 from interop.results.store import write_result_json
+from interop.statistics.baselines import fit
+from interop.statistics.comparison import campaigns
 from interop.statistics.samples import GOODPUT, samples
-from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs
+from tests.results_builder import SAT, SATLOSS, implementation, result_set, run_result, runs, virtual
 
 
 def qir_se() -> dict[str, Any]:
@@ -84,6 +90,56 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
     back = open_results(path, {}).result_set
     before = campaign_tables.summary(ours, ours.manifest.test_cases[:1])
     assert campaign_tables.summary(back, back.manifest.test_cases[:1]).rows == before.rows
+
+
+@pytest.mark.parametrize("convert", [qir_export.to_qir, qir_export.to_qir_se])
+@pytest.mark.parametrize(
+    ("clock", "cpu_cost", "own"), [("real", None, False), ("virtual", 3e-6, True), ("virtual", 0, False)]
+)
+def test_the_clock_of_our_own_export_comes_back(
+    convert: Callable[[ResultSet], dict[str, Any]], clock: str, cpu_cost: float | None, own: bool, tmp_path: Path
+) -> None:
+    ours = virtual(result_set(runs(5e6), repetitions=1), clock=Clock(clock), cpu_cost=cpu_cost)
+    ours = replace(ours, manifest=replace(ours.manifest, own_cpu_costs=own))
+    qir_export.write_json(tmp_path / "x.json", convert(ours))
+    back = open_results(tmp_path / "x.json", {}).result_set
+    assert back.manifest.time == ours.manifest.time
+    assert {result.evidence.clock for result in back.results} == {Clock(clock)}
+
+
+@pytest.mark.parametrize("convert", [qir_export.to_qir, qir_export.to_qir_se])
+def test_conditions_that_a_file_lacks_are_not_made_up(
+    convert: Callable[[ResultSet], dict[str, Any]], tmp_path: Path
+) -> None:
+    cases = (SATLOSS, replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE, chain_length=9))
+    results = [*runs(5e6, test_case="satloss"), *runs(5e6, test_case="handshake")]
+    ours = result_set(results, test_cases=cases, repetitions=1)
+    qir_export.write_json(tmp_path / "x.json", convert(ours))
+    back = open_results(tmp_path / "x.json", {}).result_set
+    for first, second in ((back, ours), (ours, back)):
+        found = campaigns(first, second, first.manifest.test_cases)
+        assert (len(found.pairs), found.other_conditions) == (2, ())
+    assert fit(back.manifest, ours.manifest).faults == ()
+    for row in run_tables.links(back, back.manifest.test_cases).rows:
+        assert row[2:8] == (None,) * 6
+        assert 0 not in row
+
+
+def test_files_of_others_are_from_real_time() -> None:
+    assert read(Path("x.json"), qir_se(), {}).manifest.time == "real time"
+    with pytest.raises(InputError, match=r"quicsat\.clock"):
+        read(Path("x.json"), {**qir_se(), "quicsat": {"clock": "lunar"}}, {})
+
+
+def test_exports_from_virtual_time_have_no_seeds_to_compare_by(tmp_path: Path) -> None:
+    both = [virtual(result_set(runs(rate), repetitions=1)) for rate in (8e6, 7e6)]
+    assert campaigns(both[0], both[1], both[0].manifest.test_cases).compared_by_seed == 1
+    for number, each in enumerate(both):
+        qir_export.write_json(tmp_path / f"{number}.json", qir_export.to_qir_se(each))
+    first, second = (open_results(tmp_path / f"{number}.json", {}).result_set for number in (0, 1))
+    found = campaigns(first, second, first.manifest.test_cases)
+    assert (found.compared_by_seed, found.worse) == (0, False)
+    assert campaigns(first, both[1], first.manifest.test_cases).compared_by_seed == 0
 
 
 def test_our_own_directory_and_document_are_opened(tmp_path: Path) -> None:

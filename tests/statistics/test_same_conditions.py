@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from interop.model.emulated_link import UNKNOWN, EmulatedLink, Profile
 from interop.model.test_case import TestCase
 from interop.model.units import KIB, MIB
 from interop.statistics.same_conditions import differing
@@ -32,6 +33,35 @@ def test_links_are_told_in_words() -> None:
     words = differing(SAT, replace(SATLOSS, timeout=SAT.timeout))
     assert words.startswith("link 20.00 / 2.00 Mbit/s, RTT 600.0 ms")
     assert words.endswith("no loss → 20.00 / 2.00 Mbit/s, RTT 600.0 ms, queue 25 packets, loss 1 %")
+
+
+def from_elsewhere(rate: float, timeout: float) -> TestCase:
+    """As in a file of another runner, which lacks the rest of the link, the files, and what the endpoints do."""
+    return replace(
+        SAT, link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0), file_sizes=(), timeout=timeout, client_test="x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "timeout", "words"),
+    [
+        (0.0, 0.0, ""),
+        (20e6, SAT.timeout, ""),
+        (20e6 * (1 + 1e-12), 0.0, ""),
+        (10e6, 60.0, "time limit 60.0 s → 2 min 0 s, rate of the link 10.00 Mbit/s → 20.00 Mbit/s"),
+    ],
+)
+def test_what_a_file_of_another_runner_lacks_does_not_differ(rate: float, timeout: float, words: str) -> None:
+    case = from_elsewhere(rate, timeout)
+    assert sorted(differing(case, SAT).split(", ")) == sorted(words.split(", "))
+    assert bool(differing(SAT, case)) is bool(words)
+    assert differing(case, from_elsewhere(0.0, 0.0)) == ""
+
+
+def test_a_rate_that_changes_is_not_that_of_a_file() -> None:
+    profile = Profile("fade", 60.0, (0.0, 30.0), rates=(20e6, 5e6))
+    fading = replace(SAT, link=replace(SAT.emulated, forward_rate=12.5e6, forward_profile=profile))
+    assert differing(from_elsewhere(20e6, 0.0), fading) == ""
 
 
 @pytest.mark.parametrize("many", [8, 9])
