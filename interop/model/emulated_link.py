@@ -331,7 +331,7 @@ class Demand:
 
 
 UNKNOWN = "unknown"
-"""Scenario of a link of which at most the forward rate is known; zeros stand for what is not."""
+"""Scenario of a link whose other values are not known, except perhaps its forward rate: zeros take their places."""
 
 
 @dataclass(frozen=True)

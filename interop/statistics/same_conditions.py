@@ -14,7 +14,7 @@ from interop.model.units import mbit_per_s, seconds
 NO_CONDITIONS = frozenset({"name", "abbreviation", "description", "source", "repetitions", "objectives"})
 """Fields of a test case that do not change a run of it."""
 IN_FILES_OF_OTHERS = frozenset({"timeout", "link"})
-"""Conditions of which files of other runners contain something: the time limit, and the rate of the link."""
+"""Conditions that files of other runners contain at least in part: the time limit, and the rate of the link."""
 
 
 def differing(before: TestCase, after: TestCase) -> str:

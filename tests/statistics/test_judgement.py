@@ -110,7 +110,7 @@ def test_a_known_failure_hides_no_loss_of_goodput() -> None:
 
 
 def advice(expected: KnownFailure, *failing: tuple[str, str], unsupported: bool = False) -> str:
-    """What is told about server a with client x in a campaign of three servers and clients; the pairs fail."""
+    """The sentence about server a with client x in a campaign of three servers and clients; the pairs fail."""
     results = [
         run_result(None if pair in failing else 8e6, server=pair[0], client=pair[1])
         for server in "abc"

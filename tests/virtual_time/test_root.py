@@ -33,7 +33,7 @@ def test_the_same_archive_gives_the_same_file(machines: Machines, base_archive: 
 
 
 def test_files_keep_their_times(machines: Machines, base_archive: Path) -> None:
-    """Else Python compiles all modules anew whenever it starts."""
+    """Python compiles a module at each start if the file has another time than its compiled form states."""
     with tarfile.open(base_archive) as archive:
         times = [str(int(archive.getmember(path).mtime)) for path in ("usr/bin/perl", "etc/debian_version")]
     assert machines.boot("stat -c %Y /usr/bin/perl /etc/debian_version").said.split() == times
