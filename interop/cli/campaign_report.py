@@ -17,7 +17,7 @@ from interop.report import functional_table, terminal_tables
 if TYPE_CHECKING:
     from interop.execution.run_campaign import CampaignOutcome
 
-NOT_STORED = {
+UNSTORED = {
     "--hosts": "hosts", "--cluster": "cluster", "--cluster-tls": "cluster_tls", "-j": "json", "--expect": "expect",
     "--junit": "junit", "--comment": "comment",
 }  # fmt: skip
@@ -50,7 +50,7 @@ def conclude(finished: CampaignOutcome, options: argparse.Namespace, request: co
     stopped = f"Stopped by signal {finished.signal}." if finished.signal is not None else None
     if ended := stopped or finished.fault or finished.out_of_time:
         kept = f"{len(results.done)} of {results.manifest.planned_runs} runs are finished and stored."
-        given = [(flag, file) for flag, name in NOT_STORED.items() if (file := getattr(options, name)) is not None]
+        given = [(flag, file) for flag, name in UNSTORED.items() if (file := getattr(options, name)) is not None]
         command = command_line("resume", finished.directory, *chain(*given), *["--github"] * options.github)
         console.message(f"{ended}\n{kept}\nTo continue: {command}")
     try:
