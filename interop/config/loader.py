@@ -155,7 +155,7 @@ def _resolve(
         base_name = fields.read("extends", str)
         base = found.get(base_name or "")
         whole = base is not None or "extends" not in fields
-        base = replace(base, family=None) if base else None
+        base = replace(base, family=None, random_numbers_of=base.random_name) if base else None
         own: list[TestCase] = []
         if not swept_keys(fields):
             own += filter(None, [read_test_case(fields, base, allowed, workloads, whole=whole)])

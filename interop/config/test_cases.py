@@ -40,6 +40,8 @@ EXAMPLES = {
 }
 """Keys that a test case must have if it extends none -> an example of the value; and one of FILE_SIZE_KEYS, or a
 workload."""
+RANDOM_NUMBERS = "random numbers"
+OWN, INHERITED = "own", "inherited"
 FUNCTIONAL_KEYS = ("check", "certificate chain", "name length", "webtransport")
 TEST_CASE_KEYS = (
     *NAMING_EXAMPLES,
@@ -52,6 +54,7 @@ TEST_CASE_KEYS = (
     "endpoint test",
     "server name",
     LIMITS,
+    RANDOM_NUMBERS,
     *FUNCTIONAL_KEYS,
 )
 
@@ -74,6 +77,7 @@ _SERVER_NAME = one_of(("server4", "server6", "server46"))
 _CHAIN_LENGTH = within(count, "1", "20")
 _NAME_LENGTH = within(count, "8", "250")
 _CHECK = one_of(check.value for check in Check)
+_RANDOM_NUMBERS = one_of((OWN, INHERITED))
 _WEBTRANSPORT = one_of(kind.value for kind in WebTransport)
 _REPETITIONS = within(count, "1", "10000")
 _TIMEOUT = within(duration, "1 ms", "24 h")
@@ -92,8 +96,8 @@ def read_test_case(
 ) -> TestCase | None:
     """The test case that ``fields`` describe; None if a fault was noted.
 
-    Missing keys are inherited from ``base``; ``workloads`` are those that it may name. If not ``whole`` (the extended
-    test case is faulty), missing keys are not reported.
+    Missing keys are inherited from ``base``, whose ``random_numbers_of`` is its ``random_name``; ``workloads`` are
+    those that it may name. If not ``whole`` (the extended test case is faulty), missing keys are not reported.
     """
     faults = len(fields.problems)
     fields.allow_only(TEST_CASE_KEYS)
@@ -124,6 +128,7 @@ def read_test_case(
         flows=_or(fields.read_list("flows", parse_flow), inherited.flows),
         limits=read_run_limits(fields, inherited.limits),
         webtransport=inherited.webtransport if session is None else WebTransport(session),
+        random_numbers_of=_read_random_numbers(fields, base),
     )
     if (files := _read_workload(fields, inherited, workloads)) is not None:
         test_case = apply_workload(test_case, files)
@@ -142,6 +147,15 @@ def read_test_case(
     if isinstance(link, RealLink) and test_case.check is not None and len(fields.problems) == faults:
         fields.note("a functional test needs an emulated link.", fields.line_of("link"))
     return test_case if len(fields.problems) == faults else None
+
+
+def _read_random_numbers(fields: Fields, base: TestCase | None) -> str:
+    """The name that the random numbers of a test case follow from; empty: its own."""
+    if fields.read(RANDOM_NUMBERS, _RANDOM_NUMBERS) != INHERITED:
+        return ""
+    if "extends" not in fields:
+        fields.note(f"{RANDOM_NUMBERS}: a test case without extends inherits none.", fields.line_of(RANDOM_NUMBERS))
+    return base.random_numbers_of if base else ""
 
 
 def _check_session(fields: Fields, case: TestCase) -> None:

@@ -72,6 +72,8 @@ class TestCase:
     """What happens in a WebTransport session; None: the files are fetched over streams of the connection itself."""
     limits: RunLimits | None = None
     """Its own limits of what a run may use and leave; None if it has none."""
+    random_numbers_of: str = ""
+    """The :attr:`random_name` of the test case whose random numbers it has; empty: its own."""
 
     @property
     def emulated(self) -> EmulatedLink:
@@ -116,7 +118,8 @@ class TestCase:
 
         Members of a family have the same ones, and so has a test case with other further flows.
         """
-        return (self.family.name if self.family else self.name).partition(FLOW_SIGN)[0]
+        own = self.family.name if self.family else self.name
+        return self.random_numbers_of or own.partition(FLOW_SIGN)[0]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -180,6 +183,7 @@ def with_workload(case: TestCase, files: WorkloadFiles) -> TestCase:
             abbreviation=f"{case.abbreviation}-{files.abbreviation}",
             description=mixed[0].upper() + mixed[1:],
             objectives=(),
+            random_numbers_of=case.random_numbers_of and f"{case.random_numbers_of}{COMBINED}{files.workload.name}",
             family=case.family
             and replace(
                 case.family,

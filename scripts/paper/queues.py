@@ -31,10 +31,9 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
     yield (
         "The paper states queues of 25 packets. Over `sat` and `satloss`, its simulator held up to 125: the source "
         "code of the QUIC Interop Runner Satellite Edition gives 25 packets to the queue of the ns-3 device, and ns-3 "
-        "puts its default queue of 100 packets in front of this. These runs differ from the matrix in the queue, and "
-        "over `satloss` also in the sequence of losses, which depends on the name of the test case. The tables "
-        f"compare only runs that both campaigns have: the same pairs{_with_seeds(longer)}. Values with 25 packets can "
-        "therefore differ from those in [Table II](#table-ii)."
+        "puts its default queue of 100 packets in front of this. These runs differ from the matrix in the queue"
+        f"{_other_losses(matrix, longer)}. The tables compare only runs that both campaigns have: the same pairs"
+        f"{_with_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table II](#table-ii)."
     )
     yield ""
     one, other = same_runs(matrix, longer)
@@ -45,6 +44,26 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
         yield from rendered(by_server(one, other, case.name))
         yield from reason(one, other, case.name)
         yield ""
+
+
+def _other_losses(matrix: ResultSet, longer: ResultSet) -> str:
+    """Over which links with random loss the runs with the longer queue lose other packets."""
+    lossy = [
+        f"`{base(case.name)}`"
+        for case in longer.manifest.test_cases
+        if loss_share(case.emulated.forward_loss) and not have_the_same_seeds(matrix, longer, case.name)
+    ]
+    return f", and over {', '.join(lossy)} also in the sequence of losses" if lossy else ""
+
+
+def have_the_same_seeds(matrix: ResultSet, longer: ResultSet, name: str) -> bool:
+    """Whether the runs of a test case that both have lose the same packets."""
+    one, other = same_runs(matrix, longer)
+    seeds = [
+        {(run.repetition, run.evidence.seed) for run in results.results if run.test_case == case}
+        for results, case in ((one, base(name)), (other, name))
+    ]
+    return seeds[0] == seeds[1]
 
 
 def _with_seeds(results: ResultSet) -> str:
@@ -148,7 +167,8 @@ def _dropped(runs: Sequence[RunResult]) -> float | None:
 
 def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
     """What the factors show, and what changes with the queue."""
-    if loss_share(results_case(longer, name).emulated.forward_loss):
+    lossy = loss_share(results_case(longer, name).emulated.forward_loss)
+    if lossy and not have_the_same_seeds(matrix, longer, name):
         yield from beside_other_losses(matrix, longer, name)
     else:
         yield faster_and_slower(longer, name, ratios(matrix, longer, name))
@@ -172,7 +192,7 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
 
 
 def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -> str:
-    """How many servers have an interval above or below 1, over a link on which only the queue differs."""
+    """How many servers have an interval above or below 1 if only the queue differs."""
     faster = [server for server, mean in found.items() if mean.low is not None and mean.low > 1]
     slower = [server for server, mean in found.items() if mean.high is not None and mean.high < 1]
     named = f": {', '.join(slower)}" if slower else ""

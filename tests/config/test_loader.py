@@ -297,6 +297,23 @@ def test_files_of_the_same_size_and_none(line: str, sizes: tuple[int, ...]) -> N
     assert found.file_sizes == sizes
 
 
+def test_random_numbers_can_be_those_of_the_extended_test_case() -> None:
+    """Of a family, all members have the same ones, and so has what extends one of them."""
+    found = cases(
+        child("link: {queue: [100, 200]}", "random numbers: inherited")
+        + "\n---\nname: a\nabbreviation: A\nextends: mine@queue=100\nrandom numbers: inherited\n"
+        + "---\nname: b\nabbreviation: B\nextends: a\n"
+        + "---\nname: c\nabbreviation: C\nextends: b\nrandom numbers: inherited\n"
+        + "---\nname: d\nabbreviation: D\nextends: c\nrandom numbers: own\n"
+        + "---\nname: e\nabbreviation: E\nextends: sat\nlink: {queue: [3, 4]}\n"
+        + "---\nname: f\nabbreviation: F\nextends: e@queue=3\nrandom numbers: inherited\n"
+    )
+    assert {name: case.random_name for name, case in found.items()} == {
+        "mine@queue=100": "sat", "mine@queue=200": "sat", "a": "sat", "b": "b", "c": "b", "d": "d",
+        "e@queue=3": "e", "e@queue=4": "e", "f": "e",
+    }  # fmt: skip
+
+
 def test_what_only_functional_tests_say() -> None:
     found = cases(LEO + "check: multiconnect\ncertificate chain: 9\nname length: 250\n")["leo"]
     assert (found.check, found.chain_length, found.name_length) == (Check.MULTICONNECT, 9, 250)
@@ -423,6 +440,8 @@ def test_a_wrong_line_is_named_with_what_is_allowed(line: str, fault: str) -> No
             '8: "leo": extends "satlos" is none of terrestrial, sat, satloss. Did you mean sat',
         ),
         (f"{LEO}extends: leo\n", '8: "leo": extends itself, directly or through others.'),
+        (f"{LEO}random numbers: inherited\n", '8: "leo": random numbers: a test case without extends inherits none.'),
+        (f"{LEO}random numbers: none\n", '8: "leo": random numbers "none" is none of own, inherited.'),
         (f"{LEO}extends:\n", '8: "leo": extends has no value.'),
         ("- a\n- b\n", "1: must be a mapping of keys to values."),
         ("5\n", "1: must be a mapping of keys to values."),

@@ -19,7 +19,7 @@ from interop.model.flow import Flow
 from interop.model.functional_checks import Check, Rules
 from interop.model.implementation import CongestionControl, Implementation, Protocol, Role, Variant
 from interop.model.run import Run
-from interop.model.test_case import TestCase
+from interop.model.test_case import TestCase, with_workload
 from interop.model.text import quoted
 from interop.model.webtransport import WebTransport
 from interop.model.workload import ObjectType, RequestOrder, Workload, WorkloadFiles
@@ -251,6 +251,16 @@ def test_members_of_a_family_have_the_same_seeds() -> None:
     seeds = [[run.seed for run in runs if run.test_case.name == name] for name in (*LOSSY, "sat")]
     assert seeds[0] == seeds[1] != seeds[2]
     assert len({*seeds[0]}) == 2
+
+
+def test_a_test_case_may_have_the_seeds_of_another_one_also_with_the_same_workload() -> None:
+    sat, files = TEST_CASES["sat"], WORKLOADS["page"]
+    other = replace(sat, name="other", abbreviation="O", random_numbers_of="sat")
+    pairs = [IMPLEMENTATIONS["quic-go"]], [IMPLEMENTATIONS["picoquic"]]
+    runs = make_plan(*pairs, [sat, other, *(with_workload(case, files) for case in (sat, other))], seed=1)
+    names = "sat", "other", "sat+page", "other+page"
+    seeds = [[run.seed for run in runs if run.test_case.name == name] for name in names]
+    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
 
 
 def test_pairs_that_would_share_a_folder() -> None:

@@ -103,7 +103,13 @@ def lossy(factors: Mapping[str, float], drops: Mapping[str, float | None]) -> tu
         return result_set(with_drops, servers=tuple(rates), test_cases=(case,))
 
     longer = replace(SATLOSS, name="satloss-paper-queue", abbreviation="SATLPQ")
-    return made(SATLOSS, dict.fromkeys(factors, 1.0)), made(longer, factors)
+    return made(SATLOSS, dict.fromkeys(factors, 1.0)), with_seed(made(longer, factors), 99)
+
+
+def with_seed(results: ResultSet, seed: int) -> ResultSet:
+    """The same results with another seed."""
+    kept = (replace(run, evidence=replace(run.evidence, seed=seed)) for run in results.results)
+    return replace(results, results=tuple(kept))
 
 
 def test_over_a_link_with_loss_other_losses_change_goodput_too() -> None:
@@ -116,6 +122,16 @@ def test_over_a_link_with_loss_other_losses_change_goodput_too() -> None:
     assert told.endswith("Servers with factors further from 1: c (1.12), e (0.80).")
     assert "are faster" not in told
     assert "Cells of e are empty, since no run succeeded" in by_server(*many, "satloss-paper-queue").notes[1]
+
+
+def test_with_the_same_losses_servers_are_counted_over_a_link_with_loss_too() -> None:
+    one, other = lossy({"a": 1.05}, {"a": 0.0})
+    same = with_seed(one, 99), other
+    assert "and over `satloss` also in the sequence of losses." in "\n".join(queues(one, other))
+    assert "from the matrix in the queue. The tables" in "\n".join(queues(*same))
+    told = "\n".join(reason(*same, "satloss-paper-queue"))
+    assert "Over `satloss`, 0 of 1 servers are faster" in told
+    assert "other loss sequence" not in told
 
 
 def test_the_finding_compares_servers_and_clients_of_the_paper() -> None:
