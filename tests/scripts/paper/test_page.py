@@ -35,7 +35,7 @@ def test_the_introduction_has_the_clock_and_the_seeds() -> None:
     assert "There is one seed over `sat`, and there are 4 over `satloss`; a seed" in told
 
 
-def test_runs_above_the_threshold_are_counted_in_the_findings() -> None:
+def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
     def told(control: str) -> str:
         first, second, client = matrix().manifest.implementations
         known = replace(first, congestion_control=CongestionControl(control))
@@ -43,8 +43,8 @@ def test_runs_above_the_threshold_are_counted_in_the_findings() -> None:
         manifest = replace(matrix().manifest, implementations=(known, other, client))
         return written({Part.MATRIX: replace(matrix(), manifest=manifest)})
 
-    assert "Over `satloss`, all 2 runs of servers with BBR, and 0 of 2 with Reno exceed" in told("bbr")
-    assert "Over `satloss`, 2 of 4 runs of servers with Reno (all of them picoquic's) exceed" in told("reno")
+    assert "Over `satloss`, 1 of 1 servers with BBR, and 0 of 1 with Reno exceed" in told("bbr")
+    assert "Over `satloss`, 1 of 2 servers with Reno exceed an efficiency of 10 %" in told("reno")
 
 
 def test_only_stored_parts_have_a_section() -> None:
