@@ -39,7 +39,7 @@ from interop.cli.select_runs import select
 from interop.config.loader import load_implementations
 from interop.execution.remaining_work import remaining_work
 from interop.model.clock import Clock
-from interop.model.implementation import Implementation, Protocol, Role
+from interop.model.implementation import CpuCost, Implementation, Protocol, Role
 from interop.model.run import Run
 from interop.plan.duration_estimate import Durations, Span
 from interop.report.table import Column, Table, Unit, render
@@ -49,12 +49,17 @@ LINKS = ("terrestrial", "sat", "satloss")
 QUEUES = "testcases/paper/queue.yaml"
 SWEEPS = "testcases/paper/sweeps.yaml"
 DELAYS = "testcases/paper/delays.yaml"
+LIMITS = "testcases/paper/limits.yaml"
 CLIENTS_OF_VARIANTS = ("quic-go", "quiche", "ngtcp2", "picoquic")
 CLIENTS_OF_WINDOWS = ("quic-go", "openssl", "quiche")
 """Clients with their own windows, beside those that have variants with other windows."""
 SERVERS_OF_WINDOWS = ("picoquic", "lsquic", "quinn")
 SWEPT = ("quic-go", "picoquic", "quiche", "quinn", "ngtcp2", "s2n-quic")
 """Implementations of the sweeps, each with itself, and of the smaller matrices: spread, delays, and in real time."""
+SLOW = ("aioquic", "openssl", "go-x-net", "kwik")
+"""Servers with Reno that reach the time limit of satloss."""
+CLIENT_OF_OTHERS = "ngtcp2"
+"""The client of the servers whose system calls have the default cost, in real time. Its windows are large."""
 SEEDS = (1, 2, 3, 4, 5)
 REPETITIONS_IN_REAL_TIME = 3
 MOST_CAMPAIGNS = 1000
@@ -138,6 +143,12 @@ def delays(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     return [Campaign(f"delays-{seed}", words)]
 
 
+def limits(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Servers that reach the time limit of satloss, with more time and the first seed of the matrix."""
+    words = ("-s", *SLOW, "-c", *CLIENTS_OF_VARIANTS, "-t", str(ROOT / LIMITS), *_once(seed))
+    return [Campaign(f"limits-{seed}", words)] if seed == SEEDS[0] else []
+
+
 def windows(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     """Clients with smaller and larger receive windows over sat."""
     variants_of = {
@@ -149,10 +160,17 @@ def windows(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
     return [Campaign(f"windows-{seed}", (*pairs, "-t", "sat", *_once(seed)))]
 
 
-def real(_: Mapping[str, Implementation], seed: int) -> list[Campaign]:
-    """Six clients with six servers in real time, with the first seeds: the link drops the same packets as in matrix."""
-    words = ("-s", *SWEPT, "-c", *SWEPT, "-t", *LINKS, *_once(seed))
-    return [Campaign(f"real-{seed}", words, Clock.REAL)] if seed in SEEDS[:REPETITIONS_IN_REAL_TIME] else []
+def real(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
+    """Runs in real time, with the first seeds: the link drops the same packets as in matrix.
+
+    Six clients with six servers, and one client with the servers whose system calls have the default cost.
+    """
+    if seed not in SEEDS[:REPETITIONS_IN_REAL_TIME]:
+        return []
+    others = [name for name in of_role(known, Role.SERVER) if known[name].cpu_cost == CpuCost()]
+    first = ("-s", *SWEPT, "-c", *SWEPT, "-t", *LINKS, *_once(seed))
+    second = ("-s", *others, "-c", CLIENT_OF_OTHERS, "-t", *LINKS[:-1], *_once(seed))
+    return [Campaign(f"real-{seed}", first, Clock.REAL), Campaign(f"real-others-{seed}", second, Clock.REAL)]
 
 
 def repeat(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
@@ -173,6 +191,7 @@ PARTS: Mapping[str, Callable[[Mapping[str, Implementation], int], list[Campaign]
     "variants": variants,
     "sweeps": sweeps,
     "delays": delays,
+    "limits": limits,
     "windows": windows,
     "real": real,
     "repeat": repeat,

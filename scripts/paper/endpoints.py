@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from interop.model.implementation import CpuCost, Implementation
+from interop.model.implementation import CongestionControl, CpuCost, Implementation
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.facts import fact_of
-from interop.statistics.samples import find, value_of
+from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.failures import named
-from scripts.paper.goodput import of_case
+from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU, payload_of
 
@@ -28,11 +28,25 @@ OWN_PROGRAMS = ("quic-go", "picoquic", "tquic", "ngtcp2", "neqo", "nginx", "hapr
 """Implementations whose own client and server, or server, we use; for the others we wrote both around their library."""
 
 
+SETTINGS = {
+    "quiche": "receive windows of 16 MiB for a stream and 24 MiB for the connection",
+    "quinn": "receive window of 16 MiB for a stream, send window of 32 MiB",
+    "s2n-quic": "receive windows and send buffer of 16 MiB",
+    "msquic": "receive windows of 16 MiB for a stream and 32 MiB for the connection",
+    "go-x-net": "receive and send buffers of 16 MiB, UDP socket buffers of 4 MiB",
+    "kwik": "receive buffers of 32 MiB",
+    "lsquic": "receive windows of 32 MiB",
+    "nginx": "`http3_stream_buffer_size` of 16 MiB",
+    "haproxy": "congestion window of up to 16 MiB, 1,024 send buffers, idle timeout of 60 s",
+}
+"""What our programs and files of settings change that can limit a transfer, by implementation."""
+
+
 def programs(results: ResultSet) -> Table:
     """Where each implementation comes from, and who wrote its client and server."""
     columns = (
         Column("implementation"), Column("version"), Column("source"), Column("client and server"),
-        Column("CPU cost"), Column("changes"),
+        Column("CPU cost"), Column("changes"), Column("settings"),
     )  # fmt: skip
     names = dict.fromkeys((*results.manifest.servers, *results.manifest.clients))
     measured = {each.name for each in results.manifest.implementations if has_measured_cost(each)}
@@ -45,6 +59,7 @@ def programs(results: ResultSet) -> Table:
             "its own" if name in OWN_PROGRAMS else "ours",
             "measured" if name in measured else "default",
             image.provenance.changes,
+            SETTINGS.get(name, ""),
         )
         for name, image in images.items()
     )
@@ -52,6 +67,10 @@ def programs(results: ResultSet) -> Table:
         (
             "*Ours* are programs that we wrote for these measurements around the library; they set its options. *CPU "
             "cost* is the time of a system call in virtual time: measured for this implementation, or the default."
+        ),
+        (
+            "*Settings* are those of ours that can limit a transfer. The defaults of these implementations are for "
+            "shorter links: with them, for example, nginx keeps at most 64 KiB of a stream in flight."
         ),
         "The source of lsquic is the program Bun, which contains a copy of lsquic; we do not know its version.",
     )
@@ -82,17 +101,26 @@ def conditions(results: ResultSet) -> Iterator[str]:
     yield from rendered(of_servers(results, runs))
     yield (
         "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the "
-        "response in it, an upper bound of its initial window. *Longest burst* is the largest number of packets that "
-        "it sent back to back: with pacing, bursts are short. *HyStart* says whether the server can leave slow start "
-        "before the first loss, according to its source code or documentation."
+        "response in it, an estimate of its initial window: other packets can use a part of this window. *Longest "
+        "burst* is the largest number of packets that it sent back to back. *HyStart* says whether the server uses it "
+        "to leave slow start before the first loss, according to its source code or documentation; BBR leaves slow "
+        "start when the bandwidth no longer grows. *First to last byte* is goodput from the first to the last byte of "
+        "the file, divided by goodput as defined above: it is above 1 if the server sends 1-RTT packets some time "
+        "before the first byte."
     )
     yield ""
+    if "picoquic" in results.manifest.servers:
+        yield (
+            "picoquic's BBR (`bbr.c`) begins with a window that is proportional to the round-trip time, 15,360 B per "
+            "100 ms up to 610 ms, and uses HyStart if the round-trip time is above 250 ms."
+        )
+        yield ""
     yield from rendered(of_clients(results, runs))
     yield (
         "These are the initial windows, for the connection and for the stream of the file; a client can raise them "
         "during the transfer. *Packets returned* are those of the client per 100 packets that reached it, most of them "
-        "acknowledgements: the range over all servers in `sat`. The other columns are transport parameters, or their "
-        "defaults in RFC 9000."
+        "acknowledgements: the range over all servers in `sat`. The server can change it, too, with the extension "
+        "ACK Frequency. The other columns are transport parameters, or their defaults in RFC 9000."
     )
     yield ""
     yield from _grown(runs)
@@ -107,7 +135,7 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
     columns = (
         Column("server"), Column("HyStart"), Column("first round trip [KiB]", Unit.COUNT),
         Column("UDP payload per packet [B]", Unit.COUNT), Column("longest burst [packets]", Unit.COUNT),
-        Column("most in flight [KiB]", Unit.COUNT),
+        Column("most in flight [KiB]", Unit.COUNT), Column("first to last byte"),
     )  # fmt: skip
     rows = []
     for name in results.manifest.servers:
@@ -116,14 +144,31 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
         rows.append(
             (
                 name,
-                YES_NO[control.hystart if control is not None else None],
+                _hystart(control),
                 _median(mine, "initial_window", KIB),
                 None if payload is None else round(payload),
                 _median(mine, "longest_burst"),
                 _median(mine, "in_flight_max", KIB),
+                "" if (factor := factor_of_stream_goodput(mine)) is None else f"{factor:.2f}",
             )
         )
     return Table("server-conditions", "How servers send", columns, tuple(rows))
+
+
+def _hystart(control: CongestionControl | None) -> str:
+    if control is not None and not control.hystart and "bbr" in control.default.lower():
+        return "BBR"
+    return YES_NO[control.hystart if control is not None else None]
+
+
+def factor_of_stream_goodput(runs: Sequence[RunResult]) -> float | None:
+    """How many times as high goodput is without the packets around the file (median); None if it is not known."""
+    found = [
+        stream / goodput
+        for run in runs
+        if (stream := value_of(run, STREAM_GOODPUT)) and (goodput := value_of(run, GOODPUT))
+    ]
+    return statistics.median(found) if found else None
 
 
 def of_clients(results: ResultSet, runs: Sequence[RunResult]) -> Table:
@@ -197,7 +242,8 @@ def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
             "initial window, so flow control may have limited the server: "
             f"{named([(run.server, run.client) for run in full], ())}. We use this range because the numbers do not "
             "count the same bytes: in flight is UDP payload with all headers and repeated data, and windows limit the "
-            "bytes of the stream."
+            "bytes of the stream. Data that a client has received behind a gap also counts against its window, and is "
+            "no longer in flight. So flow control may have limited more runs than these."
         )
 
 

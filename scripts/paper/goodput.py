@@ -11,6 +11,9 @@ from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
 
+STREAM_GOODPUT = "stream_goodput"
+"""From the first to the last new byte of the file (docs/reference/metrics.md)."""
+
 
 def goodput_so_far(run: RunResult) -> float | None:
     """Goodput, bit/s; of a run without success, what had arrived over the time that the client ran.

@@ -12,9 +12,10 @@ from interop.model.test_case import TestCase
 from interop.report import campaign_tables
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import family
-from interop.statistics.samples import EFFICIENCY, samples
+from interop.statistics.samples import EFFICIENCY, find, samples
 from interop.statistics.variance import Share, decompose
-from scripts.paper.goodput import known, mean_of, of_case, with_timeouts
+from scripts.paper.acknowledgements import acknowledgements
+from scripts.paper.goodput import STREAM_GOODPUT, known, mean_of, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
 from scripts.paper.seeds import percentile
@@ -29,16 +30,40 @@ def influence(results: ResultSet) -> Iterator[str]:
     yield (
         "Efficiency is goodput divided by the constant rate of the link, so the shares of the logarithm of goodput are "
         "the same. The intervals are generalized confidence intervals (Weerahandi 1993), see "
-        "[Statistics](../reference/statistics.md#intervals)."
+        "[Statistics](../reference/statistics.md#intervals). They assume that the effects of servers and of clients "
+        "are normally distributed. The shares describe these servers and clients: with others, they would be different."
     )
     yield ""
     yield from rendered(effects(results))
     yield from _with_other_runs(results)
+    yield ""
+    yield from rendered(of_clients(results, "sat"))
+    yield from acknowledgements(results)
 
 
-def share_of_server(results: ResultSet, case: TestCase, servers: Collection[str] | None = None) -> Share | None:
-    """The server's share of the variance of the efficiency; ``servers``: only of these."""
-    many = [each for each in samples(results, case.name, EFFICIENCY) if servers is None or each.server in servers]
+def of_clients(results: ResultSet, test_case: str) -> Table:
+    """The slowest and the fastest client of each server, by the mean goodput over all runs."""
+    columns = (
+        Column("server"), Column("slowest client"), Column("goodput, slowest", Unit.RATE), Column("fastest client"),
+        Column("goodput, fastest", Unit.RATE), Column("fastest / slowest"),
+    )  # fmt: skip
+    case, rows = find(results, test_case), list[tuple[float | str | None, ...]]()
+    for server in results.manifest.servers if case is not None else ():
+        runs = [run for run in of_case(results, case) if run.server == server] if case is not None else []
+        found = {name: known(run for run in runs if run.client == name) for name in results.manifest.clients}
+        means = {name: statistics.fmean(values) for name, values in found.items() if values}
+        if len(means) > 1 and min(means.values()) > 0:
+            least, most = (choose(means, key=means.__getitem__) for choose in (min, max))
+            rows.append((server, least, means[least], most, means[most], f"{means[most] / means[least]:.1f}"))
+    note = "Means of all runs of a pair."
+    return Table("slowest-client", f"Clients of each server over {test_case}", columns, tuple(rows), (note,))
+
+
+def share_of_server(
+    results: ResultSet, case: TestCase, servers: Collection[str] | None = None, metric: str = EFFICIENCY
+) -> Share | None:
+    """The server's share of the variance of the logarithm of a metric; ``servers``: only of these."""
+    many = [each for each in samples(results, case.name, metric) if servers is None or each.server in servers]
     found = decompose(many)
     return next((part for part in found.shares if part.source == "server"), None) if found else None
 
@@ -112,6 +137,16 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
         yield (
             "- If runs that timed out count with what had arrived over the time that the client ran, the share of the "
             f"server is {', '.join(late)}."
+        )
+    streams = [
+        f"{in_words(share)} over `{case.name}`"
+        for case in results.manifest.test_cases
+        if (share := share_of_server(results, case, metric=STREAM_GOODPUT)) is not None
+    ]
+    if streams:
+        yield (
+            "- For goodput from the first to the last byte of the file, the share of the server is "
+            f"{', '.join(streams)}."
         )
     without = [
         f"{in_words(share)} over `{case.name}` (without {slowest})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 
 from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS, SWEPT
@@ -11,24 +10,9 @@ from interop.model.emulated_link import EmulatedLink
 from interop.model.results import ResultSet
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
-from interop.statistics.samples import GOODPUT, value_of
-from scripts.paper.endpoints import OWN_PROGRAMS, has_measured_cost
+from scripts.paper.endpoints import OWN_PROGRAMS, factor_of_stream_goodput, has_measured_cost
 from scripts.paper.real_time import agreement_in_words
 from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
-
-STREAM_GOODPUT = "stream_goodput"
-"""From the first to the last new byte of the file (docs/reference/metrics.md)."""
-
-
-def factor_of_stream_goodput(results: ResultSet) -> float | None:
-    """How many times as high goodput is without the packets around the file, over sat; None if it is not known."""
-    found = [
-        stream / goodput
-        for run in results.results
-        if run.test_case == "sat"
-        if (stream := value_of(run, STREAM_GOODPUT)) and (goodput := value_of(run, GOODPUT))
-    ]
-    return statistics.median(found) if found else None
 
 
 def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> Iterator[str]:
@@ -43,11 +27,12 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         "of the server in the client's trace, so that it does not include the handshake. Efficiency is goodput divided "
         "by the rate of the forward link."
     )
-    if (factor := factor_of_stream_goodput(results)) is not None:
+    if (factor := factor_of_stream_goodput([run for run in results.results if run.test_case == "sat"])) is not None:
         yield (
             "- These packets may carry no bytes of the file, so goodput also counts some time before the first and "
             "after the last byte. From the first to the last byte of the file, goodput is "
-            f"{factor:.2f} times as high (median of the successful runs over `sat`)."
+            f"{factor:.2f} times as high (median of the successful runs over `sat`). [How servers "
+            "send](#how-servers-send) has this factor for each server."
         )
     yield (
         "- The links are emulated with ns-3. Over `sat` and `satloss`, a queue of the paper's simulator held up to 125 "

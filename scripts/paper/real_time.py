@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from interop.model.emulated_link import loss_share
@@ -11,14 +11,17 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
-from interop.statistics.intervals import of_repetitions
+from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.samples import GOODPUT, samples
+from scripts.paper.endpoints import has_measured_cost
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
 
 CLOSE = 0.03
 """Difference of the means up to which they agree, also outside the range of the repetitions in real time."""
 
+NEAR = (0.03, 0.1)
+"""Further differences of the means, with the number of pairs within each."""
 NONE_IN_COMMON = "No run in real time has such a seed."
 
 
@@ -74,38 +77,42 @@ def _pair_and_seed(run: RunResult) -> tuple[str, str, int | None]:
 
 def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     """How far the clocks agree, and the ratio of each pair."""
-    repetitions = ", ".join(repetitions_of(real, case) for case in real.manifest.test_cases if of_case(real, case))
+    cases = [case for case in real.manifest.test_cases if of_case(real, case)]
+    repetitions = ", ".join(repetitions_of(real, case) for case in cases)
     yield "## Virtual and real time"
     yield ""
-    random_loss = [case for case in real.manifest.test_cases if loss_share(case.emulated.forward_loss)]
     yield (
-        f"{len(real.manifest.servers)} servers and {len(real.manifest.clients)} clients also ran in real time "
-        f"({repetitions}). A pair *agrees* if its mean in virtual time is within the range of the "
-        f"repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and real time compared]"
-        "(../measurements/virtual-time.md) explains differences that we found earlier."
+        f"Some pairs also ran in real time ({repetitions}), and each run was "
+        "[checked](../reference/valid-attempts.md) for a busy machine. A pair *agrees* if its mean in virtual time is "
+        f"within the range of the repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and "
+        "real time compared](../measurements/virtual-time.md) explains differences that we found earlier."
     )
-    for case in random_loss:
-        kept = with_the_same_seeds(virtual, real, case)[1]
-        numbers = " and ".join(map(str, sorted({run.repetition for run in kept.results})))
-        yield (
-            f"Over `{case.name}`, the seed decides which packets the link drops. Only runs with the same seed in both "
-            "clocks are therefore compared. We chose this after we had compared means over different sequences of "
-            "losses, with which fewer pairs agreed. "
-            + (f"In real time, these have the repetition number {numbers}." if numbers else NONE_IN_COMMON)
-        )
+    for case in cases:
+        if loss_share(case.emulated.forward_loss):
+            yield from _with_which_seeds(virtual, real, case)
     yield ""
     yield from rendered(agreement(virtual, real))
-    for case in real.manifest.test_cases:
+    for case in cases:
         yield from rendered(by_pair(virtual, real, case))
 
 
+def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[str]:
+    kept = with_the_same_seeds(virtual, real, case)[1]
+    numbers = " and ".join(map(str, sorted({run.repetition for run in kept.results})))
+    yield (
+        f"Over `{case.name}`, the seed decides which packets the link drops. Only runs with the same seed in both "
+        "clocks are therefore compared. We chose this after we had compared means over different sequences of "
+        "losses, with which fewer pairs agreed. "
+        + (f"In real time, these have the repetition number {numbers}." if numbers else NONE_IN_COMMON)
+    )
+
+
 def repetitions_of(results: ResultSet, case: TestCase) -> str:
-    """``3 repetitions over `sat```, or how many runs there are if some pairs have fewer."""
+    """``36 pairs with 3 repetitions over `sat```, or how many runs there are if some pairs have fewer."""
     runs = of_case(results, case)
-    most = max(run.repetition for run in runs)
-    planned = most * len(results.manifest.servers) * len(results.manifest.clients)
-    some = "" if len(runs) == planned else f", with {len(runs)} of {planned} runs so far"
-    return f"{_count(most, 'repetition')} over `{case.name}`{some}"
+    most, pairs = max(run.repetition for run in runs), len({(run.server, run.client) for run in runs})
+    some = "" if len(runs) == most * pairs else f", with {len(runs)} of {most * pairs} runs so far"
+    return f"{_count(pairs, 'pair')} with {_count(most, 'repetition')} over `{case.name}`{some}"
 
 
 def _count(number: int, word: str) -> str:
@@ -115,33 +122,96 @@ def _count(number: int, word: str) -> str:
 def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
     """``over `sat`, 30 of 36 pairs agree, …``; empty if no pair succeeded with both clocks."""
     return "; ".join(
-        f"over `{case}`, {agree} of {pairs} pairs agree, and goodput in virtual time is {mean} times that in real time "
-        f"(geometric mean; {least} to {most} for single pairs)"
-        for case, pairs, agree, mean, _, _, least, most in agreement(virtual, real).rows
+        f"over `{each.case}`, {each.agree} of {each.pairs} pairs agree, and goodput in virtual time is "
+        f"{each.mean.value:.3f} times that in real time (geometric mean; {each.least:.2f} to {each.greatest:.2f} for "
+        "single pairs)"
+        for each in _of_cases(virtual, real)
     )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the clocks agree over a link."""
+
+    case: str
+    servers: str
+    """Which servers: those with this kind of CPU cost."""
+    found: Sequence[Both]
+    mean: Mean
+    """Geometric mean of the ratios."""
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that succeeded with both clocks."""
+        return len(self.found)
+
+    @property
+    def agree(self) -> int:
+        """Pairs that agree."""
+        return sum(each.agrees for each in self.found)
+
+    @property
+    def least(self) -> float:
+        """The smallest ratio."""
+        return min(each.ratio for each in self.found)
+
+    @property
+    def greatest(self) -> float:
+        """The largest ratio."""
+        return max(each.ratio for each in self.found)
+
+    def within(self, share: float) -> int:
+        """Pairs whose means differ by no more than that."""
+        return sum(abs(each.ratio - 1) <= share for each in self.found)
+
+
+def _of_cases(virtual: ResultSet, real: ResultSet) -> Iterator[Agreement]:
+    """One for each link."""
+    for case in real.manifest.test_cases:
+        yield from _agreement(case, "all", both_clocks(virtual, real, case))
+
+
+def _by_cost(virtual: ResultSet, real: ResultSet) -> Iterator[Agreement]:
+    """For each link, one for servers with a measured CPU cost, and one for the others."""
+    measured = {each.name for each in virtual.manifest.implementations if has_measured_cost(each)}
+    for case in real.manifest.test_cases:
+        found = both_clocks(virtual, real, case)
+        for cost in ("measured", "default"):
+            yield from _agreement(
+                case, cost, [each for each in found if (each.server in measured) == (cost == "measured")]
+            )
+
+
+def _agreement(case: TestCase, servers: str, found: Sequence[Both]) -> Iterator[Agreement]:
+    mean = of_repetitions([each.ratio for each in found])
+    if mean is not None:
+        yield Agreement(case.name, servers, found, mean)
 
 
 def agreement(virtual: ResultSet, real: ResultSet) -> Table:
-    """Per test case: pairs that agree, and the ratios."""
+    """Per test case and CPU cost of the server: pairs that agree, and the ratios."""
+    near, far = NEAR
     columns = (
-        Column("test case"), Column("pairs", Unit.COUNT), Column("agree", Unit.COUNT), Column("mean ratio"),
-        Column("low"), Column("high"), Column("least ratio"), Column("greatest ratio"),
+        Column("test case"), Column("CPU cost of the server"), Column("pairs", Unit.COUNT), Column("agree", Unit.COUNT),
+        Column(f"within {100 * near:.0f} %", Unit.COUNT), Column(f"within {100 * far:.0f} %", Unit.COUNT),
+        Column("mean ratio"), Column("low"), Column("high"), Column("least ratio"), Column("greatest ratio"),
     )  # fmt: skip
-    rows = list[tuple[float | int | str | None, ...]]()
-    for case in real.manifest.test_cases:
-        found = both_clocks(virtual, real, case)
-        mean = of_repetitions([each.ratio for each in found])
-        if mean is None:
-            continue
-        ends = (each.ratio for each in (min(found, key=lambda e: e.ratio), max(found, key=lambda e: e.ratio)))
-        low, high = ("" if end is None else f"{end:.3f}" for end in (mean.low, mean.high))
-        agree = sum(each.agrees for each in found)
-        rows.append((case.name, len(found), agree, f"{mean.value:.3f}", low, high, *(f"{end:.2f}" for end in ends)))
-    note = (
-        "Ratios are the goodput in virtual time over that in real time. The mean is geometric; low and high are the "
-        "limits of its 95 % confidence interval, as if pairs were independent."
+    rows = []
+    for each in _by_cost(virtual, real):
+        low, high = ("" if end is None else f"{end:.3f}" for end in (each.mean.low, each.mean.high))
+        numbers = each.pairs, each.agree, each.within(near), each.within(far), f"{each.mean.value:.3f}", low, high
+        rows.append((each.case, each.servers, *numbers, f"{each.least:.2f}", f"{each.greatest:.2f}"))
+    notes = (
+        (
+            "Ratios are the goodput in virtual time over that in real time. The mean is geometric; low and high are "
+            "the limits of its 95 % confidence interval, as if pairs were independent."
+        ),
+        (
+            "More pairs *agree* if the repetitions in real time differ more. The numbers of pairs within "
+            f"{100 * near:.0f} and {100 * far:.0f} % of the mean in real time do not depend on this."
+        ),
     )
-    return Table("agreement", "Agreement of virtual and real time", columns, tuple(rows), (note,))
+    return Table("agreement", "Agreement of virtual and real time", columns, tuple(rows), notes)
 
 
 def by_pair(virtual: ResultSet, real: ResultSet, case: TestCase) -> Table:
@@ -151,6 +221,7 @@ def by_pair(virtual: ResultSet, real: ResultSet, case: TestCase) -> Table:
     rows = [
         (server, *(_ratio(found.get((server, client))) for client in real.manifest.clients))
         for server in real.manifest.servers
+        if any(pair[0] == server for pair in found)
     ]
     note = "Columns are clients. A pair marked with * does not agree."
     return Table("ratios", f"Virtual over real time over {case.name}", columns, tuple(rows), (note,))

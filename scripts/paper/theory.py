@@ -19,9 +19,13 @@ CUBIC_C, CUBIC_BETA = 0.4, 0.7
 """Constants of RFC 9438, sections 4.1 and 4.6."""
 
 
-def reno(payload: float, trip: float, loss: float) -> float:
-    """Bit/s of Reno (Mathis et al. 1997, every packet acknowledged); bytes per packet, seconds, share of packets."""
-    return 8 * payload / trip * math.sqrt(1.5 / loss)
+def reno(payload: float, trip: float, loss: float, kept: float = 0.5) -> float:
+    """Bit/s of Reno (Mathis et al. 1997, every packet acknowledged); bytes per packet, seconds, share of packets.
+
+    ``kept``: share of its window that a sender keeps after a loss. The window grows by a packet per round trip, and a
+    loss comes after each 1 / loss packets.
+    """
+    return 8 * payload / trip * math.sqrt((1 + kept) / (1 - kept) / 2 / loss)
 
 
 def cubic(payload: float, trip: float, loss: float) -> float:
@@ -52,6 +56,18 @@ def fastest(size: int, link: EmulatedLink) -> float:
 
 
 FORMULAS = {"Reno": reno, "NewReno": reno, "CUBIC": cubic}
+KEPT = {"quic-go": 0.7}
+"""Share of its window that a server with Reno keeps after a loss, where it is not half: ``cubic_sender.go``."""
+LEAST_WINDOW = {"nginx": 2 * 65527}
+"""Bytes below which a window never falls, where they are more than a few packets: ``ngx_event_quic_ack.c``."""
+
+
+def formula_of(server: str, algorithm: str, payload: float, trip: float, loss: float) -> float | None:
+    """Bit/s of a server's congestion control in a steady state; None if it has no formula."""
+    if algorithm not in FORMULAS:
+        return None
+    rate = reno(payload, trip, loss, KEPT[server]) if server in KEPT else FORMULAS[algorithm](payload, trip, loss)
+    return max(rate, 8 * LEAST_WINDOW.get(server, 0) / trip)
 
 
 def payload_of(runs: Sequence[RunResult]) -> float | None:
@@ -76,11 +92,11 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
         algorithm = family(implementations.get(name))
         payload = payload_of([run for run in of_case(results, sat) if run.server == name])
         reached = known(run for run in of_case(results, lossy) if run.server == name)
-        if algorithm in FORMULAS and payload and reached:
-            formula = FORMULAS[algorithm](payload, trip, loss)
+        formula = formula_of(name, algorithm, payload, trip, loss) if payload else None
+        if formula and payload and reached:
             mean = statistics.fmean(reached)
             dropped = dropped_share([run for run in of_case(results, lossy) if run.server == name])
-            other = FORMULAS[algorithm](payload, trip, dropped) if dropped else None
+            other = formula_of(name, algorithm, payload, trip, dropped) if dropped else None
             rows.append((name, algorithm, round(payload), formula, mean, f"{mean / formula:.1f}", dropped, other))
     columns = (
         Column("server"), Column("congestion control"), Column("UDP payload per packet [B]", Unit.COUNT),
@@ -127,6 +143,7 @@ def theory(results: ResultSet) -> Iterator[str]:
         f"measurements, with RTT = {1000 * trip:.0f} ms, p = {100 * loss:.0f} %, and the UDP payload as MSS."
     )
     yield ""
+    yield from _exceptions([str(row[0]) for row in table.rows])
     yield from rendered(table)
     yield from _distance(table)
     yield from _far(results, table)
@@ -143,51 +160,70 @@ def theory(results: ResultSet) -> Iterator[str]:
         )
 
 
+def _exceptions(servers: Sequence[str]) -> Iterator[str]:
+    """Servers whose formula is another one, from their source code."""
+    told = [
+        f"{name} keeps {100 * kept:.0f} % of its window after a loss, and not half, so its formula is "
+        f"MSS / RTT · √({(1 + kept) / (1 - kept) / 2:.2g} / p)."
+        for name, kept in KEPT.items()
+        if name in servers
+    ]
+    told += [
+        f"{name} calculates its window in packets of {window // 2} bytes, the largest UDP payload that it accepts. Its "
+        f"window is never smaller than two of these packets, so its formula is at least {window} bytes / RTT."
+        for name, window in LEAST_WINDOW.items()
+        if name in servers
+    ]
+    if told:
+        yield " ".join(told)
+        yield ""
+
+
 def _distance(table: Table) -> Iterator[str]:
     ratios = [float(row[5] or 0) for row in table.rows]
     others = [float(row[4] or 0) / float(row[7]) for row in table.rows if row[7]]
     yield (
-        f"- The measured goodput of {_close(ratios)} of {len(ratios)} servers is within a factor of 2 of the formula. "
-        f"With the drops of link and queue instead of p, it is {_close(others)} of {len(others)}."
+        f"- The measured goodput is {statistics.median(ratios):.1f} times the formula at the median of the servers "
+        f"({min(ratios):.1f} to {max(ratios):.1f}). With the drops of link and queue instead of p, it is "
+        f"{statistics.median(others):.1f} times ({min(others):.1f} to {max(others):.1f})."
+        if others
+        else f"- The measured goodput is {statistics.median(ratios):.1f} times the formula at the median of the "
+        f"servers ({min(ratios):.1f} to {max(ratios):.1f})."
     )
-
-
-def _close(ratios: Sequence[float]) -> int:
-    return sum(0.5 <= ratio <= MUCH for ratio in ratios)
 
 
 MUCH = 2.0
 """Times the formula from which on a server is much faster."""
-NEARLY = 0.8
-"""Share of the goodput without random loss from which on it is nearly the same."""
 
 
 def _far(results: ResultSet, table: Table) -> Iterator[str]:
-    """Servers that are much faster than the formula, and whether they react to loss."""
-    sat, lossy = find(results, "sat"), find(results, "satloss")
-    far = {str(row[0]): float(row[5] or 0) for row in table.rows if float(row[5] or 0) > MUCH}
-    if not far or sat is None or lossy is None:
-        return
-    told = []
-    for name, ratio in far.items():
+    """Servers that are much faster than the formula, and what their source code says."""
+    lossy = find(results, "satloss")
+    for name, ratio in ((str(row[0]), float(row[5] or 0)) for row in table.rows):
+        if ratio <= MUCH or lossy is None:
+            continue
         means = [
             statistics.fmean(values)
             for client in results.manifest.clients
             if (values := known(r for r in of_case(results, lossy) if (r.server, r.client) == (name, client)))
         ]
-        told.append(f"{name} ({ratio:.1f} times; {min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s by client)")
-    yield (
-        f"- These servers exceed it by more than that: {', '.join(told)}. An assumption of the formula does not hold "
-        "for them; the measurements do not show which."
-    )
-    for name in far:
-        without, with_loss = (
-            statistics.fmean(known(run for run in of_case(results, case) if run.server == name))
-            for case in (sat, lossy)
+        reason = REASONS.get(name, "The measurements do not show which assumption of the formula does not hold for it.")
+        yield (
+            f"- {name} exceeds the formula by more than a factor of {MUCH:g} ({ratio:.1f} times; "
+            f"{min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s by client). {reason}"
         )
-        if with_loss >= NEARLY * without:
-            yield (
-                f"- {name} reaches nearly the same over `sat`, without random loss ({without / 1e6:.2f} Mbit/s), and "
-                f"over `satloss` ({with_loss / 1e6:.2f} Mbit/s). So it hardly reacts to loss, or something else limits "
-                "it."
-            )
+
+
+REASONS = {
+    "quiche": (
+        "Its CUBIC (`cubic.rs` of 0.30.0) takes a reduction back if a single packet was lost, or fewer than a fifth of "
+        "the packets in its window. It therefore hardly reacts if the link drops single packets. Its Reno has no such "
+        "rule, and is as slow as the formula (see [Congestion controls over "
+        "satloss](#congestion-controls-over-satloss))."
+    ),
+    "msquic": (
+        "Its goodput depends on how often the client sends acknowledgements; see [Goodput and acknowledgements over "
+        "satloss](#goodput-and-acknowledgements-over-satloss) for the reason."
+    ),
+}
+"""Why servers are faster than the formula, from their source code."""

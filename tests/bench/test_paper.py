@@ -49,8 +49,13 @@ def test_further_seeds_repeat_what_depends_on_them() -> None:
 
 
 def test_queues_differ_only_in_the_mode_of_the_queue() -> None:
-    [campaign] = paper.campaigns("queues", [1])
-    assert pairs(campaign) == pairs(paper.campaigns("matrix", [1])[0])
+    [campaign], [matrix] = (paper.campaigns(part, [1]) for part in ("queues", "matrix"))
+    assert pairs(campaign) == pairs(matrix)
+    seeds = [
+        {run.test_case.name.removesuffix("-paper-queue"): run.seed for run in paper.planned(each, "")}
+        for each in (campaign, matrix)
+    ]
+    assert seeds[0] == {name: seeds[1][name] for name in ("sat", "satloss")}
     links = {run.test_case.name: run.test_case.emulated for run in paper.planned(campaign, "")}
     assert {name: link.queue_mode for name, link in links.items()} == {
         "sat-paper-queue": QueueMode.PAPER,
@@ -95,8 +100,26 @@ def test_delays_differ_by_at_most_one_percent() -> None:
 
 def test_runs_in_real_time_have_the_first_seeds() -> None:
     everything = [each for part in paper.PARTS for each in paper.campaigns(part, paper.SEEDS)]
-    assert [each.name for each in everything if each.clock is Clock.REAL] == ["real-1", "real-2", "real-3"]
+    assert [each.name for each in everything if each.clock is Clock.REAL] == [
+        f"{name}-{seed}" for seed in (1, 2, 3) for name in ("real", "real-others")
+    ]
     assert len({each.name for each in everything}) == len(everything)
+
+
+def test_servers_whose_system_calls_have_the_default_cost_run_in_real_time_with_one_client() -> None:
+    own, others = paper.campaigns("real", [1])
+    assert pairs(own) == {(server, client) for server in paper.SWEPT for client in paper.SWEPT}
+    assert {client for _, client in pairs(others)} == {paper.CLIENT_OF_OTHERS}
+    assert {"tquic", "nginx", "lsquic"} <= {server for server, _ in pairs(others)}
+    assert not {server for server, _ in pairs(others)} & {*paper.SWEPT, "aioquic", "msquic"}
+
+
+def test_servers_that_reach_the_limit_have_more_time_and_the_same_losses() -> None:
+    [campaign], [matrix] = (paper.campaigns(part, [1]) for part in ("limits", "matrix"))
+    assert not paper.campaigns("limits", [2])
+    seeds = {run.seed for run in paper.planned(matrix, "") if run.test_case.name == "satloss"}
+    assert {run.seed for run in paper.planned(campaign, "")} == seeds
+    assert pairs(campaign) == {(server, client) for server in paper.SLOW for client in paper.CLIENTS_OF_VARIANTS}
 
 
 @pytest.mark.parametrize("seed", paper.SEEDS)
@@ -185,5 +208,5 @@ def test_failed_runs_do_not_stop_the_series(
 def test_the_estimate_measures_nothing(tmp_path: Path) -> None:
     command = [sys.executable, str(paper.ROOT / "bench" / "paper.py"), "--estimate", "--part", "real"]
     done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, check=True)
-    assert "324" in done.stdout
+    assert "372" in done.stdout
     assert not list(tmp_path.iterdir())

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
-from interop.model.implementation import CpuCost
+import pytest
+
+from interop.model.implementation import CongestionControl, CpuCost
 from interop.model.negotiated import Negotiated
 from interop.model.results import ImageFacts, Measurement, Provenance, ResultSet, RunResult
-from scripts.paper.endpoints import OWN_PROGRAMS, conditions, of_clients, of_servers, programs
+from scripts.paper.endpoints import (
+    OWN_PROGRAMS,
+    SETTINGS,
+    conditions,
+    factor_of_stream_goodput,
+    of_clients,
+    of_servers,
+    programs,
+)
 from tests.results_builder import result_set, run_result
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,7 +39,26 @@ def campaign() -> ResultSet:
 
 def test_servers_have_medians() -> None:
     [row] = of_servers(campaign(), campaign().results).rows
-    assert row == ("picoquic", "unknown", None, None, 2, 2)
+    assert row == ("picoquic", "unknown", None, None, 2, 2, "")
+
+
+def test_goodput_from_the_first_to_the_last_byte_is_compared() -> None:
+    def made(stream: float) -> RunResult:
+        return replace(run_result(1e6), measurement=Measurement({"goodput": 1e6, "stream_goodput": stream}))
+
+    assert factor_of_stream_goodput([made(1.1e6), made(1.3e6), made(1.2e6)]) == pytest.approx(1.2)
+    assert factor_of_stream_goodput([run_result(1e6)]) is None
+
+
+def test_bbr_needs_no_hystart_to_leave_slow_start() -> None:
+    def told(control: CongestionControl) -> str:
+        results = campaign()
+        known = tuple(replace(each, congestion_control=control) for each in results.manifest.implementations)
+        [row] = of_servers(replace(results, manifest=replace(results.manifest, implementations=known)), ()).rows
+        return str(row[1])
+
+    shown = [told(CongestionControl(name, hystart=on)) for name, on in (("bbr", None), ("bbr", True), ("cubic", False))]
+    assert shown == ["BBR", "yes", "no"]
 
 
 def test_clients_have_their_windows() -> None:
@@ -63,6 +93,18 @@ def test_programs_of_our_own_are_those_that_their_builds_name() -> None:
     assert names - ours - set(OWN_PROGRAMS) == {"TEMPLATE", "base", "base-rust", "curl"}
 
 
+def test_settings_of_ours_are_named() -> None:
+    """Those that change windows and buffers, in our programs and in files of settings."""
+    setting = re.compile(r"\bWINDOW\b|^const window|http3_stream_buffer_size|conn-tx-buffers", re.M)
+    found = {
+        path.relative_to(ROOT / "endpoints").parts[0]
+        for path in (ROOT / "endpoints").glob("*/**/*")
+        if path.suffix in {".rs", ".go", ".java", ".js", ".conf", ""} and path.is_file()
+        if setting.search(path.read_text("utf-8"))
+    }
+    assert found - {"base-rust"} == {*SETTINGS}
+
+
 def test_programs_have_their_sources() -> None:
     images = {
         name: ImageFacts(name, "", version=version, provenance=Provenance(source=source))
@@ -73,6 +115,6 @@ def test_programs_have_their_sources() -> None:
     measured = (replace(first, cpu_cost=CpuCost(1e-6, None)), *others)
     rows = programs(replace(results, manifest=replace(results.manifest, implementations=measured))).rows
     assert rows == (
-        ("picoquic", "1.1", "PyPI a 6", "its own", "measured", ""),
-        ("lsquic", "of Bun 1.4", "npm b", "ours", "default", ""),
+        ("picoquic", "1.1", "PyPI a 6", "its own", "measured", "", ""),
+        ("lsquic", "of Bun 1.4", "npm b", "ours", "default", "", "receive windows of 32 MiB"),
     )

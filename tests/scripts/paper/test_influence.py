@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from interop.model.results import ResultSet
+from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.influence import effects, influence, means_of_clients, share_of_server
+from scripts.paper.influence import effects, influence, means_of_clients, of_clients, share_of_server
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 
 SERVERS, CLIENTS = ("a", "b", "c", "d"), ("x", "y", "z")
@@ -41,6 +43,26 @@ def test_without_the_slowest_server() -> None:
     assert f"the share of the server is {100 * share.share:.0f} % (" in told
     assert "over `satloss` (without a)." in told
     assert "the shares of the logarithm of goodput are the same" in told
+
+
+def test_the_share_of_goodput_from_the_first_byte_on() -> None:
+    """Here it is the same for all servers."""
+    runs = tuple(
+        replace(run, measurement=Measurement({**run.measurement.values, "stream_goodput": 1e6 * (1 + number % 3)}))
+        for number, run in enumerate(campaign().results)
+        if run.measurement is not None
+    )
+    told = "\n".join(influence(replace(campaign(), results=runs)))
+    assert "For goodput from the first to the last byte of the file, the share of the server is 0 % (" in told
+    assert "For goodput from the first" not in "\n".join(influence(campaign()))
+
+
+def test_the_slowest_and_the_fastest_client_of_each_server() -> None:
+    """Runs that timed out count, if it is known what had arrived."""
+    rows = of_clients(campaign(), "satloss").rows
+    assert rows[0] == ("a", "x", 1.0 * MBPS, "z", pytest.approx(1.02 * MBPS), "1.0")
+    assert rows[2][3] == "y"
+    assert of_clients(campaign(), "sat").rows == ()
 
 
 def test_a_single_server_has_no_share() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from interop.model.implementation import CpuCost
 from interop.model.results import ResultSet
 from interop.model.units import MBPS
 from scripts.paper.real_time import agreement, agreement_in_words, both_clocks, by_pair, real_time, repetitions_of
@@ -34,19 +35,34 @@ def test_a_pair_agrees_within_the_range_or_close_to_the_mean() -> None:
 
 
 def test_missing_repetitions_are_told() -> None:
-    assert repetitions_of(REAL, SAT) == "2 repetitions over `sat`, with 7 of 8 runs so far"
-    assert repetitions_of(result_set(runs(4 * MBPS, 5 * MBPS), clients=("quiche",)), SAT) == "2 repetitions over `sat`"
+    assert repetitions_of(REAL, SAT) == "4 pairs with 2 repetitions over `sat`, with 7 of 8 runs so far"
+    whole = result_set(runs(4 * MBPS, 5 * MBPS), clients=("quiche",))
+    assert repetitions_of(whole, SAT) == "1 pair with 2 repetitions over `sat`"
 
 
 def test_numbers_of_the_tables() -> None:
     [row] = agreement(VIRTUAL, REAL).rows
-    assert row[:3] == ("sat", 3, 2)
-    assert row[3] == f"{(6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3):.3f}"
-    assert row[6:] == ("1.02", "1.25")
-    assert agreement_in_words(VIRTUAL, REAL).endswith(f"{row[3]} times that in real time (geometric mean; 1.02 to 1.25 "
+    assert row[:6] == ("sat", "default", 3, 2, 1, 1)
+    assert row[6] == f"{(6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3):.3f}"
+    assert row[9:] == ("1.02", "1.25")
+    assert agreement_in_words(VIRTUAL, REAL).endswith(f"{row[6]} times that in real time (geometric mean; 1.02 to 1.25 "
                                                       "for single pairs)")  # fmt: skip
     assert agreement_in_words(VIRTUAL, result_set()) == ""
     assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", ""),)
+
+
+def test_servers_with_a_measured_cost_have_a_row_of_their_own() -> None:
+    def made(rates: Mapping[str, float]) -> ResultSet:
+        found = [run for server, rate in rates.items() for run in runs(rate * MBPS, server=server)]
+        return result_set(found, servers=tuple(rates))
+
+    theirs, mine = made({"a": 1, "b": 1}), virtual(made({"a": 1, "b": 1.05}))
+    first, *rest = mine.manifest.implementations
+    costly = replace(first, cpu_cost=CpuCost(1e-5))
+    mine = replace(mine, manifest=replace(mine.manifest, implementations=(costly, *rest)))
+    found = [row[:6] for row in agreement(mine, theirs).rows]
+    assert found == [("sat", "measured", 1, 1, 1, 1), ("sat", "default", 1, 0, 0, 1)]
+    assert "over `sat`, 1 of 2 pairs agree" in agreement_in_words(mine, theirs)
 
 
 def over_losses(rates: Mapping[int, float]) -> ResultSet:

@@ -1,0 +1,71 @@
+"""Acknowledgements of clients: correlations, their intervals, and the servers that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from interop.model.results import Measurement, ResultSet
+from interop.model.units import MBPS
+from scripts.paper.acknowledgements import acknowledgements, by_acknowledgements, correlate
+from tests.results_builder import SATLOSS, result_set, run_result
+
+
+def campaign(server: str, rates: Sequence[float], returned: Sequence[float]) -> ResultSet:
+    """A run of each client over satloss, and one that timed out."""
+    clients = [f"c{number}" for number in range(len(rates))]
+    runs = [run_result(None, server=server, client="late", test_case="satloss")]
+    for client, rate, share in zip(clients, rates, returned, strict=True):
+        values = {"goodput": rate * MBPS, "return_packets": share}
+        run = run_result(rate * MBPS, server=server, client=client, test_case="satloss")
+        runs.append(replace(run, measurement=Measurement(values)))
+    return result_set(runs, servers=(server,), clients=(*clients, "late"), test_cases=(SATLOSS,))
+
+
+def test_a_server_that_follows_its_acknowledgements_is_named() -> None:
+    """Twice as many acknowledgements, twice the goodput."""
+    results = campaign("msquic", (1, 2, 4, 8, 3), (0.1, 0.2, 0.4, 0.8, 0.31))
+    [found] = by_acknowledgements(results, "satloss")
+    assert found.clients == ["c0", "c1", "c2", "c3", "c4"]
+    assert found.correlation is not None
+    assert found.correlation.value > 0.99
+    told = "\n".join(acknowledgements(results))
+    assert "| msquic | 1.00 " in told
+    assert "| 10 to 80 " in told
+    assert "Over `satloss`, msquic (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often" in told
+    assert "`AimdAccumulator`" in told
+
+
+def test_other_servers_are_not_named() -> None:
+    told = "\n".join(acknowledgements(campaign("msquic", (1, 2, 4, 8, 3), (0.4, 0.2, 0.8, 0.1, 0.3))))
+    assert "| msquic | -0." in told
+    assert "with clients that acknowledge" not in told
+    assert "`AimdAccumulator`" not in told
+
+
+def test_servers_that_are_slower_with_more_acknowledgements() -> None:
+    told = "\n".join(acknowledgements(campaign("quinn", (8, 4, 2, 1, 3), (0.1, 0.2, 0.4, 0.8, 0.31))))
+    assert "Over `satloss`, quinn (1.00 to 8.00 Mbit/s) is slower with clients" in told
+
+
+def test_few_clients_or_equal_ones_have_no_correlation() -> None:
+    assert correlate((1, 2, 3), (1, 2, 3)) is None
+    assert correlate((1, 1, 1, 1), (1, 2, 3, 4)) is None
+    assert list(acknowledgements(campaign("quinn", (1, 2, 3), (0.1, 0.2, 0.3)))) == []
+    assert list(acknowledgements(result_set())) == []
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.6, 0.95])
+def test_the_interval_holds_the_correlation_as_often_as_it_says(truth: float) -> None:
+    """Normal values of 14 clients, 4,000 times."""
+    numbers = np.random.default_rng(1)
+    inside = 0
+    for _ in range(trials := 4000):
+        first, noise = numbers.normal(size=(2, 14))
+        found = correlate(list(first), list(truth * first + np.sqrt(1 - truth**2) * noise))
+        assert found is not None
+        inside += found.low <= truth <= found.high
+    assert 0.94 <= inside / trials <= 0.965
