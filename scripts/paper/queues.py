@@ -15,6 +15,7 @@ from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import scenario
 from interop.statistics.samples import find, value_of
 from scripts.paper.goodput import goodput_so_far, of_case
+from scripts.paper.influence import in_words, means_of_servers, share_of_server
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import common, in_common, row_of
 from scripts.paper.published import TABLE_II
@@ -43,7 +44,36 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
             continue
         yield from rendered(by_server(one, other, case.name))
         yield from reason(one, other, case.name)
+        if not loss_share(case.emulated.forward_loss):
+            yield from bursts(matrix, ratios(one, other, case.name), base(case.name))
         yield ""
+
+
+def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> Iterator[str]:
+    """Which of the servers that gain most send bursts that the shorter queue cannot hold."""
+    case, longest = results_case(matrix, test_case), dict[str, float]()
+    for name in factors:
+        values = [value_of(run, "longest_burst") for run in of_case(matrix, case) if run.server == name]
+        if known_values := [value for value in values if value is not None]:
+            longest[name] = statistics.median(known_values)
+    most = [name for name, mean in factors.items() if mean.value >= MUCH]
+    large = [f"{name} ({longest[name]:.0f})" for name in most if longest.get(name, 0.0) > case.emulated.forward_queue]
+    if most:
+        told = f"- {', '.join(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
+        if large:
+            told += f"The longest bursts of {', '.join(large)} have more packets than the shorter queue (medians). "
+        yield told + WITHOUT_PACING
+
+
+MUCH = 2.0
+"""Factor from which on a server gains much."""
+WITHOUT_PACING = (
+    "Without pacing, a server that doubles its window in a round trip sends twice as fast as its acknowledgements "
+    "arrive. A queue of 25 packets then overflows when the window exceeds about 50 packets, and slow start ends there. "
+    "The source code of nginx 1.26.3 and of QUIC in haproxy 3.0.11 has no pacing, quiche 0.30.0 does not pace its "
+    "CUBIC (`recovery.rs`), and ngtcp2 1.11.0 sends up to 64 KiB at once (`ngtcp2_conn.c`), which is 44 packets. We "
+    "have not checked the others."
+)
 
 
 def _other_losses(matrix: ResultSet, longer: ResultSet) -> str:
@@ -182,6 +212,7 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
             f"- The queues drop {shares[0]:.1f} and {shares[1]:.1f} % of the packets on average. The most bytes in "
             f"flight are {growth:.2f} times as many with the longer queue (median of the pairs)."
         )
+    yield from _shares_of_servers(matrix, longer, name)
     paper, means = TABLE_II.get(base(name)), common_means(matrix, longer, name)
     if paper is not None and means is not None:
         changes = [f"{100 * (mean / paper.mean - 1):+.0f} %" for mean in means]
@@ -189,6 +220,35 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
             f"- The mean of our runs of the {in_common(matrix)} differs from the paper's mean by {changes[0]} with 25 "
             f"packets, and by {changes[1]} with the longer queue of the paper's simulator."
         )
+
+
+def _shares_of_servers(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
+    """Whether the server has as large a share of the variance, and servers have the same order."""
+    cases = results_case(matrix, base(name)), results_case(longer, name)
+    shares = [share_of_server(results, case) for results, case in zip((matrix, longer), cases, strict=True)]
+    means = [means_of_servers(results, case) for results, case in zip((matrix, longer), cases, strict=True)]
+    order = rank_correlation(*means)
+    if shares[0] is not None and shares[1] is not None and order is not None:
+        yield (
+            f"- The server has {in_words(shares[0])} of the variance of the logarithm of goodput with 25 packets, and "
+            f"{in_words(shares[1])} with the longer queue. The rank correlation of the means of servers with both "
+            f"queues is {order:.2f}."
+        )
+
+
+def rank_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float | None:
+    """Spearman's, over the names that both have; None if there are fewer than three."""
+    names = sorted(first.keys() & second.keys())
+    if len(names) < LEAST_SERVERS:
+        return None
+    ranks = [
+        [sorted(values[name] for name in names).index(values[name]) for name in names] for values in (first, second)
+    ]
+    return statistics.correlation(*ranks) if all(len({*each}) > 1 for each in ranks) else None
+
+
+LEAST_SERVERS = 3
+"""With fewer, a rank correlation says nothing."""
 
 
 def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -> str:

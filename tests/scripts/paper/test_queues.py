@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,7 +11,17 @@ import pytest
 from interop.model.results import Measurement, ResultSet
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS
-from scripts.paper.queues import both, by_server, finding, queues, ratios, reason, same_runs
+from scripts.paper.queues import (
+    both,
+    bursts,
+    by_server,
+    finding,
+    queues,
+    rank_correlation,
+    ratios,
+    reason,
+    same_runs,
+)
 from tests.results_builder import SAT, SATLOSS, result_set, runs
 
 LONGER = replace(SAT, name="sat-paper-queue", abbreviation="SATPQ")
@@ -143,6 +154,50 @@ def test_the_finding_compares_servers_and_clients_of_the_paper() -> None:
     assert "the mean of our runs of the 1 server and 1 client of the paper over `sat` rises by 100 %." in told
     assert "differs from the paper's mean by +100 %; with 25 packets, it differs by +0 %." in told
     assert list(finding(result_set(), result_set())) == []
+
+
+def test_servers_that_gain_much_and_their_bursts() -> None:
+    """The queue of sat holds 25 packets."""
+    one, other = campaigns()
+
+    def with_bursts(longest: float) -> ResultSet:
+        values = {"goodput": MBPS, "longest_burst": longest}
+        kept = (replace(run, measurement=Measurement({**values, "goodput": run.measurement.values["goodput"]}))
+                for run in one.results if run.measurement)  # fmt: skip
+        return replace(one, results=tuple(kept))
+
+    [told] = bursts(with_bursts(26), ratios(one, other, LONGER.name), "sat")
+    assert told.startswith("- picoquic gains a factor of 2 or more. The longest bursts of picoquic (26) have more")
+    [told] = bursts(with_bursts(25), ratios(one, other, LONGER.name), "sat")
+    assert "longest bursts" not in told
+    assert list(bursts(one, {}, "sat")) == []
+    assert told in "\n".join(queues(with_bursts(25), other))
+
+
+def test_the_order_of_servers_with_both_queues() -> None:
+    assert rank_correlation({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 30, "d": 1}) == pytest.approx(1)
+    assert rank_correlation({"a": 1, "b": 2, "c": 3}, {"a": 30, "b": 20, "c": 10}) == pytest.approx(-1)
+    assert rank_correlation({"a": 1, "b": 2}, {"a": 1, "b": 2}) is None
+
+
+def test_shares_of_the_server_with_both_queues() -> None:
+    """Servers differ with the short queue only."""
+    servers, clients = ("a", "b", "c"), ("x", "y", "z")
+
+    def made(rates: Mapping[str, float], case: TestCase) -> ResultSet:
+        found = [
+            run
+            for server, rate in rates.items()
+            for number, client in enumerate(clients)
+            for run in runs((rate + 0.1 * number) * MBPS, server=server, client=client, test_case=case.name)
+        ]
+        return result_set(found, servers=servers, clients=clients, test_cases=(case,))
+
+    told = "\n".join(
+        reason(made({"a": 1, "b": 5, "c": 9}, SAT), made({"a": 1, "b": 1.01, "c": 1.02}, LONGER), LONGER.name)
+    )
+    assert re.search(r"The server has (9\d|100) % \(.* with 25 packets, and \d % \(.* with the longer queue", told)
+    assert "of the means of servers with both queues is 1.00." in told
 
 
 def test_drops_and_bytes_in_flight() -> None:
