@@ -14,7 +14,8 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
-from interop.statistics.intervals import of_repetitions
+from interop.statistics.intervals import Mean, of_repetitions
+from interop.statistics.overview import THRESHOLD
 from interop.statistics.samples import GOODPUT, samples, value_of
 from scripts.paper.crossed import Crossed, Difference, decompose_crossed, with_several_algorithms
 from scripts.paper.goodput import known, of_case, with_timeouts
@@ -43,7 +44,7 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
         "this mark."
     )
     yield ""
-    yield f"{_seeds(results)}{_left_out(results)} {_versions_of_bbr(results)}"
+    yield f"{_seeds(results)}{_left_out(results)} {_versions_in_words(results)}"
     yield ""
     yield from figures
     yield from shares(results)
@@ -82,20 +83,33 @@ def _left_out(results: ResultSet) -> str:
     )
 
 
-def _versions_of_bbr(results: ResultSet) -> str:
-    """BBR is not one algorithm: its versions, from the sources that the data set names."""
+def versions_of_bbr(results: ResultSet) -> dict[str, str]:
+    """The version of BBR of each implementation that has it and whose source names it."""
     with_bbr = {name.partition(":")[0]: name for name in results.manifest.servers if name.endswith(":bbr")}
     sources = {
         each.name: each.congestion_control.source
         for each in results.manifest.implementations
         if each.congestion_control
     }
-    versions = {name: found[1] for name, full in with_bbr.items() if (found := VERSION.search(sources.get(full, "")))}
+    return {name: found[1] for name, full in with_bbr.items() if (found := VERSION.search(sources.get(full, "")))}
+
+
+def _versions_in_words(results: ResultSet) -> str:
+    """BBR is not one algorithm: its versions, from the sources that the data set names."""
+    versions = versions_of_bbr(results)
+    with_bbr = [name.partition(":")[0] for name in results.manifest.servers if name.endswith(":bbr")]
     unknown = [name for name in with_bbr if name not in versions]
-    told = [f"{name} has version {version}" for name, version in versions.items()]
+    told = [
+        f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} version {version}"
+        for version in sorted({*versions.values()})
+        for names in [[name for name in with_bbr if versions.get(name) == version]]
+    ]
     told += [f"the version of {', '.join(unknown)} is unknown"] if unknown else []
     return (
-        f"BBR has several versions, which this section treats as one algorithm: {', and '.join(told)}." if told else ""
+        "BBR has several versions, which react differently to loss, and which this section treats as one algorithm: "
+        f"{', and '.join(told)}."
+        if told
+        else ""
     )
 
 
@@ -130,6 +144,7 @@ def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
                 f"{_without_one_factor(found)}"
             )
     yield from _ratios(means)
+    yield from _above_threshold(means, case)
     yield from _drops(results, case)
     yield ""
 
@@ -172,13 +187,20 @@ def _with_all(cells: Mapping[Cell, float]) -> dict[Cell, float]:
     return {key: value for key, value in cells.items() if len(found[key[0]]) == len(ORDER)}
 
 
-SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float]], dict[Cell, float]]] = {
-    "implementations with all three algorithms": _with_all,
-    "Reno and CUBIC only": lambda cells: {key: value for key, value in cells.items() if key[1] != "BBR"},
-    "without msquic:bbr": lambda cells: {
-        key: value for key, value in cells.items() if key[:2] != ("msquic", "BBR")
+def _without(cells: Mapping[Cell, float], name: str, control: str) -> dict[Cell, float]:
+    return {key: value for key, value in cells.items() if key[:2] != (name, control)}
+
+
+SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], Mapping[str, str]], dict[Cell, float]]] = {
+    "implementations with all three algorithms": lambda cells, _: _with_all(cells),
+    "Reno and CUBIC only": lambda cells, _: {key: value for key, value in cells.items() if key[1] != "BBR"},
+    "BBR of version 1 only": lambda cells, versions: {
+        key: value for key, value in cells.items() if key[1] != "BBR" or versions.get(key[0]) == "1"
     },
-}  # fmt: skip
+    "without msquic:bbr": lambda cells, _: _without(cells, "msquic", "BBR"),
+    "without picoquic:cubic": lambda cells, _: _without(cells, "picoquic", "CUBIC"),
+}
+"""Runs of which the difference of the shares is computed again, with the versions of BBR by implementation."""
 
 
 def including_0(table: Table) -> tuple[int, int]:
@@ -206,9 +228,10 @@ def robustness(results: ResultSet) -> Table:
         Column("difference, combination as implementation", Unit.SHARE, 0),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
+    versions = versions_of_bbr(results)
     for case in results.manifest.test_cases:
         for name, select in SELECTIONS.items():
-            cells = with_several_algorithms(select(cells_of(results, case)))
+            cells = with_several_algorithms(select(cells_of(results, case), versions))
             count, found = len({key[0] for key in cells}), decompose_crossed(cells)
             each = found.difference if found else None
             numbers = (each.value, each.low, each.high) if each else (None, None, None)
@@ -244,7 +267,9 @@ def shares(results: ResultSet) -> Iterator[str]:
         (
             "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
             "the average effect of an implementation over all algorithms. *Combination* is what these two averages do "
-            "not explain. The algorithms are three fixed ones: nothing here is about others."
+            "not explain: for example, that CUBIC instead of Reno changes picoquic far more than the others. The "
+            "algorithms are three fixed ones: nothing here is about others. A share of 0 % is the limit of the "
+            "estimate, and does not mean that there is no effect."
         ),
     )
     title = "Sources of the variance of servers with variants"
@@ -267,7 +292,8 @@ def _differences(found: Mapping[str, Crossed]) -> Table:
     notes = (
         (
             "Low and high are the limits of the 95 % confidence interval, for further implementations "
-            "with these algorithms: a jackknife that leaves out one implementation at a time, with all its runs."
+            "with these algorithms: a jackknife that leaves out one implementation at a time, with all its runs. With "
+            "three implementations, it says nothing."
         ),
         "The last column has the smallest and the largest difference without one of the implementations.",
     )
@@ -295,33 +321,37 @@ def conclusion(results: ResultSet) -> Iterator[str]:
 
 
 def finding(results: ResultSet) -> Iterator[str]:
-    """The conclusions in short, as an item of a list."""
+    """How much algorithms and implementations change over each link, and which share is larger, as items of a list."""
     cases = of_cases(results)
-    if not cases:
-        return
-    told, sure = list[str](), True
-    for case, found in cases.items():
-        shares = found.shares
-        own, other = (f"{100 * shares[source]:.0f} %" for source in ("implementation", "algorithm"))
-        told.append(
-            f"over `{case}`, the implementation of a server has {own} of the variance, and its congestion control "
-            f"{other}, so {_larger(found.difference)}"
+    for case in results.manifest.test_cases:
+        found = cases.get(case.name)
+        if found is None:
+            continue
+        ratios = [
+            f"{faster} instead of {slower} multiplies the goodput of an implementation by {_with_limits(ratio)}"
+            for slower, faster in pairwise(ORDER)
+            if (ratio := of_repetitions(list(factors_of(results, case, slower, faster).values()))) is not None
+        ]
+        spread = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(results, case)).values()]
+        within = f" to {max(spread):.1f}" if len(spread) > 1 else ""
+        own, other = (f"{100 * found.shares[source]:.0f} %" for source in ("implementation", "algorithm"))
+        yield (
+            f"- Over `{case.name}`, {', and '.join(ratios)}. With the same congestion control, the fastest "
+            f"implementation has {min(spread):.1f}{within} times the goodput of the slowest. The implementation has "
+            f"{own} of the variance, and the congestion control {other}: {_larger(found.difference)}."
+            f"{_doubts(results, case.name)} See [Algorithm or implementation](#algorithm-or-implementation)."
         )
-        sure = sure and found.with_combination.low * found.with_combination.high > 0
-    rest = "" if sure else (
-        " If effects of a particular algorithm in a particular implementation count as the implementation's, these "
-        "data do not show for all links which share is larger."
-    )  # fmt: skip
-    first, *others = told
-    yield (
-        f"- {first[0].upper()}{first[1:]}{''.join(f'; {each}' for each in others)}.{rest}{_doubts(results)} See "
-        "[Algorithm or implementation](#algorithm-or-implementation)."
-    )
 
 
-def _doubts(results: ResultSet) -> str:
-    number, rows = including_0(robustness(results))
-    return f" With fewer of the runs, {number} of {rows} intervals of the difference include 0." if number else ""
+def _with_limits(ratio: Mean) -> str:
+    limits = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.1f} to {ratio.high:.1f})"
+    return f"{ratio.value:.1f}{limits}"
+
+
+def _doubts(results: ResultSet, case: str) -> str:
+    table = robustness(results)
+    number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
+    return f" With some of the runs, {number} of {rows} intervals of the difference include 0." if number else ""
 
 
 def _larger(difference: Difference) -> str:
@@ -374,17 +404,40 @@ def _mean_in_words(mean: tuple[float, bool] | None) -> str:
     return "" if mean is None else f"{mean[0] / 1e6:.2f}{' T' if mean[1] else ''}"
 
 
-def _ratios(means: Mapping[tuple[str, str], tuple[float, bool]]) -> Iterator[str]:
-    """How far implementations differ with the same congestion control."""
+def fastest_over_slowest(means: Mapping[tuple[str, str], tuple[float, bool]]) -> dict[str, tuple[float, int]]:
+    """By congestion control: how many times as fast the fastest implementation is, and how many there are."""
     by_control: dict[str, list[float]] = {}
     for (_, control), (mean, _) in means.items():
         by_control.setdefault(control, []).append(mean)
-    for control, found in by_control.items():
-        if len(found) > 1 and min(found) > 0:
-            yield (
-                f"- With {control}, the fastest implementation has {max(found) / min(found):.1f} times the goodput of "
-                f"the slowest ({len(found)} implementations)."
-            )
+    return {
+        control: (max(found) / min(found), len(found))
+        for control, found in by_control.items()
+        if len(found) > 1 and min(found) > 0
+    }
+
+
+def _ratios(means: Mapping[tuple[str, str], tuple[float, bool]]) -> Iterator[str]:
+    """How far implementations differ with the same congestion control."""
+    for control, (ratio, count) in fastest_over_slowest(means).items():
+        yield (
+            f"- With {control}, the fastest implementation has {ratio:.1f} times the goodput of the slowest ({count} "
+            "implementations)."
+        )
+
+
+def _above_threshold(means: Mapping[tuple[str, str], tuple[float, bool]], case: TestCase) -> Iterator[str]:
+    """Which implementations exceed the paper's threshold over a link with random loss, by congestion control."""
+    if not loss_share(case.emulated.forward_loss):
+        return
+    limit, parts = THRESHOLD * case.emulated.forward_rate, list[str]()
+    for control in ORDER:
+        found = {name: mean for (name, own), (mean, _) in means.items() if own == control}
+        above = [name for name, mean in found.items() if mean > limit]
+        if found:
+            named = f" ({', '.join(above)})" if above else ""
+            parts.append(f"{len(above)} of {len(found)} implementations with {control}{named}")
+    if parts:
+        yield f"- The mean exceeds an efficiency of {100 * THRESHOLD:.0f} % in {', '.join(parts)}."
 
 
 def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
@@ -400,4 +453,13 @@ def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
     yield (
         f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers. "
         f"The median over the servers is {100 * statistics.median(means.values()):.1f} %."
+        f"{_spurious(results, case, first)}"
     )
+
+
+def _spurious(results: ResultSet, case: TestCase, server: str) -> str:
+    """How much of what a server repeated had already arrived."""
+    runs = [run for run in of_case(results, case) if run.server == server]
+    found = [value for run in runs if (value := value_of(run, "spurious")) is not None]
+    told = f" Of the bytes that clients received from it, {100 * statistics.fmean(found):.0f} %" if found else ""
+    return f"{told} had already arrived before." if told else ""

@@ -7,18 +7,19 @@ from dataclasses import replace
 import pytest
 
 from interop.model.implementation import CongestionControl
-from interop.model.results import ResultSet
+from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
 from scripts.paper.variants import (
     algorithm_or_implementation,
     conclusion,
     factors_of,
+    fastest_over_slowest,
     finding,
     means_of_controls,
     robustness,
     with_known_controls,
 )
-from tests.results_builder import SATLOSS, result_set, runs
+from tests.results_builder import SAT, SATLOSS, result_set, runs
 from tests.scripts.paper.campaigns import ARRIVED, variants
 
 
@@ -109,13 +110,42 @@ def test_differences_of_some_of_the_runs() -> None:
     assert rows["implementations with all three algorithms"][2] == 4
     assert rows["Reno and CUBIC only"][2] == 5
     assert rows["without msquic:bbr"][2] == 5
+    assert rows["BBR of version 1 only"][2] == 5
     assert all(isinstance(row[3], float) for row in rows.values())
 
 
-def test_the_finding_is_one_sentence_per_link() -> None:
+def test_the_finding_has_factors_and_shares_of_each_link() -> None:
+    """Three algorithms, of which BBR is the fastest."""
     [told] = finding(three_algorithms())
-    assert told.startswith("- Over `sat`, the implementation of a server has ")
+    assert told.startswith("- Over `sat`, CUBIC instead of Reno multiplies the goodput of an implementation by ")
+    assert ", and BBR instead of CUBIC multiplies the goodput of an implementation by " in told
+    ratios = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(three_algorithms(), SAT)).values()]
+    assert f"With the same congestion control, the fastest implementation has {min(ratios):.1f} to " in told
+    assert ratios[0] == pytest.approx((5 + 0.05) / (1 + 0.05))
+    assert "The implementation has 9" in told
     assert list(finding(result_set())) == []
+
+
+def test_implementations_above_the_threshold_are_counted() -> None:
+    """The threshold over satloss is 2 Mbit/s; one run of picoquic:bbr times out."""
+    told = "\n".join(str(line) for line in algorithm_or_implementation(variants(), ()))
+    assert (
+        "The mean exceeds an efficiency of 10 % in 0 of 1 implementations with Reno, 0 of 1 implementations with "
+        "CUBIC, 2 of 2 implementations with BBR (quinn, picoquic)."
+    ) in told
+
+
+def test_what_a_server_sent_although_it_had_arrived() -> None:
+    """It is told of the server whose packets the queue dropped most."""
+    found = []
+    for server, drops, repeated in (("a:bbr", 0.5, 0.4), ("b:bbr", 0.1, 0.0)):
+        values = {"goodput": MBPS, "queue_loss": drops, "spurious": repeated}
+        found += [replace(run, measurement=Measurement(values)) for run in runs(MBPS, server=server)]
+    told = "\n".join(
+        str(line) for line in algorithm_or_implementation(result_set(found, servers=("a:bbr", "b:bbr")), ())
+    )
+    assert "50 % of the packets of a:bbr, the largest share" in told
+    assert "Of the bytes that clients received from it, 40 % had already arrived before." in told
 
 
 def test_versions_of_bbr_and_variants_that_are_left_out() -> None:
