@@ -30,6 +30,7 @@ class Part(StrEnum):
     WINDOWS = "windows"
     QUEUES = "queues"
     SWEEPS = "sweeps"
+    LIMITS = "limits"
     REAL = "real"
     REPEAT = "repeat"
     SPREAD = "spread"

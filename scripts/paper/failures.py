@@ -12,6 +12,7 @@ from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.facts import fact_of
+from interop.statistics.samples import value_of
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import below_the_limit
@@ -26,8 +27,11 @@ EXAMINED: Mapping[tuple[str, str], str] = {
     ),
     ("haproxy", "quinn"): (
         "haproxy with quinn: haproxy gives up the connection without a CONNECTION_CLOSE, and answers with stateless "
-        "resets from then on. It does so at its timeout for idle clients, although quinn sends acknowledgements. Other "
-        "clients of haproxy take longer and succeed. The cause is unknown."
+        "resets from then on. It does so at its timeout for idle clients, although quinn sends acknowledgements. "
+        "According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting packets restart this timer; "
+        "any packet that is processed successfully has to ([RFC 9000, section "
+        "10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the file, so it "
+        "probably has nothing to send but acknowledgements. Other clients of haproxy take longer and succeed."
     ),
     ("kwik", "kwik"): (
         "kwik with kwik: the server sends at a constant low rate until the time limit, as with other clients. Without "
@@ -144,8 +148,11 @@ def _no_file(results: ResultSet) -> str:
     return f"Not included: {count} with the client {', '.join(names)}, which left no file." if names else ""
 
 
-def failures(results: ResultSet) -> Iterator[str]:
-    """How many runs succeeded, what the others received, and their reasons."""
+def failures(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
+    """How many runs succeeded, what the others received, and their reasons.
+
+    ``longer``: runs of the servers that reach the time limit, with more time and the same losses.
+    """
     outcomes = Counter(each.verdict.outcome for each in results.results)
     good, every = outcomes[Outcome.SUCCEEDED], len(results.results)
     yield f"Of {every} runs, {good} succeeded ({100 * good / every:.1f} %). {_repeated(results)}".strip()
@@ -153,6 +160,7 @@ def failures(results: ResultSet) -> Iterator[str]:
     if outcomes[Outcome.TIMEOUT]:
         yield from rendered(unfinished(results))
         yield from results_of_the_limit(results)
+        yield from with_more_time(results, longer)
     yield from rendered(not_successful(results))
     unsuccessful = {(each.server, each.client) for each in results.results if each.verdict.outcome in LOST}
     yield from (f"- {text}" for pair, text in EXAMINED.items() if pair in unsuccessful)
@@ -166,8 +174,28 @@ def results_of_the_limit(results: ResultSet) -> Iterator[str]:
         yield (
             f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)} (see [Formulas of Reno and "
             f"CUBIC](#formulas-of-reno-and-cubic)). {sum(run.server in servers for run in late)} of {len(late)} runs "
-            "that timed out there are of these servers: these timeouts are results of the time limit rather than "
-            "defects."
+            "that timed out there are of these servers. We take these timeouts as results of the time limit rather "
+            "than as defects."
+        )
+        yield ""
+
+
+def with_more_time(results: ResultSet, longer: ResultSet | None) -> Iterator[str]:
+    """How many of the runs that reached the limit succeed with more time; nothing if they were not measured."""
+    if longer is None:
+        return
+    [case] = longer.manifest.test_cases
+    late = {
+        (run.server, run.client, run.evidence.seed) for run in results.results if run.verdict.outcome is Outcome.TIMEOUT
+    }
+    same = [run for run in longer.results if (run.server, run.client, run.evidence.seed) in late]
+    good = [run for run in same if run.verdict.outcome is Outcome.SUCCEEDED]
+    times = sorted(value for run in good if (value := value_of(run, "completion_time")) is not None)
+    if times:
+        yield (
+            f"{len(same)} runs that timed out were also measured with the same losses and a limit of "
+            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}): {len(good)} of them "
+            f"succeeded, after {times[0]:.0f} to {times[-1]:.0f} s."
         )
         yield ""
 

@@ -37,7 +37,8 @@ from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
 from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
-from scripts.paper.windows import gain, windows
+from scripts.paper.windows import finding as windows_finding
+from scripts.paper.windows import windows
 
 
 def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
@@ -125,7 +126,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
         "## Influence of server and client", "",
         *influence(results), "",
         "## Reasons for failures", "",
-        *failures(results), "",
+        *failures(results, parts.get(Part.LIMITS)), "",
     ]  # fmt: skip
 
 
@@ -264,11 +265,5 @@ def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
         yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.VARIANTS in parts:
         yield from variants_finding(parts[Part.VARIANTS])
-    if Part.WINDOWS in parts and Part.LARGE_WINDOWS in parts:
-        factor = gain(parts[Part.WINDOWS], parts[Part.LARGE_WINDOWS])
-        if factor is not None:
-            yield (
-                "- A client's receive window can also limit goodput: with larger windows, quic-go's client receives "
-                f"{factor:.1f} times as fast from picoquic's server over `sat`, in one run each. See [Receive windows "
-                "of clients](#receive-windows-of-clients)."
-            )
+    if Part.WINDOWS in parts:
+        yield from windows_finding(parts[Part.WINDOWS])

@@ -28,7 +28,7 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     yield (
         f"{', '.join(results.manifest.servers)}, each with itself. Each sweep changes one key of `sat`. Runs that "
         "timed out count with what had arrived; in the tables, a T marks means that include such runs. The "
-        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)}"
+        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)} {_limits(results)}"
     )
     yield ""
     yield from over_the_same_link(results, matrix)
@@ -40,6 +40,15 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
             yield from about(results, cases)
         yield ""
         yield from (each for each in figures if isinstance(each, Figure) and each.shows(_abbreviation(cases)))
+
+
+def _limits(results: ResultSet) -> str:
+    """``The time limits are 120 s by forward queue, and 300 s by delay.``"""
+    limits = [
+        f"{max(case.timeout for case in cases):g} s by {swept(cases[0]).key}"
+        for cases in by_family(results.manifest.test_cases).values()
+    ]
+    return f"Time limits are {', '.join(limits)}."
 
 
 def _delay_of_sat(matrix: ResultSet) -> str:
@@ -160,7 +169,28 @@ def _runs_with_loss(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[s
         )
 
 
+def _small_files(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
+    """Goodput of small files depends on packets around the file, so there is a table of times, too."""
+    yield (
+        "If a server sends 1-RTT packets before it has received the request, goodput includes the time until then. For "
+        "small files, this can change the order of the servers. The next table does not depend on it."
+    )
+    yield ""
+    columns = (Column("server and client"), *(Column(swept(case).text) for case in cases))
+    rows = []
+    for name in results.manifest.servers:
+        times = []
+        for case in cases:
+            runs = [run for run in of_case(results, case) if run.server == name]
+            found = [value for run in runs if (value := value_of(run, "completion_time")) is not None]
+            times.append(f"{statistics.fmean(found):.2f}" if found else "")
+        rows.append((name, *times))
+    note = "From the first packet of the client to the last byte of the file."
+    title = "Seconds until the file has arrived, by file size"
+    yield from rendered(Table("completion", title, columns, tuple(rows), (note,)))
+
+
 ABOUT: Mapping[str, Callable[[ResultSet, Sequence[TestCase]], Iterator[str]]] = {
-    "delay": _queue_and_delay, "forward loss": _runs_with_loss
+    "delay": _queue_and_delay, "forward loss": _runs_with_loss, "file size": _small_files
 }  # fmt: skip
 """Sentences by the swept key."""

@@ -20,6 +20,8 @@ from scripts.paper.lines import Line, rendered
 
 SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
 """The pair that is explained, and a client with which the same server is faster."""
+SMALLER = "ngtcp2:window-768k"
+"""The latter client with smaller windows."""
 FACTS = ("initial_max_data", "initial_max_stream_data_bidi_local")
 BURST_GAP = 0.001
 """Seconds without a packet that end a burst: a packet of 1,500 bytes takes 0.6 ms on the link."""
@@ -288,10 +290,28 @@ def _first_byte(results: ResultSet, client: str) -> float | None:
     return next((value for run in runs if (value := value_of(run, "time_to_first_byte")) is not None), None)
 
 
-def gain(results: ResultSet, large: ResultSet) -> float | None:
-    """How many times as fast the pair is with larger windows; None if a run is missing."""
-    own, wider = (
-        next((value_of(run, GOODPUT) for run in each.results if (run.server, run.client) == (SERVER, CLIENT)), None)
-        for each in (results, large)
-    )
-    return wider / own if own and wider else None
+def finding(results: ResultSet) -> Iterator[str]:
+    """What smaller windows of the same client change, as an item of a list."""
+    means = {
+        (server, client): mean
+        for server in results.manifest.servers
+        for client in (BESIDE, SMALLER)
+        if (mean := _mean([run for run in results.results if (run.server, run.client) == (server, client)]))
+    }
+    told = [
+        f"{means[server, SMALLER] / 1e6:.2f} instead of {means[server, BESIDE] / 1e6:.2f} Mbit/s from {server}"
+        for server in results.manifest.servers
+        if {(server, SMALLER), (server, BESIDE)} <= means.keys()
+    ]
+    if told:
+        windows_of = {
+            client: [_announced([run for run in results.results if run.client == client], fact) for fact in FACTS]
+            for client in (BESIDE, SMALLER)
+        }
+        (connection, stream), (small_connection, small_stream) = windows_of[BESIDE], windows_of[SMALLER]
+        yield (
+            f"- A client's receive windows can limit goodput over `sat`. With windows of {small_connection} for the "
+            f"connection and {small_stream} for a stream instead of {connection} and {stream}, {BESIDE}'s client "
+            f"receives {', '.join(told)} (one run each). See [Receive windows of "
+            "clients](#receive-windows-of-clients)."
+        )

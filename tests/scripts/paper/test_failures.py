@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from interop.model.outcomes import Outcome
+from interop.model.results import Measurement
 from interop.model.units import MBPS, MIB
 from scripts.paper.failures import failures, not_successful, unfinished
 from tests.results_builder import SATLOSS, result_set, run_result, runs
@@ -57,3 +58,23 @@ def test_repeated_attempts_are_counted_by_outcome() -> None:
     told = "\n".join(failures(replace(results, earlier=(again, other))))
     assert "2 attempts without success were repeated with the same seed, and 1 of them ended" in told
     assert "repeated" not in "\n".join(failures(results))
+
+
+def test_runs_with_more_time_are_those_with_the_same_losses() -> None:
+    """Of four runs, one has another seed, and one did not time out before."""
+    case = replace(SATLOSS, name="satloss-20min", timeout=1200.0)
+    first = [run_result(None, client=client, test_case="satloss") for client in ("a", "b", "c")]
+    first += runs(MBPS, client="d", test_case="satloss")
+    again = [
+        replace(
+            run_result(MBPS, client=client, test_case=case.name), measurement=Measurement({"completion_time": time})
+        )
+        for client, time in (("a", 400.0), ("b", 500.0), ("c", 600.0), ("d", 1.0))
+    ]
+    again[2] = replace(again[2], evidence=replace(again[2].evidence, seed=99))
+    told = "\n".join(failures(result_set(first, test_cases=(SATLOSS,)), result_set(again, test_cases=(case,))))
+    assert (
+        "2 runs that timed out were also measured with the same losses and a limit of 1200 s (picoquic with a, b): "
+        "2 of them succeeded, after 400 to 500 s."
+    ) in told
+    assert "limit of 1200 s" not in "\n".join(failures(result_set(first, test_cases=(SATLOSS,))))

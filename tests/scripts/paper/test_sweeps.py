@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from interop.model.emulated_link import EmulatedLink, LinkCounters, SimulatorReport, UniformLoss
 from interop.model.family import Family, SweptValue
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS
 from scripts.paper.lines import Figure
@@ -101,3 +101,21 @@ def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:
         report = SimulatorReport(0.0, True, 0.0, 0.0, 0, counters, counters)
         found.append(replace(run, evidence=replace(run.evidence, simulator=report)))
     assert "lost at least one packet: 1 of 2 at 0.01 %." in told_of(found, (case,), result_set())
+
+
+def test_time_limits_of_sweeps() -> None:
+    cases = [
+        replace(swept(key, "1", SAT.emulated), timeout=limit)
+        for key, limit in (("forward queue", 120.0), ("delay", 300.0))
+    ]
+    found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
+    assert "Time limits are 120 s by forward queue, 300 s by delay." in told_of(found, cases, result_set())
+
+
+def test_the_sweep_of_the_size_has_times_too() -> None:
+    cases = [swept("file size", text, SAT.emulated) for text in ("100 kB", "1 MB")]
+    [run] = runs(MBPS, server="quinn", client="quinn", test_case=cases[0].name)
+    run = replace(run, measurement=Measurement({"goodput": MBPS, "completion_time": 2.345}))
+    told = told_of([run], cases, result_set())
+    assert "### Seconds until the file has arrived, by file size" in told
+    assert "| quinn             | 2.35 " in told or "| quinn             | 2.34 " in told
