@@ -123,7 +123,7 @@ def _table(found: Sequence[ByAcknowledgements]) -> Table:
         Column("server"), Column("correlation"), Column("low"), Column("high"), Column("clients", Unit.COUNT),
         Column("packets returned per 100"), Column("fastest / slowest client"),
     )  # fmt: skip
-    rows = [
+    rows: list[tuple[float | int | str | None, ...]] = [
         (
             each.server,
             *(f"{value:.2f}" for value in (both.value, both.low, both.high)),

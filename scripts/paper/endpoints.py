@@ -156,7 +156,7 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
 
 
 def _hystart(control: CongestionControl | None) -> str:
-    if control is not None and not control.hystart and "bbr" in control.default.lower():
+    if control is not None and not control.hystart and "bbr" in (control.default or "").lower():
         return "BBR"
     return YES_NO[control.hystart if control is not None else None]
 

@@ -22,6 +22,11 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
     """
     sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
+        "- A *test case* is a link with a file. A *run* is one transfer of a server and a client (a *pair*) in a test "
+        "case, with one seed. A *campaign* is a set of runs that one command plans and quicsat measures. A *variant*, "
+        "such as picoquic:bbr, is an implementation with one option."
+    )
+    yield (
         f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server in one "
         "connection. As in the paper, goodput is the size divided by the time from the first to the last 1-RTT packet "
         "of the server in the client's trace, so that it does not include the handshake. Efficiency is goodput divided "
@@ -66,11 +71,11 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         "it drops the 22nd packet of all pairs. Therefore, the results of different pairs are not independent."
     )
     yield (
-        f"- The number of repetitions was fixed before the measurements: `make paper` plans {len(SEEDS)} seeds for "
-        f"each campaign in virtual time, each with one repetition, and {REPETITIONS_IN_REAL_TIME} repetitions in real "
-        "time. Seeds that have not been measured yet are not on this page. For links without random loss, "
-        f"the matrix has only the first seed; the other seeds have {len(SWEPT)} servers and clients, to show the "
-        "spread. We chose this before we analysed other seeds than the first, to save time."
+        "- The number of repetitions was fixed before the measurements, and before we analysed other seeds than the "
+        f"first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition each. To save time, the "
+        f"matrix has only the first seed over links without random loss, where {len(SWEPT)} servers and clients have "
+        f"all seeds, to show the spread. In real time, `make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. "
+        "Seeds that have not been measured yet are not on this page."
     )
     yield ""
 
@@ -185,8 +190,8 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
         "runs."
     )
     yield (
-        "- Differences from the paper have several causes that these measurements do not separate: newer versions, "
-        "other builds, other implementations, smaller queues, and the clock."
+        "- This is not a reproduction of the paper. Differences from it have several causes that these measurements do "
+        "not separate: newer versions, other builds, other implementations, other queues, and the clock."
     )
     yield (
         "- In the matrix, each server has its default congestion control, so it does not separate the congestion "
@@ -200,4 +205,11 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
             "implementations in `endpoints` contain these programs, and the [data set](#data-set) names the patches."
         )
     if results.manifest.clock is Clock.VIRTUAL:
-        yield f"- Goodput in virtual time is not goodput in real time. {fidelity(results, real)}"
+        yield (
+            "- Goodput in virtual time is not goodput in real time. "
+            + (
+                "[Virtual and real time](#virtual-and-real-time) shows how far they differ."
+                if real is not None and agreement_in_words(results, real)
+                else "[Virtual and real time compared](../measurements/virtual-time.md) shows how far they differ."
+            )
+        )

@@ -160,7 +160,7 @@ def introduction(results: ResultSet) -> Iterator[str]:
     began = min(each.evidence.started for each in results.results)
     done, planned = len(results.results), manifest.planned_runs
     yield (
-        f"This page repeats the measurements of [arXiv 2202.08228](https://arxiv.org/abs/2202.08228), *the paper*, "
+        "This page measures again what [arXiv 2202.08228](https://arxiv.org/abs/2202.08228), *the paper*, measured, "
         f"with {len(manifest.servers)} servers and {len(manifest.clients)} clients over the links "
         f"{', '.join(f'`{case.name}`' for case in manifest.test_cases)}. The paper measured 14 servers and 13 clients "
         "over the same links, ten times in real time."

@@ -52,12 +52,15 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
 def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> Iterator[str]:
     """Which of the servers that gain most send bursts that the shorter queue cannot hold."""
     case, longest = results_case(matrix, test_case), dict[str, float]()
+    queue = case.emulated.forward_queue
     for name in factors:
         values = [value_of(run, "longest_burst") for run in of_case(matrix, case) if run.server == name]
         if known_values := [value for value in values if value is not None]:
             longest[name] = statistics.median(known_values)
     most = [name for name, mean in factors.items() if mean.value >= MUCH]
-    large = [f"{name} ({longest[name]:.0f})" for name in most if longest.get(name, 0.0) > case.emulated.forward_queue]
+    large = [
+        f"{name} ({longest[name]:.0f})" for name in most if isinstance(queue, int) and longest.get(name, 0.0) > queue
+    ]
     if most:
         told = f"- {', '.join(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
         if large:

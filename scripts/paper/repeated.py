@@ -122,13 +122,20 @@ def summary(runs: Sequence[Repeated]) -> str:
               for where in WHERE}  # fmt: skip
     parts = [
         f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again {WHERE[where]} are "
-        "reproduced"
+        f"reproduced, {_exactly(group)}"
         for where, group in groups.items()
         if group
     ]
     elsewhere = any(run.is_of_another_machine for run in runs)
     reason = f" {REASON}" if elsewhere else ""
     return f"{', and '.join(parts)}.{reason}"
+
+
+def _exactly(runs: Sequence[Repeated]) -> str:
+    """``of which 30 succeeded, 29 of these with exactly the same goodput``."""
+    differences = [run.difference for run in runs if run.is_reproduced and run.difference is not None]
+    same = sum(difference == 0 for difference in differences)
+    return f"of which {len(differences)} succeeded, {same} of these with exactly the same goodput"
 
 
 REASON = "See [Another machine](../measurements/virtual-time.md#another-machine) for what differs there."

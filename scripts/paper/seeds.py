@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from interop.model.implementation import Role
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
-from interop.statistics.overview import marginals
+from interop.statistics.overview import Marginal, marginals
 from interop.statistics.samples import EFFICIENCY, find, samples
 from scripts.paper.goodput import with_timeouts
 from scripts.paper.lines import rendered
@@ -18,7 +18,7 @@ CORRECTED = "2026-11-25"
 
 
 def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
-    """The efficiency of each server over satloss with its interval, and the spread; nothing with one seed.
+    """The efficiency of each server with its interval, and the spread; nothing with one seed.
 
     ``spread``: runs of the other links with further seeds.
     """
@@ -33,7 +33,7 @@ def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
         "repetition. The intervals therefore treat both clients and seeds as random."
     )
     yield ""
-    yield from rendered(over_seeds(results))
+    yield from rendered(with_intervals(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
     yield from what_repeats_exactly(results)
@@ -95,20 +95,35 @@ def percentile(values: Sequence[float], number: int) -> float:
     return statistics.quantiles(values, n=10, method="inclusive")[number // 10 - 1] if len(values) > 1 else values[0]
 
 
-def over_seeds(results: ResultSet) -> Table:
-    """A row for each server."""
-    columns = (
-        Column("server"), Column("efficiency", Unit.SHARE, 2), Column("low", Unit.SHARE, 2),
-        Column("high", Unit.SHARE, 2), Column("clients", Unit.COUNT),
-    )  # fmt: skip
-    found = marginals(samples(with_timeouts(results), "satloss", EFFICIENCY))
+def with_intervals(results: ResultSet) -> Table:
+    """A row for each server: its efficiency over each link, with its interval."""
+    cases = results.manifest.test_cases
+    every = with_timeouts(results)
+    found = {
+        (case.name, each.implementation): each
+        for case in cases
+        for each in marginals(samples(every, case.name, EFFICIENCY))
+        if each.role is Role.SERVER
+    }
+    columns = (Column("server"), *(Column(f"{case.name} [%]") for case in cases))
     rows = tuple(
-        (each.implementation, each.typical, each.low, each.high, each.pairs)
-        for each in found
-        if each.role is Role.SERVER and each.typical is not None
+        (server, *(_in_words(found.get((case.name, server))) for case in cases)) for server in results.manifest.servers
     )
+    few = [f"`{case.name}`" for case in cases if case.repetitions == 1]
     note = (
-        "Geometric means over clients and seeds, with the limits of the 95 % confidence interval for further clients "
-        "and seeds. Runs that timed out count with what had arrived."
+        "Geometric means, with the limits of the 95 % confidence interval for further clients and seeds"
+        f"{_for_clients_only(few)}. Runs that timed out count with what had arrived."
     )
-    return Table("seeds", "Servers over satloss", columns, rows, (note,))
+    return Table("intervals", "Efficiency of servers, with intervals", columns, rows, (note,))
+
+
+def _for_clients_only(links: Sequence[str]) -> str:
+    return f" (over {' and '.join(links)}, there is one seed, so only for further clients)" if links else ""
+
+
+def _in_words(each: Marginal | None) -> str:
+    """``35.2 (29.3 to 42.3)``."""
+    if each is None or each.typical is None:
+        return ""
+    limits = "" if each.low is None or each.high is None else f" ({100 * each.low:.3g} to {100 * each.high:.3g})"
+    return f"{100 * each.typical:.3g}{limits}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from interop.model.results import Manifest, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.seeds import over_seeds, seeds, spreads, what_repeats_exactly
+from scripts.paper.seeds import seeds, spreads, what_repeats_exactly, with_intervals
 from tests.results_builder import SATLOSS, result_set, runs
 
 
@@ -20,12 +22,21 @@ def test_the_interval_holds_clients_and_seeds() -> None:
         2 * MBPS, 4 * MBPS, client="y", test_case="satloss"
     )
     results = result_set(found, clients=("x", "y"), test_cases=(SATLOSS,))
-    [row] = over_seeds(results).rows
+    table = with_intervals(results)
+    [row] = table.rows
+    shown = re.fullmatch(r"10 \(([\d.e-]+) to ([\d.]+)\)", str(row[1]))
     assert row[0] == "picoquic"
-    assert row[1] == pytest.approx(0.1)
-    assert isinstance(row[2], float)
-    assert row[2] < 0.1
+    assert shown is not None
+    assert float(shown[1]) < 10 < float(shown[2])
+    assert "there is one seed" in with_intervals(replace(results, manifest=once(results))).notes[0]
+    assert "there is one seed" not in table.notes[0]
     assert "other packets with each of 2 seeds" in "\n".join(seeds(results, None))
+
+
+def once(results: ResultSet) -> Manifest:
+    """Its manifest, with one repetition."""
+    cases = tuple(replace(case, repetitions=1) for case in results.manifest.test_cases)
+    return replace(results.manifest, test_cases=cases)
 
 
 def test_the_spread_is_that_of_pairs_with_all_seeds() -> None:
