@@ -112,7 +112,7 @@ test-real-link: setup-dev images  ## real links, between two Docker daemons on t
 
 # The clock of `make test-all-cases` is virtual unless CLOCK=real is given.
 test-all-cases: CLOCK = virtual
-test-all-cases: images  ## run each ready test case once with small files; CLOCK=real: in real time (half an hour)
+test-all-cases: images  ## run each built-in test case once with small files; CLOCK=real: in real time (half an hour)
 	@$(PYTHON) run.py images build virtual-time link-gateways ngtcp2 nginx curl
 	$(PYTHON) bench/all_cases.py --clock $(CLOCK) -o build/all-cases/$$(date +%FT%H-%M-%S)
 
