@@ -21,7 +21,7 @@ SAVE, CHECK = "save", "check"
 DESCRIPTION = (
     "`save` writes the results of a campaign, together with the clock, seed, images and versions, to a small file that "
     "you can keep with the sources of an implementation. `check` compares a campaign with this file. The exit status "
-    "of `check` is 1 if something is worse, and 2 if the campaign used another clock, seed or image of a partner."
+    "of `check` is 1 if something is worse, and 2 if the campaign used a different clock, seed or partner image."
 )
 EXAMPLES = (
     "baseline save results/latest baseline.json",
@@ -37,7 +37,9 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "directory", type=Path, metavar="DIR", help="Directory of the campaign; example: results/latest."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="File of the baseline; example: baseline.json.")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="File that contains the baseline; example: baseline.json."
+    )
     continuous_integration.add_options(parser)
 
 

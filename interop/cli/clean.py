@@ -18,7 +18,7 @@ DESCRIPTION = (
     "Remove the containers that remain after a campaign was killed. This command refuses to run while a campaign uses "
     "the Docker daemon. The next campaign also removes these containers when it begins."
 )
-EXAMPLES = ("clean", "clean --hosts hosts.yml   # also on other machines")
+EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")
 
 
 def add_options(parser: Parser) -> None:

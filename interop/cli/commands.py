@@ -44,7 +44,7 @@ GROUPS = {
         "merge": "Merge the shards of a campaign into one.",
         "prune": "Remove traces and logs of old campaigns to free disk space.",
         "worker": "Join a Dask cluster and run its campaigns on this Docker daemon.",
-        "completion": "Print a script with which bash, zsh or fish completes commands and names.",
+        "completion": "Print a script that lets bash, zsh or fish complete commands and names.",
         "help": "Show the help for a command, or the whole reference as Markdown.",
     },
 }

@@ -46,7 +46,7 @@ complete -o bashdefault -F _quicsat_with_colons PROGRAM
 OWN_OPTIONS = "_arguments -C -s"
 """How the script for zsh declares options, first those in front of a command, which shall not hide the command's."""
 DESCRIPTION = (
-    "Print a script with which a shell completes commands, options, and the names of implementations, variants, test "
+    "Print a script that lets a shell complete commands, options, and the names of implementations, variants, test "
     "cases and figures. The script contains the names from this checkout. Load it when your shell starts."
 )
 EXAMPLES = (

@@ -18,7 +18,7 @@ DESCRIPTION = (
     "Check Python, tshark, the disk, the Docker daemon and the images on this machine, check the daemons in a hosts "
     "file, and suggest a fix for each problem. The exit status is 3 if a problem prevents measurements."
 )
-EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # also other machines")
+EXAMPLES = ("doctor", "doctor --hosts hosts.yml   # check other machines, too")
 
 
 def add_options(parser: Parser) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interop.traces.columns import Trace
 
 DESCRIPTION = (
-    "Explain a run in about ten lines: its outcome and its cause, what happened when, and the packets that show it."
+    "Explain a run in about ten lines: its outcome, the cause, and a list of events with the packets that show them."
 )
 EXAMPLES = ("explain results/latest/quic-go_aioquic/sat/1",)
 NAMED = 5

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 ACTIONS = ("list", "sources", "build", "pull", "check", "lock")
 DESCRIPTION = (
     "`list` shows the images on this machine. `sources` shows the version, commit, patches and build type of each "
-    "image. `build` builds images from endpoints/, and pulls those that you name and that have no Dockerfile there. "
-    "`pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and runs "
-    "transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a file, "
-    "so that `run --locked` uses the same images."
+    "image. `build` builds images from endpoints/, and pulls the images that you name if they have no Dockerfile "
+    "there. `pull` pulls images from a registry. `check` tests whether an image follows the endpoint contract, and "
+    "runs transfers and functional tests with quic-go. `lock` writes the digests of the images on this machine into a "
+    "file, so that `run --locked` uses the same images."
 )
 EXAMPLES = (
     "images list",
@@ -42,7 +42,8 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
         "--lock-file", type=Path, default=shared.LOCK_FILE, metavar="FILE",
-        help=f"Lock file; with names, only their entries change (default: {shared.LOCK_FILE}; example: paper.lock).",
+        help=f"Lock file; if you name implementations, only their entries change (default: {shared.LOCK_FILE}; "
+        "example: paper.lock).",
     )  # fmt: skip
     group.add_argument("-m", "--markdown", action="store_true", help="Print the table of sources as Markdown.")
 

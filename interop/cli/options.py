@@ -116,8 +116,8 @@ def add_clock(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--cpu-cost", type=value_of(quantities.within(quantities.duration, "0 s", "1 ms")), metavar="DURATION",
-        help="Virtual time that each system call and each reading of the clock takes, for all programs alike (default: "
-        f'the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
+        help="Virtual time that each system call and each reading of the clock takes, the same for all programs "
+        f'(default: the cpu cost of each implementation, otherwise {CPU_COST * 1e6:.0f} us; example: "1 us").',
     )  # fmt: skip
 
 
@@ -150,12 +150,12 @@ def add_schedule(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--breaker", type=value_of(quantities.within(quantities.count, "1", "1000")), metavar="N",
-        help="After N consecutive runs of an implementation that timed out or ended in an error, skip those of "
-        "its pairs whose last run also did so (default: never; example: 3).",
+        help="After N consecutive runs of an implementation that timed out or ended in an error, skip its "
+        "pairs whose last run also timed out or ended in an error (default: never; example: 3).",
     )  # fmt: skip
     group.add_argument(
         "--require", metavar="TEST",
-        help="Begin with this test case, and skip the runs of a pair in all others if no repetition of it succeeded "
+        help="Begin with this test case, and skip all other test cases of the pairs that do not succeed in it "
         "(default: none; example: transfer).",
     )  # fmt: skip
     group.add_argument(

@@ -54,7 +54,7 @@ def add_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "-n", "--no-auto-unsupported", nargs="+", action="extend", default=[], metavar="NAME",
-        help="Accepted without an effect: quicsat never marks a test case as unsupported because all of its runs "
+        help="Accepted, but has no effect: quicsat never marks a test case as unsupported because all of its runs "
         "failed (default: none; example: quic-go).",
     )  # fmt: skip
     add_refusals(group)

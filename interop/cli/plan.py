@@ -47,7 +47,7 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("resumed campaign")
     group.add_argument(
         "--resume", type=Path, metavar="DIR",
-        help="Show the remaining runs of this campaign instead of a new plan, with no options but those of `resume` "
+        help="Show the remaining runs of this campaign instead of a new plan; accepts only the options of `resume` "
         "(default: none; example: results/latest).",
     )  # fmt: skip
     resume_command.add_retry(group)

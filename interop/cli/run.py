@@ -42,8 +42,8 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("images and endpoints")
     group.add_argument(
         "--images", choices=("auto", "local", "pull", "build"), default="auto", metavar="SOURCE",
-        help="Source of images: local (only this machine), pull (else a registry), build (from endpoints/), or auto, "
-        "which takes what is on this machine, else pulls, else builds (default: auto; example: local).",
+        help="Source of images: local (only this machine), pull (this machine, otherwise a registry), build (from "
+        "endpoints/), or auto (this machine, otherwise a registry, otherwise build) (default: auto; example: local).",
     )  # fmt: skip
     group.add_argument(
         "--locked", nargs="?", type=Path, const=shared.LOCK_FILE, metavar="FILE",

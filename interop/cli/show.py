@@ -13,7 +13,7 @@ from interop.cli.exit_status import exit_status_of
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
-DESCRIPTION = "Show the matrices of a campaign. The exit status is that of the campaign."
+DESCRIPTION = "Show the matrices of a campaign. The exit status is the same as the exit status of the campaign."
 EXAMPLES = ("show", "show results/a --markdown")
 
 
