@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs each ready test case once, with a pair that suits it, and prints the outcomes (`make test-all-cases`).
+"""Runs each built-in test case once, with a pair that suits it, and prints the outcomes (`make test-all-cases`).
 
 Ready are the test cases in testcases/ and testcases/satcom/ with an emulated link, members of families too, and each
 workload over the link of ``terrestrial``. Files of measurements are shortened to ``--largest``. The script ends with
@@ -105,7 +105,7 @@ def outcomes(plans: Sequence[Planned], results: Mapping[str, RunResult], clock: 
                 result.verdict.reason if result else cannot_run(case, clock),
             )
         )
-    return Table("cases", f"Each ready test case once, {clock.value} time", columns, tuple(rows))
+    return Table("cases", f"Each built-in test case once, {clock.value} time", columns, tuple(rows))
 
 
 def campaign(pair: tuple[str, str], cases: Sequence[TestCase], arguments: argparse.Namespace) -> Iterator[RunResult]:

@@ -33,7 +33,7 @@ from interop.execution import campaign_setup
 from interop.execution.run_config import RunConfig
 from interop.execution.transfer import RunContext
 from interop.links.backend import Testbed
-from interop.links.gateways import SIDES
+from interop.links.gateway_description import SIDES
 from interop.links.guest_roots import MOUNT, VOLUME
 from interop.links.virtual_machine import DIRECTORY
 from interop.model.emulated_link import EmulatedLink, LinkCounters

@@ -27,7 +27,7 @@ SKIP_ON_FAILURE = (
     "quicsat reports how often a pair fails, and so repeats failures; use --breaker 1 to skip pairs of an "
     "implementation after a run that timed out or ended in an error"
 )
-SAVE_FILES = "it has no value; write -f alone. The results go to the file after -j"
+SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"
 LARGEST_JSON = 64 * 1024 * 1024
 """Bytes of a file of results that is looked at."""
 

@@ -18,9 +18,9 @@ from interop.docker.image_transfer import distribute
 from interop.docker.ssh_tunnel import connected
 from interop.execution.admission import fitting_testbeds
 from interop.execution.analysis_pool import analysis_pool
+from interop.execution.backend_for_clock import emulated_backend
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.emulated_links import emulated_backend
 from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.lock import exclusive
 from interop.execution.reaper import start_reaper

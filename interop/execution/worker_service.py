@@ -26,8 +26,8 @@ from interop.docker.client import Daemon
 from interop.docker.containers import remove_containers
 from interop.docker.daemon_images import DaemonImages
 from interop.docker.image_transfer import other_images
+from interop.execution.backend_for_clock import emulated_backend
 from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.emulated_links import emulated_backend
 from interop.execution.host_facts import yielding
 from interop.execution.local_worker import LocalWorker, WorkerConfig
 from interop.execution.lock import exclusive

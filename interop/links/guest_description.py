@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from interop.docker.containers import CONTRACT_CAPABILITIES
 from interop.docker.daemon_images import ImageProgram
-from interop.links import gateways
+from interop.links import gateway_description
 from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, hosts, interfaces
 from interop.links.cross_traffic import ROUTE
-from interop.links.gateways import layout_of
+from interop.links.gateway_description import layout_of
 from interop.links.memlock import MEMLOCK
 from interop.links.session import READY_TIMEOUT, STOP_GRACE, SessionRequest, part_name
 from interop.links.simulator_arguments import CROSS_PORT, simulator_environment
@@ -96,12 +96,12 @@ def describe(
         yield from ((f"{role}.mtu", str(layout.endpoint_mtu)) for role in Role)
     yield from _sysctls(dict.fromkeys(layout.gateways, layout.gateway_sysctls))
     for gateway in layout.gateways:
-        rights, left = frozenset(gateways.CAPABILITIES), (gateways.LOGS,) if layout.vpn else ()
+        rights, left = frozenset(gateway_description.CAPABILITIES), (gateway_description.LOGS,) if layout.vpn else ()
         program = GuestProgram(programs[gateway], layout.gateway_environment, rights, collected=left)
-        yield from _part(gateway, program, gateways.gateway_command(gateway))
+        yield from _part(gateway, program, gateway_description.gateway_command(gateway))
     if layout.gateways:
-        yield "gateway event", gateways.READY
-        yield from _times({"gateway grace": gateways.STOP_GRACE})
+        yield "gateway event", gateway_description.READY
+        yield from _times({"gateway grace": gateway_description.STOP_GRACE})
     sampled = sampled_part(run, layout) if transfer else None
     if sampled is not None:
         yield "sampled", sampled

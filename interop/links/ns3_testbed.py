@@ -30,12 +30,12 @@ from interop.docker.containers import (
     ContainerSpec,
     create_container,
 )
-from interop.links import gateways, tcp_samples
+from interop.links import gateway_description, tcp_samples
 from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, SERVER, hosts, interfaces
 from interop.links.artefact_limits import trace_limits
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import CrossFlow, cross_flow, event_name
-from interop.links.gateways import Layout, layout_of
+from interop.links.gateway_description import Layout, layout_of
 from interop.links.memlock import REFUSED, memlock, works
 from interop.links.session import SessionRecord, SessionRequest, part_name
 from interop.links.simulator_arguments import SERVER_SILENT, STOPPED, simulator_environment, simulator_files
@@ -154,7 +154,7 @@ class SimulatedLink:
             self._flow_fault = self._flow.fault()  # since it was last checked
         self._container.stop(grace=5 if self._carries else 0)
         for gateway in self._gateways.values():
-            gateway.stop(grace=gateways.STOP_GRACE)
+            gateway.stop(grace=gateway_description.STOP_GRACE)
         if self._sampler:
             self._sampler.stop(grace=tcp_samples.STOP_GRACE)
         if self._flow:
@@ -184,7 +184,8 @@ class SimulatedLink:
         if self._tunnel:
             with ExitStack() as stack:
                 logs = {
-                    name: stack.enter_context(gateway.fetch(gateways.LOGS)) for name, gateway in self._gateways.items()
+                    name: stack.enter_context(gateway.fetch(gateway_description.LOGS))
+                    for name, gateway in self._gateways.items()
                 }
                 keep_endpoint_traces(directory, logs, self._limits)
         return report
@@ -353,7 +354,7 @@ class Ns3Testbed:
                 container.put(pack(files))
             traffic = run.test_case.emulated.cross_traffic
             flow = stack.enter_context(self._cross_flow(traffic)) if traffic else None
-            keys = gateways.gateway_files(self.layout.vpn)
+            keys = gateway_description.gateway_files(self.layout.vpn)
             between = {name: stack.enter_context(self._gateway(name, keys.get(name))) for name in self.layout.gateways}
             limits, tunnel = trace_limits(run.test_case), self.layout.vpn is not None
             part = tcp_samples.sampled_part(run, self.layout)
@@ -378,10 +379,10 @@ class Ns3Testbed:
         spec = ContainerSpec(
             name=_name(self._daemon, name),
             image=self._images.for_gateways,
-            command=gateways.gateway_command(name),
+            command=gateway_description.gateway_command(name),
             environment=self.layout.gateway_environment,
             network=f"container:{self._holders[name].id}",
-            capabilities=gateways.CAPABILITIES,
+            capabilities=gateway_description.CAPABILITIES,
             dropped_capabilities=("ALL",),
             devices=self.layout.gateway_devices,
             weight=WEIGHT,

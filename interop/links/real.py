@@ -28,7 +28,7 @@ from interop.docker.containers import (
     ContainerSpec,
     create_container,
 )
-from interop.links import baseline
+from interop.links import real_link_baseline
 from interop.links.artefact_limits import trace_limits
 from interop.links.container_session import ContainerSession, container_exits, container_session
 from interop.links.cross_traffic import event_name
@@ -194,7 +194,7 @@ class BareLink:
 
     def take(self, fill: float = 0.0) -> Baseline:
         """Measure it now, with ``fill`` seconds of TCP."""
-        self._baseline = baseline.take(self._ends, fill)
+        self._baseline = real_link_baseline.take(self._ends, fill)
         self._taken = time.monotonic()
         return self._baseline
 

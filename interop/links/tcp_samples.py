@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from interop.docker.archive import ArchiveLimits, unpack
-from interop.links.gateways import SIDES, Layout
+from interop.links.gateway_description import SIDES, Layout
 from interop.links.simulator_report import TRACES
 from interop.model.implementation import Protocol, Role
 from interop.model.run import Run

@@ -21,7 +21,7 @@ from interop.docker.containers import Container, ContainerEvent, ContainerSpec, 
 from interop.docker.daemon_images import DaemonImages, ImageProgram
 from interop.links.artefact_limits import run_limits, trace_limits
 from interop.links.container_session import next_event
-from interop.links.gateways import LOGS, SIDES, gateway_files, layout_of
+from interop.links.gateway_description import LOGS, SIDES, gateway_files, layout_of
 from interop.links.guest_description import LOG_BYTES, PARTS, SECOND, SIMULATOR, describe, further_parts, host_names
 from interop.links.guest_files import GuestOutput, pack_input, read_output
 from interop.links.guest_roots import MOUNT, VOLUME, GuestRoots, last_line

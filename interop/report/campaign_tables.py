@@ -307,7 +307,7 @@ def _verdict(found: Comparison) -> list[str]:
         if differ:
             notes.append(
                 f"The campaigns {others}, where runs with the same seed may not be exactly the same. "
-                "Therefore, changes are tested as in real time."
+                "quicsat uses the same statistical tests as for real-time campaigns."
             )
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")

@@ -12,7 +12,7 @@ from interop.model.results import ImageFacts, Manifest
 from interop.model.text import printable
 from interop.plan.order import is_named
 from interop.statistics.same_conditions import differing
-from interop.statistics.same_seeds import other_processor, other_virtual_machine, same_costs
+from interop.statistics.same_seeds import other_processor, same_costs
 
 BUILT = "quicsat/"
 """Begin of references of images that quicsat builds; their tag is a digest of all sources that the build reads."""
@@ -117,17 +117,12 @@ def _versions(baseline: Manifest, now: Manifest) -> Iterator[str]:
 def _machines(baseline: Manifest, now: Manifest) -> Iterator[str]:
     if not same_costs(baseline, now):
         return
-    if other_virtual_machine(baseline, now):
-        yield (
-            "The baseline used another version of the virtual machine. Runs with the same seed are not exactly the "
-            "same there, so changes are tested as in real time: small ones are found only with several seeds, or with "
-            "a new baseline."
-        )
     if other_processor(baseline, now):
         yield (
             f"The baseline ran on {printable(baseline.processor)}, and this campaign on {printable(now.processor)}. "
-            "Runs with the same seed may not be exactly the same there, so changes are tested as in real time: small "
-            "ones are found only with several seeds, or with a baseline from the same kind of machine."
+            "Runs with the same seed may not be exactly the same there, so quicsat uses the same statistical tests as "
+            "for real-time campaigns. It finds small changes only with several seeds, or with a baseline from the same "
+            "kind of machine."
         )
 
 

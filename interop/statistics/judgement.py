@@ -239,7 +239,7 @@ def _findings(
     if outcome is PairOutcome.ERROR:
         return [(Finding.ERROR, "All attempts ended with a fault of quicsat or of the machine.")]
     known = _excuse(sample, case, expected)
-    rest = [(Finding.UNFINISHED, f"Runs of this cell that are left: {left}.")] if left else []
+    rest = [(Finding.UNFINISHED, f"Remaining runs of this cell: {left}.")] if left else []
     if outcome is PairOutcome.NOT_RUN and rest:
         return rest
     if outcome in _LOST:

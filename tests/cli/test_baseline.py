@@ -462,7 +462,7 @@ def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path:
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
     [skipped] = root.findall(".//testcase[@name='server good, client bad']/skipped")
-    assert skipped.get("message") == "unfinished. Runs of this cell that are left: 1."
+    assert skipped.get("message") == "unfinished. Remaining runs of this cell: 1."
 
 
 def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from interop.docker.client import Daemon
 from interop.docker.containers import ContainerSpec, create_container
-from interop.links.gateways import layout_of
+from interop.links.gateway_description import layout_of
 from interop.model.clock import Clock
 from interop.model.gateways import PEPS
 from interop.model.implementation import Protocol

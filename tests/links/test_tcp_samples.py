@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.docker.daemon_images import ImageProgram
-from interop.links.gateways import SIDES, Layout
+from interop.links.gateway_description import SIDES, Layout
 from interop.links.guest_description import describe
 from interop.links.session import SessionRecord
 from interop.links.tcp_samples import COMMAND, sampled_part
@@ -17,7 +17,7 @@ from interop.model.gateways import PEPS, VPNS
 from interop.model.implementation import Protocol, Role
 from interop.model.run import Run
 from tests.fakes import CASE, LINK, TCP_INFO, FakeEngine, endpoint, run_of
-from tests.links.test_gateways import backend, part, request_of
+from tests.links.test_gateway_description import backend, part, request_of
 
 
 def tcp_run(link: EmulatedLink = LINK) -> Run:

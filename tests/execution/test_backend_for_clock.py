@@ -13,9 +13,9 @@ import pytest
 
 from interop.execution import campaign_setup
 from interop.execution.admission import Admission
+from interop.execution.backend_for_clock import emulated_backend
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.cpu_monitor import CpuMonitor
-from interop.execution.emulated_links import emulated_backend
 from interop.execution.run_campaign import CampaignOutcome, resume_campaign, run_campaign
 from interop.execution.run_config import RunConfig
 from interop.images.pull_or_build import Policy

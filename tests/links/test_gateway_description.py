@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from interop.docker.daemon_images import ImageProgram
-from interop.links.gateways import CAPABILITIES, READY, ROUTER, SIDES, Layout, gateway_files, layout_of
+from interop.links.gateway_description import CAPABILITIES, READY, ROUTER, SIDES, Layout, gateway_files, layout_of
 from interop.links.guest_description import CAPABILITIES as NUMBERS
 from interop.links.guest_description import describe
 from interop.links.ns3_testbed import Ns3Backend

@@ -1,7 +1,8 @@
 """Gateways: routers between the endpoints and the simulator, each with a network namespace and a program of its own.
 
 They answer for the addresses behind them, so neither an endpoint nor the simulator is configured otherwise. What they
-do to packets is in the image ``link-gateways``. See docs/guide/proxies.md and docs/guide/vpn.md.
+do to packets is in the image ``link-gateways``. In real time, ``ns3_testbed`` starts them, and in virtual time the
+virtual machine does (``guest_description``). See docs/guide/proxies.md and docs/guide/vpn.md.
 """
 
 from __future__ import annotations
