@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from interop.model.results import ResultSet
 from interop.report.table import Column, Table, Unit
-from interop.statistics.samples import find, value_of
+from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.lines import rendered
 
@@ -79,8 +79,11 @@ def by_acknowledgements(results: ResultSet, test_case: str) -> list[ByAcknowledg
     return found
 
 
-def acknowledgements(results: ResultSet) -> Iterator[str]:
-    """The table, the servers with a strong correlation, and what is known about the reason."""
+def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
+    """The table, the servers with a strong correlation, and what is known about the reason.
+
+    ``corrected``: runs of msquic without the underflow.
+    """
     found = [each for each in by_acknowledgements(results, "satloss") if each.correlation is not None]
     if not found:
         return
@@ -99,23 +102,64 @@ def acknowledgements(results: ResultSet) -> Iterator[str]:
             "acknowledgements alone."
         )
         yield ""
-    yield from (text for server, text in REASONS.items() if server in {each.server for each in faster})
+    if SERVER in {each.server for each in faster}:
+        yield f"{UNDERFLOW} {in_words(results, corrected)}".strip()
+        yield ""
 
 
 def _range(each: ByAcknowledgements) -> str:
     return f"{each.server} ({min(each.goodputs) / 1e6:.2f} to {max(each.goodputs) / 1e6:.2f} Mbit/s)"
 
 
-REASONS = {
-    "msquic": (
-        "For msquic, its source code has a reason (2.5.1-beta, `cubic.c`): while its window grows as Reno's, it counts "
-        "acknowledged bytes in `AimdAccumulator`. When they exceed the window, it first adds a packet to the window, "
-        "and then subtracts this larger window from the counter. If the counter exceeds the old window by less than a "
-        "packet, it becomes negative. It is an unsigned integer of 32 bits, so its value is then nearly 2^32, and the "
-        "window grows by a packet with each acknowledgement instead of each round trip.\n"
-    ),
-}
-"""What source code shows, by server, as paragraphs."""
+SERVER = "msquic"
+UNDERFLOW = (
+    "For msquic, its source code shows the reason (2.5.1-beta, `cubic.c`): while its window grows as Reno's, "
+    "`AimdAccumulator` counts acknowledged bytes. When they exceed the window, msquic first adds a packet to the "
+    "window, and then subtracts this larger window from the counter. If the counter exceeds the old window by less "
+    "than a packet, the difference is negative. The counter is an unsigned integer of 32 bits, so it is then nearly "
+    "2^32, and the window grows by a packet with each acknowledgement instead of each round trip."
+)
+
+
+def with_and_without(results: ResultSet, corrected: ResultSet | None) -> list[tuple[float, float]]:
+    """Goodput of msquic's server, and goodput without the underflow, bit/s, of runs with the same losses."""
+    known = {
+        (run.client, run.test_case, run.evidence.seed): value
+        for run in results.results
+        if run.server == SERVER and (value := value_of(run, GOODPUT)) is not None
+    }
+    return [
+        (known[key], value)
+        for run in (corrected.results if corrected is not None else ())
+        for key in [(run.client, run.test_case, run.evidence.seed)]
+        if key in known and (value := value_of(run, GOODPUT)) is not None
+    ]
+
+
+def in_words(results: ResultSet, corrected: ResultSet | None) -> str:
+    """What changes without the underflow; empty if it was not measured."""
+    found = with_and_without(results, corrected)
+    if not found:
+        return ""
+    before, after = ([each[place] / 1e6 for each in found] for place in (0, 1))
+    return (
+        "We built msquic with these two lines in the other order, and changed nothing else. In "
+        f"{len(found)} runs over `satloss` with the same losses, one for each client, its goodput is then "
+        f"{statistics.fmean(after):.2f} instead of {statistics.fmean(before):.2f} Mbit/s (mean; "
+        f"{min(after):.2f} to {max(after):.2f} instead of {min(before):.2f} to {max(before):.2f}). See "
+        "[Causes](../measurements/causes.md#msquic-as-server) for the command."
+    )
+
+
+def finding(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
+    """What the underflow changes, as an item of a list."""
+    if found := with_and_without(results, corrected):
+        before, after = (statistics.fmean(each[place] for each in found) / 1e6 for place in (0, 1))
+        yield (
+            "- msquic's server with CUBIC is fast over `satloss` because of a counter that underflows. Without the "
+            f"underflow, its goodput is {after:.2f} instead of {before:.2f} Mbit/s (mean of {len(found)} runs each). "
+            "See [Goodput and acknowledgements over satloss](#goodput-and-acknowledgements-over-satloss)."
+        )
 
 
 def _table(found: Sequence[ByAcknowledgements]) -> Table:

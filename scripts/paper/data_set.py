@@ -37,6 +37,8 @@ class Part(StrEnum):
     DELAYS = "delays"
     LARGE_WINDOWS = "quic-go-windows"
     """Not of `make paper`: a client of quic-go that was built with larger windows."""
+    COUNTER = "msquic-counter"
+    """Not of `make paper`: a server of msquic whose counter of acknowledged bytes does not underflow."""
     QLOG = "quic-go-qlog"
     """Not of `make paper`: picoquic with two clients, with qlogs."""
 
@@ -222,5 +224,5 @@ def _clocks(parts: Mapping[str, ResultSet]) -> str:
 
 def _others(parts: Mapping[str, ResultSet]) -> str:
     """Campaigns that `make paper` does not have."""
-    names = [part for part in (Part.LARGE_WINDOWS, Part.QLOG) if part in parts]
-    return f", except {' and '.join(names)}, which `./run.py run` made there" if names else ""
+    names = [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG) if part in parts]
+    return f", except {', '.join(names)}, which `./run.py run` made there" if names else ""

@@ -24,8 +24,8 @@ TEN = 10
 """Ratios from it on have no digit after the point."""
 
 
-def influence(results: ResultSet) -> Iterator[str]:
-    """The shares, what they depend on, and the sizes of the effects."""
+def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[str]:
+    """The shares, what they depend on, and the sizes of the effects; ``corrected``: runs of msquic."""
     yield from rendered(campaign_tables.variance(results, results.manifest.test_cases))
     yield (
         "Efficiency is goodput divided by the constant rate of the link, so the shares of the logarithm of goodput are "
@@ -38,7 +38,7 @@ def influence(results: ResultSet) -> Iterator[str]:
     yield from _with_other_runs(results)
     yield ""
     yield from rendered(of_clients(results, "sat"))
-    yield from acknowledgements(results)
+    yield from acknowledgements(results, corrected)
 
 
 def of_clients(results: ResultSet, test_case: str) -> Table:

@@ -9,6 +9,7 @@ from pathlib import Path
 from interop.model.clock import Clock
 from interop.model.results import Manifest, ResultSet
 from interop.statistics.overview import scenario
+from scripts.paper.acknowledgements import finding as msquic_finding
 from scripts.paper.data_set import Part, by_seed, data_sheet, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
@@ -124,7 +125,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
         "## Formulas of Reno and CUBIC", "",
         *theory(results), "",
         "## Influence of server and client", "",
-        *influence(results), "",
+        *influence(results, parts.get(Part.COUNTER)), "",
         "## Reasons for failures", "",
         *failures(results, parts.get(Part.LIMITS)), "",
     ]  # fmt: skip
@@ -261,6 +262,7 @@ def _possible(results: ResultSet) -> str:
 
 def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     """What parts beside the matrix show, as a list."""
+    yield from msquic_finding(parts[Part.MATRIX], parts.get(Part.COUNTER))
     if Part.QUEUES in parts:
         yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.VARIANTS in parts:

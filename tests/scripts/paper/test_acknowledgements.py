@@ -10,7 +10,7 @@ import pytest
 
 from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.acknowledgements import acknowledgements, by_acknowledgements, correlate
+from scripts.paper.acknowledgements import acknowledgements, by_acknowledgements, correlate, finding
 from tests.results_builder import SATLOSS, result_set, run_result
 
 
@@ -32,7 +32,7 @@ def test_a_server_that_follows_its_acknowledgements_is_named() -> None:
     assert found.clients == ["c0", "c1", "c2", "c3", "c4"]
     assert found.correlation is not None
     assert found.correlation.value > 0.99
-    told = "\n".join(acknowledgements(results))
+    told = "\n".join(acknowledgements(results, None))
     assert "| msquic | 1.00 " in told
     assert "| 10 to 80 " in told
     assert "Over `satloss`, msquic (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often" in told
@@ -40,22 +40,39 @@ def test_a_server_that_follows_its_acknowledgements_is_named() -> None:
 
 
 def test_other_servers_are_not_named() -> None:
-    told = "\n".join(acknowledgements(campaign("msquic", (1, 2, 4, 8, 3), (0.4, 0.2, 0.8, 0.1, 0.3))))
+    told = "\n".join(acknowledgements(campaign("msquic", (1, 2, 4, 8, 3), (0.4, 0.2, 0.8, 0.1, 0.3)), None))
     assert "| msquic | -0." in told
     assert "with clients that acknowledge" not in told
     assert "`AimdAccumulator`" not in told
 
 
 def test_servers_that_are_slower_with_more_acknowledgements() -> None:
-    told = "\n".join(acknowledgements(campaign("quinn", (8, 4, 2, 1, 3), (0.1, 0.2, 0.4, 0.8, 0.31))))
+    told = "\n".join(acknowledgements(campaign("quinn", (8, 4, 2, 1, 3), (0.1, 0.2, 0.4, 0.8, 0.31)), None))
     assert "Over `satloss`, quinn (1.00 to 8.00 Mbit/s) is slower with clients" in told
+
+
+def test_what_changes_without_the_underflow() -> None:
+    """Only runs with the same client and losses are compared."""
+    results = campaign("msquic", (1, 2, 4, 8, 3), (0.1, 0.2, 0.4, 0.8, 0.31))
+    first, second, *_ = (run for run in results.results if run.measurement)
+    halved = [replace(run, measurement=Measurement({"goodput": 0.25 * MBPS})) for run in (first, second)]
+    other = replace(second, client="c2", evidence=replace(second.evidence, seed=99))
+    told = "\n".join(acknowledgements(results, replace(results, results=(*halved, other))))
+    assert (
+        "In 2 runs over `satloss` with the same losses, one for each client, its goodput is then 0.25 instead of 1.50"
+        in told
+    )
+    assert "(mean; 0.25 to 0.25 instead of 1.00 to 2.00)" in told
+    [short] = finding(results, replace(results, results=tuple(halved)))
+    assert "its goodput is 0.25 instead of 1.50 Mbit/s (mean of 2 runs each)" in short
+    assert list(finding(results, None)) == []
 
 
 def test_few_clients_or_equal_ones_have_no_correlation() -> None:
     assert correlate((1, 2, 3), (1, 2, 3)) is None
     assert correlate((1, 1, 1, 1), (1, 2, 3, 4)) is None
-    assert list(acknowledgements(campaign("quinn", (1, 2, 3), (0.1, 0.2, 0.3)))) == []
-    assert list(acknowledgements(result_set())) == []
+    assert list(acknowledgements(campaign("quinn", (1, 2, 3), (0.1, 0.2, 0.3)), None)) == []
+    assert list(acknowledgements(result_set(), None)) == []
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.6, 0.95])
