@@ -58,7 +58,7 @@ def draw(ax: Axes, panel: Panel) -> None:
     for number, case in enumerate(columns["case"]):
         style = theme.of_position(number)
         values = [value / size for value in columns["value"][number]]
-        suffix = "" if failed else f", {columns['failed'][number]} failed"
+        suffix = "" if failed else f", {columns['failed'][number]} without success"
         label = f"{case} (n = {columns['n'][number]}{suffix})"
         shares = [100 * (rank + 1) / len(values) for rank in range(len(values))]
         ax.step([0, *values, end], [0, *shares, 100], where="post", color=style.colour, linestyle=style.dash,

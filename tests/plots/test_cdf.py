@@ -30,7 +30,10 @@ def test_lines_end_at_one() -> None:
     first, second = ax.get_lines()
     assert np.asarray(first.get_xdata()).tolist() == pytest.approx([0, 0, 10, 20, 100])
     assert np.asarray(first.get_ydata()).tolist() == pytest.approx([0, 100 / 3, 200 / 3, 100, 100])
-    assert (first.get_label(), second.get_label()) == ("SAT (n = 3, 1 failed)", "SATL (n = 1, 0 failed)")
+    assert (first.get_label(), second.get_label()) == (
+        "SAT (n = 3, 1 without success)",
+        "SATL (n = 1, 0 without success)",
+    )
     assert first.get_color() != second.get_color()
     assert first.get_linestyle() != second.get_linestyle()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("efficiency [%]", "share of repetitions [%]")
