@@ -112,7 +112,8 @@ def _closed(context: FailureContext) -> Explanation | None:
             continue
         server = trace.from_server[int(trace.signals.packet[row])]
         cause = Cause.CLOSED_BY_SERVER if server else Cause.CLOSED_BY_CLIENT
-        return cause, close_sentence(trace, row, start)
+        place = "client" if trace is context.trace_pair.client else "server"
+        return cause, close_sentence(trace, row, start, place)
     return None
 
 

@@ -55,8 +55,11 @@ def first_close(trace: Trace, before: float) -> int | None:
     return next(iter(errors + [row for row in rows if early[row]]), None)
 
 
-def close_sentence(trace: Trace, row: int, start: float) -> str:
-    """Who closed the connection when, with which code and phrase, and in which packet; ``start`` as in the trace."""
+def close_sentence(trace: Trace, row: int, start: float, place: str) -> str:
+    """Who closed the connection when, with which code and phrase, and in which frame.
+
+    ``start``: as in the trace; ``place``: where the trace was captured, ``client`` or ``server``.
+    """
     signals, packet = trace.signals, int(trace.signals.packet[row])
     side = "server" if trace.from_server[packet] else "client"
     phrase = trace.texts[int(signals.text[row])][:200]
@@ -64,5 +67,6 @@ def close_sentence(trace: Trace, row: int, start: float) -> str:
     name = code_name(int(signals.kind[row]), int(signals.first[row]))
     when = seconds(float(trace.time[packet]) - start)
     return (
-        f"The {side} closed the connection after {when} with {name}{phrase_text} (packet {int(trace.number[packet])})."
+        f"The {side} closed the connection after {when} with {name}{phrase_text} (frame {int(trace.frame[packet])} of "
+        f"the {place}'s trace)."
     )

@@ -112,10 +112,14 @@ def test_closed_with_code_and_phrase() -> None:
     sentence = told(scene(HELLO, GREETING, close, by_us=False), Cause.CLOSED_BY_CLIENT)
     assert sentence == (
         'The client closed the connection after 300.0 ms with CRYPTO_ERROR 0x12a (bad_certificate), saying "unknown '
-        'issuer" (packet 2).'
+        "issuer\" (frame 3 of the client's trace)."
     )
     close = server(0.9, signals=[(Frame.CLOSE, 0x0A, 8, "")])
-    assert "with PROTOCOL_VIOLATION (packet 7)" in told(scene(*START, *response(3), close), Cause.CLOSED_BY_SERVER)
+    sentence = told(scene(*START, *response(3), close), Cause.CLOSED_BY_SERVER)
+    assert "with PROTOCOL_VIOLATION (frame 8 of the client's trace)" in sentence
+    lost = server(0.9, lost=True, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    sentence = told(scene(*START, *response(3), lost), Cause.CLOSED_BY_SERVER)
+    assert "(frame 8 of the server's trace)" in sentence
 
 
 def test_a_close_that_we_caused_or_that_came_when_all_was_there_is_no_cause() -> None:
@@ -241,7 +245,8 @@ def test_a_connection_that_an_error_closed() -> None:
     sentence = told(scene(*GET, *on(1, 1.0, *START, error), size=2000, others=TWO, by_us=False), Cause.CLOSED_BY_CLIENT)
     assert (
         sentence
-        == "Connection 2 of 2: The client closed the connection after 1.3 s with PROTOCOL_VIOLATION (packet 10)."
+        == "Connection 2 of 2: The client closed the connection after 1.3 s with PROTOCOL_VIOLATION (frame 11 of the "
+        "client's trace)."
     )
     sentence = told(
         scene(*START, error, *on(1, 0.01, *START), size=2000, others=TWO, by_us=False), Cause.CLOSED_BY_CLIENT
