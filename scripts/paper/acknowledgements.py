@@ -102,9 +102,41 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
             "acknowledgements alone."
         )
         yield ""
+    yield from _growth([each.server for each in faster], found)
     if SERVER in {each.server for each in faster}:
         yield f"{UNDERFLOW} {in_words(results, corrected)}".strip()
         yield ""
+
+
+def _growth(faster: Sequence[str], found: Sequence[ByAcknowledgements]) -> Iterator[str]:
+    """What the source code of CUBIC says about acknowledgements."""
+    slow = [name for name in faster if name in PER_ACKNOWLEDGEMENT]
+    if not slow:
+        return
+    others = [
+        each.server
+        for each in found
+        if each.server in PER_PACKET and each.correlation and each.correlation.low <= 0 <= each.correlation.high
+    ]
+    rest = (
+        f" In {' and '.join(others)}, it grows with the packets or bytes that an acknowledgement covers, and their "
+        "intervals include 0."
+        if others
+        else ""
+    )
+    yield (
+        f"According to the source code of {', '.join(slow)}, the window of CUBIC grows by (target − window) / window "
+        "packets with each acknowledgement that arrives, no matter how many packets it covers. [RFC 9438, section "
+        "4.4](https://www.rfc-editor.org/rfc/rfc9438#section-4.4) says the same, for the acknowledgements of TCP. With "
+        f"clients that acknowledge rarely, the window therefore grows more slowly than the target.{rest}"
+    )
+    yield ""
+
+
+PER_ACKNOWLEDGEMENT = ("s2n-quic", "msquic", "ngtcp2")
+"""Servers whose CUBIC grows with each acknowledgement: ``cubic.rs``, ``cubic.c``, ``ngtcp2_cc.c``."""
+PER_PACKET = ("quinn", "neqo")
+"""Servers whose CUBIC grows with what is acknowledged: ``connection/mod.rs`` and ``cubic.rs``, ``classic_cc.rs``."""
 
 
 def _range(each: ByAcknowledgements) -> str:

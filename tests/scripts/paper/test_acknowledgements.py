@@ -51,6 +51,20 @@ def test_servers_that_are_slower_with_more_acknowledgements() -> None:
     assert "Over `satloss`, quinn (1.00 to 8.00 Mbit/s) is slower with clients" in told
 
 
+def test_servers_that_count_acknowledgements_and_those_that_count_packets() -> None:
+    shares = (0.1, 0.2, 0.4, 0.8, 0.31)
+    many = [campaign("ngtcp2", (1, 2, 4, 8, 3), shares), campaign("quinn", (2, 4, 3, 2, 3), shares)]
+    both = replace(
+        many[0],
+        results=tuple(run for each in many for run in each.results),
+        manifest=replace(many[0].manifest, servers=("ngtcp2", "quinn")),
+    )
+    told = "\n".join(acknowledgements(both, None))
+    assert "According to the source code of ngtcp2, the window of CUBIC grows by (target − window) / window" in told
+    assert "In quinn, it grows with the packets or bytes that an acknowledgement covers" in told
+    assert "source code" not in "\n".join(acknowledgements(many[1], None))
+
+
 def test_what_changes_without_the_underflow() -> None:
     """Only runs with the same client and losses are compared."""
     results = campaign("msquic", (1, 2, 4, 8, 3), (0.1, 0.2, 0.4, 0.8, 0.31))
