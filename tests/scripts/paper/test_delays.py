@@ -55,6 +55,7 @@ def test_the_text_has_the_delays_and_the_spread_of_all_pairs() -> None:
     """The 90th percentile of 0, 10, 20 and 40 %: at seven tenths of the way from the third to the fourth."""
     told = "\n".join(delays(campaign(RATES)))
     assert "2 servers and 3 clients over `sat`, with 3 one-way delays: 297, 300, 303 ms, which is 300 ms ± 1 %." in told
+    assert "Nothing else of the link differs, and the seeds are the same." in told
     assert (
         "of 15.0 % of its mean at the median, 34.0 % at the 90th percentile, and 40.0 % at most (picoquic with z)."
     ) in told
@@ -62,3 +63,10 @@ def test_the_text_has_the_delays_and_the_spread_of_all_pairs() -> None:
 
 def test_one_delay_has_no_section() -> None:
     assert list(delays(result_set(runs(MBPS)))) == []
+
+
+def test_other_seeds_are_told() -> None:
+    results = campaign(RATES)
+    first, *rest = results.results
+    other = replace(first, evidence=replace(first.evidence, seed=99))
+    assert "and the seeds differ." in "\n".join(delays(replace(results, results=(other, *rest))))
