@@ -261,7 +261,8 @@ def clusters(results: ResultSet) -> Iterator[str]:
         return
     yield (
         "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, the "
-        "following servers exceed it, by their default congestion control. Runs that timed out count as slower:"
+        "following servers exceed it in at least one run, by their default congestion control. Runs that timed out "
+        "count as slower:"
     )
     yield ""
     for name, servers in found.items():

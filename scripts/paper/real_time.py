@@ -98,12 +98,13 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
 
 def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[str]:
     kept = with_the_same_seeds(virtual, real, case)[1]
-    numbers = " and ".join(map(str, sorted({run.repetition for run in kept.results})))
+    repetitions = sorted({run.repetition for run in kept.results})
+    numbers = f"number{'' if len(repetitions) == 1 else 's'} {' and '.join(map(str, repetitions))}"
     yield (
         f"Over `{case.name}`, the seed decides which packets the link drops. Only runs with the same seed in both "
         "clocks are therefore compared. We chose this after we had compared means over different sequences of "
         "losses, with which fewer pairs agreed. "
-        + (f"In real time, these have the repetition number {numbers}." if numbers else NONE_IN_COMMON)
+        + (f"In real time, these have the repetition {numbers}." if repetitions else NONE_IN_COMMON)
     )
 
 

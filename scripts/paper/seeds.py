@@ -125,5 +125,10 @@ def _in_words(each: Marginal | None) -> str:
     """``35.2 (29.3 to 42.3)``."""
     if each is None or each.typical is None:
         return ""
-    limits = "" if each.low is None or each.high is None else f" ({100 * each.low:.3g} to {100 * each.high:.3g})"
-    return f"{100 * each.typical:.3g}{limits}"
+    limits = "" if each.low is None or each.high is None else f" ({_percent(each.low)} to {_percent(each.high)})"
+    return f"{_percent(each.typical)}{limits}"
+
+
+def _percent(share: float) -> str:
+    """With three digits: ``39.0``, ``100``."""
+    return f"{100 * share:#.3g}".removesuffix(".")

@@ -43,12 +43,12 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
 
 
 def _limits(results: ResultSet) -> str:
-    """``The time limits are 120 s by forward queue, and 300 s by delay.``"""
+    """``The time limits are 120 s (forward queue), 300 s (delay).``"""
     limits = [
-        f"{max(case.timeout for case in cases):g} s by {swept(cases[0]).key}"
+        f"{max(case.timeout for case in cases):g} s ({swept(cases[0]).key})"
         for cases in by_family(results.manifest.test_cases).values()
     ]
-    return f"Time limits are {', '.join(limits)}."
+    return f"The time limits of the sweeps are {', '.join(limits)}."
 
 
 def _delay_of_sat(matrix: ResultSet) -> str:

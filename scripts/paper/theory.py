@@ -180,7 +180,7 @@ def _exceptions(servers: Sequence[str]) -> Iterator[str]:
 
 
 def _distance(table: Table) -> Iterator[str]:
-    ratios = [float(row[5] or 0) for row in table.rows]
+    ratios = list(_ratios(table).values())
     others = [float(row[4] or 0) / float(row[7]) for row in table.rows if row[7]]
     yield (
         f"- The measured goodput is {statistics.median(ratios):.1f} times the formula at the median of the servers "
@@ -192,6 +192,11 @@ def _distance(table: Table) -> Iterator[str]:
     )
 
 
+def _ratios(table: Table) -> dict[str, float]:
+    """Measured goodput over the formula, by server."""
+    return {str(row[0]): float(row[4] or 0) / float(row[3]) for row in table.rows if row[3]}
+
+
 MUCH = 2.0
 """Times the formula from which on a server is much faster."""
 
@@ -199,7 +204,7 @@ MUCH = 2.0
 def _far(results: ResultSet, table: Table) -> Iterator[str]:
     """Servers that are much faster than the formula, and what their source code says."""
     lossy = find(results, "satloss")
-    for name, ratio in ((str(row[0]), float(row[5] or 0)) for row in table.rows):
+    for name, ratio in _ratios(table).items():
         if ratio <= MUCH or lossy is None:
             continue
         means = [

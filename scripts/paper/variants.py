@@ -104,7 +104,7 @@ def _versions_in_words(results: ResultSet) -> str:
         for version in sorted({*versions.values()})
         for names in [[name for name in with_bbr if versions.get(name) == version]]
     ]
-    told += [f"the version of {', '.join(unknown)} is unknown"] if unknown else []
+    told += [f"the data set does not name the version of {', '.join(unknown)}"] if unknown else []
     return (
         "BBR has several versions, which react differently to loss, and which this section treats as one algorithm: "
         f"{', and '.join(told)}."
@@ -221,7 +221,7 @@ def uncertain(table: Table) -> Iterator[str]:
 
 
 def robustness(results: ResultSet) -> Table:
-    """The difference of the shares for some of the runs."""
+    """The difference of the shares for some of the runs; selections that are all runs, or another one, are left out."""
     columns = (
         Column("test case"), Column("runs"), Column("implementations", Unit.COUNT), Column("difference", Unit.SHARE, 0),
         Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
@@ -230,15 +230,20 @@ def robustness(results: ResultSet) -> Table:
     rows = list[tuple[float | int | str | None, ...]]()
     versions = versions_of_bbr(results)
     for case in results.manifest.test_cases:
+        every = cells_of(results, case)
+        known = [with_several_algorithms(every)]
         for name, select in SELECTIONS.items():
-            cells = with_several_algorithms(select(cells_of(results, case), versions))
+            cells = with_several_algorithms(select(every, versions))
+            if cells in known:
+                continue
+            known.append(cells)
             count, found = len({key[0] for key in cells}), decompose_crossed(cells)
             each = found.difference if found else None
             numbers = (each.value, each.low, each.high) if each else (None, None, None)
             rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
     note = (
-        "Difference as in the table above. Implementations with one of the selected algorithms are left out. No value: "
-        "the model cannot be solved if one of the implementations is left out."
+        "Difference as in the table above. Implementations with only one of the selected algorithms are left out. No "
+        "value: the model cannot be solved if one of the implementations is left out."
     )
     return Table("robustness", "The difference of the shares for some of the runs", columns, tuple(rows), (note,))
 
@@ -351,7 +356,9 @@ def _with_limits(ratio: Mean) -> str:
 def _doubts(results: ResultSet, case: str) -> str:
     table = robustness(results)
     number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
-    return f" With some of the runs, {number} of {rows} intervals of the difference include 0." if number else ""
+    return (
+        f" For {number} of {rows} selections of the runs, the interval of the difference includes 0." if number else ""
+    )
 
 
 def _larger(difference: Difference) -> str:

@@ -78,7 +78,7 @@ def test_over_random_loss_only_the_same_sequences_of_losses_are_compared() -> No
     mine, theirs = over_losses({1: 4, 2: 9, 3: 8}), over_losses({1: 5, 7: 100, 3: 8})
     [both] = both_clocks(mine, theirs, SATLOSS)
     assert (both.virtual, both.real) == (6 * MBPS, (5 * MBPS, 8 * MBPS))
-    assert "repetition number 1 and 3" in "\n".join(real_time(mine, theirs))
+    assert "repetition numbers 1 and 3." in "\n".join(real_time(mine, theirs))
     assert "the same seed" not in "\n".join(real_time(VIRTUAL, REAL))
 
 

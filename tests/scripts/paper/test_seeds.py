@@ -24,7 +24,7 @@ def test_the_interval_holds_clients_and_seeds() -> None:
     results = result_set(found, clients=("x", "y"), test_cases=(SATLOSS,))
     table = with_intervals(results)
     [row] = table.rows
-    shown = re.fullmatch(r"10 \(([\d.e-]+) to ([\d.]+)\)", str(row[1]))
+    shown = re.fullmatch(r"10\.0 \(([\d.e-]+) to ([\d.]+)\)", str(row[1]))
     assert row[0] == "picoquic"
     assert shown is not None
     assert float(shown[1]) < 10 < float(shown[2])

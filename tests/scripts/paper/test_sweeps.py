@@ -109,7 +109,9 @@ def test_time_limits_of_sweeps() -> None:
         for key, limit in (("forward queue", 120.0), ("delay", 300.0))
     ]
     found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
-    assert "Time limits are 120 s by forward queue, 300 s by delay." in told_of(found, cases, result_set())
+    assert "The time limits of the sweeps are 120 s (forward queue), 300 s (delay)." in told_of(
+        found, cases, result_set()
+    )
 
 
 def test_the_sweep_of_the_size_has_times_too() -> None:

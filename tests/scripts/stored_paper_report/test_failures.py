@@ -1,0 +1,103 @@
+"""The stored report docs/paper: runs without success."""
+
+from __future__ import annotations
+
+import re
+from statistics import fmean
+
+import pytest
+
+from tests.scripts.stored_paper_report.stored import (
+    Run,
+    all_goodputs,
+    documents,
+    goodputs,
+    matrix,
+    metric,
+    metrics,
+    named,
+    rows,
+    runs_of,
+    section_of,
+    stored_part,
+    succeeded,
+    the_page,
+)
+
+
+def test_number_of_runs_and_failures() -> None:
+    page = the_page()
+    succeeded = sum(run["verdict"]["outcome"] == "succeeded" for run in matrix())
+    assert f"Of {len(matrix())} runs, {succeeded} succeeded" in page
+    assert sum(int(row[3]) for row in rows("Runs without success")) == len(matrix()) - succeeded
+
+
+def test_what_was_in_flight_in_runs_without_success() -> None:
+    reasons = [run["verdict"]["reason"] for run in matrix() if run["verdict"]["outcome"] != "succeeded"]
+    flying = [float(found[1]) for each in reasons if (found := re.search(r"kept ([\d.]+) KiB in flight", each))]
+    windows = [
+        run["measurement"]["negotiated"]["client"][name]
+        for run in matrix()
+        if metric(run, "goodput") is not None
+        for name in ("initial_max_data", "initial_max_stream_data_bidi_local")
+    ]
+    told = f"the median in flight was at most {max(flying):.4g} KiB, far below the smallest announced window"
+    assert f"{told} ({min(windows) // 1024} KiB)." in section_of("Runs without success")
+
+
+def test_reasons_have_their_ranges() -> None:
+    """Of the runs over satloss that timed out while data arrived."""
+    mib = [
+        float(found[1])
+        for run in matrix()
+        if run["test_case"] == "satloss" and run["verdict"]["outcome"] == "timeout"
+        if (found := re.search(r"\(median\): ([\d.]+) MiB of 10 MiB", run["verdict"]["reason"]))
+    ]
+    assert f"{min(mib):g} to {max(mib):g} MiB of 10 MiB arrived" in section_of("Runs without success")
+
+
+def test_attempts_that_were_repeated() -> None:
+    again = same = 0
+    for each in documents("matrix"):
+        last = {(run["server"], run["client"], run["test_case"]): run["verdict"]["outcome"] for run in each["results"]}
+        for run in each["earlier"]:
+            again += 1
+            same += last[run["server"], run["client"], run["test_case"]] == run["verdict"]["outcome"]
+    told = f"{again} attempts without success were repeated with the same seed, and {same} of them ended"
+    assert told in the_page()
+
+
+def test_numbers_of_runs_that_timed_out() -> None:
+    late = [run for run in matrix() if run["verdict"]["outcome"] == "timeout"]
+    found = rows("Runs that timed out")
+    assert sum(int(row[2]) for row in found) == len(late)
+    for test_case, server, count, share, goodput, good, other in found:
+        mine = [run for run in late if (run["test_case"], run["server"]) == (test_case, server)]
+        sizes = [run["evidence"]["downloaded"][0]["size"] for run in mine if run["evidence"]["downloaded"]]
+        assert int(count) == len(mine)
+        assert float(share) == pytest.approx(100 * fmean(sizes) / (10 * 2**20), abs=0.51)
+        assert float(goodput) == pytest.approx(fmean(all_goodputs(mine)), abs=0.0051)
+        values = goodputs(test_case=test_case, server=server)
+        assert int(good) == len(values)
+        assert (float(other) if other else None) == (pytest.approx(fmean(values), abs=0.0051) if values else None)
+    no_file = [run["client"] for run in late if not run["evidence"]["downloaded"]]
+    assert f"Not included: {len(no_file)} with the client {', '.join(sorted(set(no_file)))}," in the_page()
+
+
+@pytest.mark.skipif(not stored_part["limits"], reason="no runs with more time are stored")
+def test_runs_with_more_time() -> None:
+    """Those with the seed of a run that timed out."""
+    [limit] = {case["timeout"] for each in documents("limits") for case in each["manifest"]["test_cases"]}
+    late = {key_of(run) for run in matrix() if run["verdict"]["outcome"] == "timeout"}
+    same = [run for run in runs_of("limits") if key_of(run) in late]
+    times = metrics(same, "completion_time")
+    if times:
+        assert (
+            f"{len(same)} runs that timed out were also measured with the same losses and a limit of {limit:g} s "
+            f"({named((run['server'], run['client']) for run in same)}): {sum(map(succeeded, same))} of them "
+            f"succeeded, after {min(times):.0f} to {max(times):.0f} s."
+        ) in section_of("Runs that timed out")
+
+
+def key_of(run: Run) -> tuple[str, str, int]:
+    return run["server"], run["client"], run["evidence"]["seed"]

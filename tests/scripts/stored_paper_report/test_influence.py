@@ -1,0 +1,164 @@
+"""The stored report docs/paper: influence of server and client."""
+
+from __future__ import annotations
+
+import math
+import re
+from statistics import fmean, geometric_mean
+
+import numpy as np
+import pytest
+
+from tests.scripts.stored_paper_report.stored import (
+    IN_THE_PAPER,
+    Run,
+    all_goodputs,
+    by_client,
+    goodputs,
+    manifest,
+    matching,
+    matrix,
+    metric,
+    metrics,
+    rows,
+    so_far,
+    the_findings,
+    the_page,
+)
+from tests.scripts.stored_paper_report.variance import NEAR, TOLD, Variance, goodput_of, of_servers, servers_of
+
+
+def test_effects_of_servers_and_clients() -> None:
+    for test_case, *cells in rows("How far means of servers and clients differ"):
+        runs = [run for run in matrix() if run["test_case"] == test_case]
+        names = {run["server"] for run in runs}
+        lost = {run["server"] for run in runs if run["verdict"]["outcome"] != "succeeded"}
+        servers = [fmean(all_goodputs(run for run in runs if run["server"] == name)) for name in names]
+        clients = [
+            fmean(all_goodputs(run for run in runs if run["client"] == name and run["server"] not in lost))
+            for name in {run["client"] for run in runs}
+        ]
+        for means, cell, count in ((servers, cells[0], cells[1]), (clients, cells[2], cells[3])):
+            assert int(count) == len(means)
+            ratio = np.quantile(means, 0.9) / np.quantile(means, 0.1)
+            assert cell == (f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}")
+        assert f"{cells[0]} over `{test_case}`" in the_findings()
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_shares_of_the_variance(test_case: str) -> None:
+    found = Variance(of_servers(test_case, servers_of(test_case)), goodput_of)
+    [letters] = {case["abbreviation"] for case in manifest()["test_cases"] if case["name"] == test_case}
+    shares, ends = found.shares(), found.ends
+    stored = {row[1]: row[2:] for row in rows("Sources of the variance of the efficiency") if row[0] == letters}
+    assert stored.keys() == shares.keys()
+    for source, (share, low, high, pairs, count) in stored.items():
+        assert float(share) == pytest.approx(shares[source], abs=0.51)
+        assert (float(low), float(high)) == pytest.approx(ends[source], abs=NEAR)
+        assert (int(pairs), int(count)) == (len(found.pairs), len(found.runs))
+    found.assert_server(re.search(rf"share of the variance .*?{TOLD} over `{test_case}`", the_findings()))
+
+
+def test_the_share_of_the_server_with_what_had_arrived_before_timeouts() -> None:
+    def with_timeouts(run: Run) -> float | None:
+        return so_far(run) if run["verdict"]["outcome"] in ("succeeded", "timeout") else None
+
+    [line] = [line for line in the_page().splitlines() if line.startswith("- If runs that timed out count")]
+    late = [name for name in IN_THE_PAPER if any(run["verdict"]["outcome"] == "timeout" for run in matrix()
+                                                 if run["test_case"] == name)]  # fmt: skip
+    assert line.count("over `") == len(late) > 0
+    for test_case in late:
+        runs = matching(matrix(), test_case=test_case)
+        Variance(runs, with_timeouts).assert_server(re.search(rf"{TOLD} over `{test_case}`", line))
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_the_share_of_the_server_without_the_slowest_one(test_case: str) -> None:
+    servers = servers_of(test_case)
+    slowest = min(servers, key=lambda name: fmean(goodputs(server=name, test_case=test_case)))
+    found = Variance(of_servers(test_case, servers - {slowest}), goodput_of)
+    page = the_page()
+    found.assert_server(re.search(rf"{TOLD} over `{test_case}` \(without {slowest}\)", page))
+    if found.shares()["server"] < 50:
+        found.assert_server(re.search(rf"Without {slowest}, its share over `{test_case}` is {TOLD}", the_findings()))
+
+
+def test_the_share_of_the_server_with_and_without_bbr() -> None:
+    controls = {row[0]: row[3] for row in rows("Servers and their congestion control")}
+    with_bbr = [name for name, control in controls.items() if control.startswith("BBR")]
+    page = the_page()
+    listed = re.escape(", ".join(with_bbr))
+    for servers, told in (
+        (with_bbr, rf"Over `satloss`, the share of the server is {TOLD} among servers with BBR \({listed}\)"),
+        (controls.keys() - set(with_bbr), rf"among servers with BBR \({listed}\), and {TOLD} among the others"),
+    ):
+        Variance(of_servers("satloss", servers), goodput_of).assert_server(re.search(told, page))
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_the_share_of_the_server_from_the_first_to_the_last_byte(test_case: str) -> None:
+    [line] = [line for line in the_page().splitlines() if line.startswith("- For goodput from the first to the last")]
+    found = Variance(matching(matrix(), test_case=test_case), lambda run: metric(run, "stream_goodput"))
+    found.assert_server(re.search(rf"{TOLD} over `{test_case}`", line))
+
+
+def test_clients_of_each_server() -> None:
+    """Means of all runs of a pair over sat."""
+    found = {row[0]: row[1:] for row in rows("Clients of each server over sat")}
+    assert list(found) == manifest()["servers"]
+    for server, (slow, least, fast, most, ratio) in found.items():
+        runs = matching(matrix(), test_case="sat", server=server)
+        means = {client: fmean(values) for client, values in by_client(runs).items()}
+        assert (means[slow], means[fast]) == (min(means.values()), max(means.values()))
+        assert float(least) == pytest.approx(means[slow], abs=0.0051)
+        assert float(most) == pytest.approx(means[fast], abs=0.0051)
+        assert ratio == f"{means[fast] / means[slow]:.1f}"
+
+
+ACKNOWLEDGEMENTS = "Goodput and acknowledgements over satloss"
+
+
+def acknowledgements_and_goodputs(server: str) -> tuple[list[float], list[float]]:
+    """Packets returned per packet that arrived (mean), and goodput (geometric mean of all runs), by client."""
+    runs = matching(matrix(), test_case="satloss", server=server)
+    known = {client: metrics(matching(runs, client=client), "return_packets") for client in manifest()["clients"]}
+    goodputs = by_client(runs)
+    clients = [client for client, values in known.items() if values]
+    return [fmean(known[client]) for client in clients], [geometric_mean(goodputs[client]) for client in clients]
+
+
+def fisher(returned: list[float], goodputs: list[float]) -> tuple[float, float, float]:
+    """Correlation of logarithms, with the ends of its 95 % confidence interval."""
+    value = float(np.corrcoef(np.log(returned), np.log(goodputs))[0, 1])
+    scaled, half = math.atanh(value), 1.95996 / math.sqrt(len(returned) - 3)
+    return value, math.tanh(scaled - half), math.tanh(scaled + half)
+
+
+def test_goodput_and_acknowledgements() -> None:
+    found = {row[0]: row[1:] for row in rows(ACKNOWLEDGEMENTS)}
+    assert list(found) == [name for name in manifest()["servers"] if name in servers_of("satloss")]
+    for server, (*cells, clients, per_packet, ratio) in found.items():
+        returned, goodputs = acknowledgements_and_goodputs(server)
+        assert list(map(float, cells)) == pytest.approx(fisher(returned, goodputs), abs=0.0051)
+        assert int(clients) == len(returned)
+        assert per_packet == f"{100 * min(returned):.0f} to {100 * max(returned):.0f}"
+        assert ratio == f"{max(goodputs) / min(goodputs):.1f}"
+
+
+def test_servers_that_are_faster_or_slower_with_more_acknowledgements() -> None:
+    """Those whose interval of the correlation is above 0.5 or below -0.5."""
+    faster, slower = list[str](), list[str]()
+    for server in manifest()["servers"]:
+        returned, goodputs = acknowledgements_and_goodputs(server)
+        if len(returned) > 3:
+            _, low, high = fisher(returned, goodputs)
+            told = f"{server} ({min(goodputs):.2f} to {max(goodputs):.2f} Mbit/s)"
+            faster += [told] if low > 0.5 else []
+            slower += [told] if high < -0.5 else []
+    parts = [
+        f"{', '.join(servers)} {'is' if len(servers) == 1 else 'are'} {word}"
+        for servers, word in ((faster, "faster"), (slower, "slower"))
+        if servers
+    ]
+    assert f"Over `satloss`, {', and '.join(parts)} with clients that acknowledge more often" in the_page()
+    assert "For msquic, its source code has a reason" not in the_page() or any("msquic" in each for each in faster)

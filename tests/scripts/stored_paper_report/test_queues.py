@@ -1,0 +1,226 @@
+"""The stored report docs/paper: the queue of the paper's simulator."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from statistics import fmean, geometric_mean, median
+
+import numpy as np
+import pytest
+
+from tests.scripts.stored_paper_report.stored import (
+    IN_BOTH,
+    IN_THE_PAPER,
+    Run,
+    all_goodputs,
+    documents,
+    geometric_interval,
+    manifest,
+    matching,
+    matrix,
+    metric,
+    metrics,
+    rows,
+    section_of,
+    so_far,
+    stored_part,
+    succeeded,
+    the_findings,
+    the_page,
+)
+from tests.scripts.stored_paper_report.variance import TOLD, Variance, goodput_of
+
+pytestmark = pytest.mark.skipif(not stored_part["queues"], reason="the campaign with the longer queue is not stored")
+
+LINKS = ("sat", "satloss")
+
+
+def with_both_queues(test_case: str) -> list[tuple[Run, Run]]:
+    """Runs of the same pair and seed with 25 packets and with the longer queue."""
+    before = {
+        (run["server"], run["client"], each["manifest"]["seed"]): run
+        for each in documents("matrix")
+        for run in matching(each["results"], test_case=test_case)
+    }
+    return [
+        (before[key], run)
+        for each in documents("queues")
+        for run in matching(each["results"], test_case=f"{test_case}-paper-queue")
+        if (key := (run["server"], run["client"], each["manifest"]["seed"])) in before
+    ]
+
+
+def have_the_same_losses(test_case: str) -> bool:
+    return all(one["evidence"]["seed"] == two["evidence"]["seed"] for one, two in with_both_queues(test_case))
+
+
+def factors(test_case: str) -> dict[str, list[float]]:
+    """Goodput with the longer queue over that with 25 packets, by server: of each client the mean over seeds."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for before, longer in with_both_queues(test_case):
+        one, two = so_far(before), so_far(longer)
+        if one and two:
+            found[before["server"]][before["client"]].append(two / one)
+    return {server: list(map(geometric_mean, each.values())) for server, each in found.items()}
+
+
+def heading_of(test_case: str) -> str:
+    return f"Goodput with the longer queue over {test_case}"
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_numbers_of_the_longer_queue(test_case: str) -> None:
+    found = {row[0]: row[1:] for row in rows(heading_of(test_case))}
+    assert found.keys() == factors(test_case).keys()
+    for server, values in factors(test_case).items():
+        *cells, clients, dropped, dropped_by_longer = found[server]
+        assert int(clients) == len(values)
+        assert list(map(float, cells)) == pytest.approx(geometric_interval(values), abs=0.0051)
+        for cell, place in ((dropped, 0), (dropped_by_longer, 1)):
+            mine = [pair[place] for pair in with_both_queues(test_case) if pair[0]["server"] == server]
+            shares = metrics(mine, "queue_loss")
+            assert (cell != "") == bool(shares)
+            assert not cell or float(cell) == pytest.approx(100 * fmean(shares), abs=0.051)
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_servers_that_are_faster_with_the_longer_queue(test_case: str) -> None:
+    """They are counted where only the queue differs."""
+    intervals = {server: geometric_interval(values) for server, values in factors(test_case).items()}
+    faster = [server for server, (_, low, _) in intervals.items() if low > 1]
+    slower = [server for server, (_, _, high) in intervals.items() if high < 1]
+    named = f": {', '.join(slower)}" if slower else ""
+    seeds = len({longer["evidence"]["seed"] for _, longer in with_both_queues(test_case)})
+    told = (
+        f"- Over `{test_case}`, {len(faster)} of {len(intervals)} servers are faster with the longer queue (95 % "
+        f"interval over clients above 1), and {len(slower)} are slower (interval below 1{named}). These runs have "
+        f"{'one seed' if seeds == 1 else f'{seeds} seeds'}, and"
+    )
+    assert (told in section_of(heading_of(test_case))) == (test_case == "sat" or have_the_same_losses(test_case))
+    assert "beyond doubt" not in section_of(heading_of(test_case))
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_differences_from_the_paper_with_both_queues(test_case: str) -> None:
+    paper, means = IN_THE_PAPER[test_case], mean_with_both_queues(test_case)
+    assert (
+        f"differs from the paper's mean by {100 * (means[0] / paper - 1):+.0f} % with 25 packets, and by "
+        f"{100 * (means[1] / paper - 1):+.0f} % with the longer queue"
+    ) in section_of(heading_of(test_case))
+    if test_case == "sat":
+        assert f"of the paper over `sat` rises by {100 * (means[1] / means[0] - 1):.0f} %" in the_findings()
+        assert f"by {100 * (means[1] / paper - 1):+.0f} %; with 25 packets, it differs by " in the_findings()
+        assert f"it differs by {100 * (means[0] / paper - 1):+.0f} %. The causes" in the_findings()
+
+
+def mean_with_both_queues(test_case: str) -> list[float]:
+    """Of the servers and clients that both measured, Mbit/s."""
+    shared = [pair for pair in with_both_queues(test_case) if {pair[0]["server"], pair[0]["client"]} <= IN_BOTH]
+    return [fmean(metrics(runs, "goodput")) / 1e6 for runs in zip(*shared, strict=True)]
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_table_ii_with_both_queues(test_case: str) -> None:
+    table = [row[2:] for row in rows("Table II with both queues") if row[0] == test_case]
+    assert table[2][0] == f"{IN_THE_PAPER[test_case]:.2f}"
+    for cells, runs in zip(table[:2], zip(*with_both_queues(test_case), strict=True), strict=True):
+        good, every = [value / 1e6 for value in metrics(runs, "goodput")], all_goodputs(runs)
+        for cell, expected in zip(cells[:3], (fmean(good), fmean(every), median(every)), strict=True):
+            assert float(cell) == pytest.approx(expected, abs=0.0051)
+        assert float(cells[3]) == pytest.approx(max(good), abs=0.051)
+        lost = {(run["server"], run["client"]) for run in runs if not succeeded(run)}
+        assert int(cells[4]) + int(cells[5]) == len(lost)
+        assert int(cells[6]) == len({(run["server"], run["client"]) for run in runs})
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_drops_and_bytes_in_flight_with_both_queues(test_case: str) -> None:
+    pairs = with_both_queues(test_case)
+    dropped = [100 * fmean(metrics(runs, "queue_loss")) for runs in zip(*pairs, strict=True)]
+    growth = [
+        many / few
+        for before, longer in pairs
+        if (few := metric(before, "in_flight_max")) and (many := metric(longer, "in_flight_max"))
+    ]
+    assert (
+        f"- The queues drop {dropped[0]:.1f} and {dropped[1]:.1f} % of the packets on average. The most bytes in "
+        f"flight are {median(growth):.2f} times as many with the longer queue (median of the pairs)."
+    ) in section_of(heading_of(test_case))
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_the_share_of_the_server_with_both_queues(test_case: str) -> None:
+    before, longer = zip(*with_both_queues(test_case), strict=True)
+    section = section_of(heading_of(test_case))
+    told = rf"- The server has {TOLD} of the variance of the logarithm of goodput with 25 packets, and"
+    Variance(before, goodput_of).assert_server(re.search(told, section))
+    Variance(longer, goodput_of).assert_server(re.search(rf"25 packets, and {TOLD} with the longer queue\.", section))
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_the_order_of_servers_with_both_queues(test_case: str) -> None:
+    """Spearman's correlation of means of all runs."""
+    means = [
+        [fmean(all_goodputs(matching(runs, server=server))) for server in manifest()["servers"]]
+        for runs in zip(*with_both_queues(test_case), strict=True)
+    ]
+    squares = sum(((np.argsort(np.argsort(means[0])) - np.argsort(np.argsort(means[1]))) ** 2).tolist())
+    count = len(means[0])
+    correlation = 1 - 6 * squares / (count * (count**2 - 1))
+    told = f"The rank correlation of the means of servers with both queues is {correlation:.2f}."
+    assert told in section_of(heading_of(test_case))
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_servers_that_gain_much_and_their_bursts(test_case: str) -> None:
+    """Over the link without random loss: a factor of 2 or more, and bursts of more than 25 packets with 25 packets."""
+    most = [server for server, values in factors(test_case).items() if geometric_mean(values) >= 2]
+    bursts = {
+        server: median(metrics(matching(matrix(), server=server, test_case=test_case), "longest_burst"))
+        for server in most
+    }
+    large = [f"{server} ({packets:.0f})" for server, packets in bursts.items() if packets > 25]
+    told = (
+        f"- {', '.join(most)} gain a factor of 2 or more. The longest bursts of {', '.join(large)} have more packets "
+        "than the shorter queue (medians). "
+    )
+    assert (told in section_of(heading_of(test_case))) == (test_case == "sat")
+    if test_case == "sat":
+        assert {"nginx", "haproxy", "quiche", "ngtcp2"} <= set(most)
+        [text] = [line for line in section_of(heading_of(test_case)).splitlines() if line.startswith(told)]
+        [packets] = re.findall(r"up to 64 KiB at once \(`ngtcp2_conn.c`\), which is (\d+) packets", text)
+        assert int(packets) == int(bursts["ngtcp2"])
+
+
+def test_seeds_of_the_longer_queue() -> None:
+    seeds = [each["manifest"]["seed"] for each in documents("queues")]
+    named = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
+    assert f"the same pairs with {named}." in the_page()
+
+
+def test_links_over_which_the_losses_differ_with_the_longer_queue() -> None:
+    other = "" if have_the_same_losses("satloss") else ", and over `satloss` also in the sequence of losses"
+    assert f"These runs differ from the matrix in the queue{other}. The tables" in the_page()
+
+
+@pytest.mark.skipif(have_the_same_losses("satloss"), reason="the losses are those of the matrix")
+def test_servers_with_factors_beyond_what_other_losses_do() -> None:
+    """Over satloss: those further from 1 than all factors of servers whose queues dropped nothing."""
+    found = rows("Goodput with the longer queue over satloss")
+    factors = {row[0]: float(row[1]) for row in found}
+    without = [row[0] for row in found if row[5] == row[6] == "0.0"]
+    most = max(without, key=lambda name: abs(math.log(factors[name])))
+    section = section_of("Goodput with the longer queue over satloss")
+    assert f"For {len(without)} servers ({', '.join(without)}), both queues dropped less than 0.05 %" in section
+    assert f"{most} has the factor that is furthest from 1, {factors[most]:.2f}:" in section
+    beyond = [
+        f"{name} ({value:.2f})" for name, value in factors.items() if abs(math.log(value / factors[most])) > 0.01
+        if abs(math.log(value)) > abs(math.log(factors[most]))
+    ]  # fmt: skip
+    assert f"factors further from 1: {', '.join(beyond)}." in section
+    empty = [row[0] for row in found if not row[5] or not row[6]]
+    assert f"Cells of {', '.join(empty)} are empty" in section
+    good = {run["server"] for run in matrix() if run["test_case"] == "satloss" and metric(run, "goodput") is not None}
+    assert not good & set(empty)

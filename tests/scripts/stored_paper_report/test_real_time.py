@@ -1,0 +1,143 @@
+"""The stored report docs/paper: virtual and real time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from statistics import fmean, geometric_mean
+
+import pytest
+
+from tests.scripts.stored_paper_report.stored import (
+    IN_THE_PAPER,
+    Run,
+    campaigns,
+    cases_of,
+    documents,
+    geometric_interval,
+    implementations_with_a_measured_cpu_cost,
+    matching,
+    matrix,
+    metric,
+    rows,
+    runs_of,
+    stored_part,
+    succeeded,
+    the_page,
+)
+
+pytestmark = pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
+
+
+def real_pairs() -> set[tuple[str, str]]:
+    """Servers and clients that ran in real time."""
+    return {(run["server"], run["client"]) for run in runs_of("real")}
+
+
+def with_both_clocks(server: str, client: str, test_case: str) -> tuple[list[float], list[float]]:
+    """Goodput of the successful runs of a pair in virtual and in real time; over satloss, with the same seeds."""
+    found = [
+        [
+            (run["evidence"]["seed"], value)
+            for run in matching(runs, server=server, client=client, test_case=test_case)
+            if (value := metric(run, "goodput")) is not None
+        ]
+        for runs in (matrix(), runs_of("real"))
+    ]
+    if test_case == "satloss":
+        common = {seed for seed, _ in found[0]} & {seed for seed, _ in found[1]}
+        found = [[(seed, value) for seed, value in each if seed in common] for each in found]
+    virtual, real = ([value for _, value in each] for each in found)
+    return virtual, real
+
+
+def does_agree(virtual: list[float], real: list[float]) -> bool:
+    """The mean is within the range of the runs in real time, or within 3 % of their mean."""
+    return min(real) <= fmean(virtual) <= max(real) or abs(fmean(virtual) / fmean(real) - 1) <= 0.03
+
+
+def agreement(test_case: str, servers: Collection[str]) -> tuple[list[float], int]:
+    """Ratios of the pairs of servers, and how many of these pairs agree."""
+    both = [with_both_clocks(*pair, test_case) for pair in sorted(real_pairs()) if pair[0] in servers]
+    known = [(virtual, real) for virtual, real in both if virtual and real]
+    return [fmean(virtual) / fmean(real) for virtual, real in known], sum(does_agree(*each) for each in known)
+
+
+def test_numbers_of_real_time() -> None:
+    servers, measured = {server for server, _ in real_pairs()}, set(implementations_with_a_measured_cpu_cost())
+    groups = {"measured": servers & measured, "default": servers - measured}
+    found = {(test_case, cost): cells for test_case, cost, *cells in rows("Agreement of virtual and real time")}
+    assert list(found) == [
+        (case, cost) for case in cases_of("real") for cost in groups if agreement(case, groups[cost])[0]
+    ]
+    for (test_case, cost), (*counts, mean, low, high, least, most) in found.items():
+        ratios, agree = agreement(test_case, groups[cost])
+        near, far = (sum(abs(ratio - 1) <= limit for ratio in ratios) for limit in (0.03, 0.1))
+        assert list(map(int, counts)) == [len(ratios), agree, near, far]
+        assert [float(mean), float(low), float(high)] == pytest.approx(geometric_interval(ratios), abs=0.00051)
+        assert [float(least), float(most)] == pytest.approx((min(ratios), max(ratios)), abs=0.0051)
+
+
+def test_agreement_of_all_pairs_in_words() -> None:
+    told = []
+    for test_case in cases_of("real"):
+        ratios, agree = agreement(test_case, {server for server, _ in real_pairs()})
+        told.append(
+            f"over `{test_case}`, {agree} of {len(ratios)} pairs agree, and goodput in virtual time is "
+            f"{geometric_mean(ratios):.3f} times that in real time (geometric mean; {min(ratios):.2f} to "
+            f"{max(ratios):.2f} for single pairs)"
+        )
+    assert f"- Virtual and real time: {'; '.join(told)}. See [Virtual and real time]" in the_page()
+
+
+def with_repetitions() -> list[tuple[int, Run]]:
+    """Runs in real time; campaigns with further seeds have further repetitions."""
+    found = []
+    for name in ("real", "real-others"):
+        before = 0
+        for each in campaigns(name):
+            found += [(before + run["repetition"], run) for run in each["results"]]
+            before += max(case["repetitions"] for case in each["manifest"]["test_cases"])
+    assert len(found) == len(runs_of("real"))
+    return found
+
+
+def test_numbers_of_pairs_and_repetitions_in_real_time() -> None:
+    parts = []
+    for test_case in cases_of("real"):
+        mine = [(repetition, run) for repetition, run in with_repetitions() if run["test_case"] == test_case]
+        pairs, most = len({(run["server"], run["client"]) for _, run in mine}), max(mine, key=lambda each: each[0])[0]
+        some = "" if len(mine) == pairs * most else f", with {len(mine)} of {pairs * most} runs so far"
+        parts.append(f"{pairs} pairs with {most} repetitions over `{test_case}`{some}")
+    assert f"Some pairs also ran in real time ({', '.join(parts)}), and each run was" in the_page()
+
+
+def test_repetitions_with_the_losses_of_the_matrix() -> None:
+    """Over satloss, of pairs that succeeded with the same seed with both clocks."""
+    good = {(run["server"], run["client"], run["evidence"]["seed"]) for run in matrix() if succeeded(run)}
+    numbers = {
+        repetition
+        for repetition, run in with_repetitions()
+        if run["test_case"] == "satloss" and succeeded(run)
+        if (run["server"], run["client"], run["evidence"]["seed"]) in good
+    }
+    word = "number" if len(numbers) == 1 else "numbers"
+    told = f"In real time, these have the repetition {word} {' and '.join(map(str, sorted(numbers)))}."
+    assert told in the_page()
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
+    clients = list(dict.fromkeys(name for each in documents("real") for name in each["manifest"]["clients"]))
+    marked = count = 0
+    for server, *cells in rows(f"Virtual over real time over {test_case}"):
+        for client, cell in zip(clients, cells, strict=True):
+            virtual, real = with_both_clocks(server, client, test_case)
+            assert (cell != "") == bool(virtual and real)
+            if cell:
+                ratio = float(cell.removesuffix(r" \*"))
+                assert ratio == pytest.approx(fmean(virtual) / fmean(real), abs=0.0051)
+                assert cell.endswith("*") != does_agree(virtual, real)
+                marked, count = marked + cell.endswith("*"), count + 1
+    found = [row for row in rows("Agreement of virtual and real time") if row[0] == test_case]
+    assert count == sum(int(row[2]) for row in found)
+    assert marked == count - sum(int(row[3]) for row in found)

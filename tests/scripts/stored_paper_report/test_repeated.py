@@ -1,0 +1,82 @@
+"""The stored report docs/paper: repeated runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from tests.scripts.stored_paper_report.stored import Run, campaigns, metric, rows, runs_of, section_of, the_page
+
+SAMPLES = [
+    (part, again) for part, name in (("matrix", "repeat"), ("spread", "repeat-spread")) for again in campaigns(name)
+]
+"""Campaigns that repeat a sample of another one, with the part that it belongs to."""
+
+
+def repeated_runs(part: str, again: dict[str, Any]) -> list[tuple[Run, Run]]:
+    """Each run of a sample after the first run. They have the same seed if it is the same in their evidence."""
+    first = {(run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): run for run in runs_of(part)}
+    return [
+        (first[run["server"], run["client"], run["test_case"], run["evidence"]["seed"]], run)
+        for run in again["results"]
+    ]
+
+
+def change(pair: tuple[Run, Run]) -> float | None:
+    """Relative difference of the goodputs of a run and its repetition, if both succeeded."""
+    first, second = (metric(run, "goodput") for run in pair)
+    return abs(second / first - 1) if first and second else None
+
+
+def is_reproduced(pair: tuple[Run, Run]) -> bool:
+    first, second = (run["verdict"]["outcome"] for run in pair)
+    return first == second and (change(pair) or 0) <= 0.005
+
+
+@pytest.mark.parametrize(
+    ("part", "again"), SAMPLES, ids=[f"{part} with seed {again['manifest']['seed']}" for part, again in SAMPLES]
+)
+def test_numbers_of_repeated_runs(part: str, again: dict[str, Any]) -> None:
+    seed = again["manifest"]["seed"]
+    heading = f"Runs of the {part} measured again with seed {seed}"
+    [first] = [each for each in campaigns(part) if each["manifest"]["seed"] == seed]
+    all_pairs = repeated_runs(part, again)
+    for test_case, runs, good, alike, both, exactly, largest in rows(heading):
+        pairs = [pair for pair in all_pairs if pair[1]["test_case"] == test_case]
+        changes = [value for pair in pairs if (value := change(pair)) is not None]
+        assert int(runs) == len(pairs)
+        assert int(alike) == sum(pair[0]["verdict"]["outcome"] == pair[1]["verdict"]["outcome"] for pair in pairs)
+        assert int(both) == len(changes)
+        assert int(exactly) == changes.count(0)
+        assert int(good) == sum(map(is_reproduced, pairs))
+        assert float(largest or 0) == pytest.approx(100 * max(changes, default=0), abs=0.00051)
+    assert sum(int(row[1]) for row in rows(heading)) == len(all_pairs)
+    sample = f"{len(all_pairs)} of the {len(first['results'])} runs of the {part} with seed {seed} was"
+    assert sample in the_page()
+    text = section_of(heading).partition("\nA random sample")[0]
+    assert text.count("is not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
+
+
+def place(run: Run) -> tuple[str, str]:
+    """Of a run: the day, and the machine's processor and kernel."""
+    host = run["evidence"]["host"]
+    return run["evidence"]["started"][:10], f"{host['processor']} {host['kernel']}"
+
+
+def test_runs_that_were_repeated_on_another_day_or_machine() -> None:
+    groups = defaultdict(list)
+    for part, again in SAMPLES:
+        for pair in repeated_runs(part, again):
+            (day, machine), (other_day, other_machine) = map(place, pair)
+            groups[day != other_day, machine != other_machine].append(pair)
+    for (other_date, elsewhere), mine in groups.items():
+        where = f"on {'another' if other_date else 'the same'} day and {'another' if elsewhere else 'the same'} machine"
+        changes = [change(pair) for pair in mine if is_reproduced(pair)]
+        good = [value for value in changes if value is not None]
+        assert (
+            f"{len(changes)} of {len(mine)} runs that were measured again {where} are reproduced, of which {len(good)} "
+            f"succeeded, {good.count(0)} of these with exactly the same goodput"
+        ) in the_page()
+    assert the_page().count(" runs that were measured again on ") == len(groups)

@@ -1,0 +1,95 @@
+"""The stored report docs/paper: several seeds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from statistics import fmean, median, stdev
+
+import pytest
+
+from tests.scripts.stored_paper_report.stored import (
+    IN_THE_PAPER,
+    cases_of,
+    documents,
+    half_width,
+    manifest,
+    matching,
+    matrix,
+    rows,
+    runs_of,
+    so_far,
+    the_page,
+)
+
+
+def test_runs_that_only_images_with_the_same_ids_repeat() -> None:
+    parts = []
+    for test_case in cases_of("matrix"):
+        stamps = [run["evidence"]["started"] for run in matrix() if run["test_case"] == test_case]
+        if early := sum(stamp < "2026-11-25" for stamp in stamps):
+            parts.append(f"{early} of {len(stamps)} over `{test_case}`")
+    told = f"Some runs of the matrix are from before 2026-11-25: {', '.join(parts)}."
+    assert (told in the_page()) is bool(parts)
+
+
+EFFICIENCY = re.compile(r"([\d.]+) \(([\d.]+) to ([\d.]+)\)")
+"""Percent: a geometric mean, and the ends of its interval."""
+
+
+def logs_of_efficiency(server: str, test_case: str) -> list[dict[int, float]]:
+    """Of each client, by seed, also of runs that timed out."""
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for run in matching(matrix(), server=server, test_case=test_case):
+        if run["verdict"]["outcome"] in ("succeeded", "timeout") and (value := so_far(run)):
+            found[run["client"]][run["evidence"]["seed"]] = math.log(value / 20)
+    return list(found.values())
+
+
+def has_three_digits(cell: str, expected: float) -> bool:
+    """``cell``: percent, with zeros at the end, such as ``39.0``."""
+    return len(cell.lstrip("0.").replace(".", "")) == 3 and float(cell) == float(f"{100 * expected:.3g}")
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_seeds() -> None:
+    """Geometric means over clients, each with the mean over its seeds."""
+    found = {row[0]: row[1:] for row in rows("Efficiency of servers, with intervals")}
+    assert list(found) == manifest()["servers"]
+    for server, cells in found.items():
+        for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):
+            told = EFFICIENCY.fullmatch(cell)
+            assert told is not None
+            logs = logs_of_efficiency(server, test_case)
+            mean = fmean(fmean(each.values()) for each in logs)
+            assert has_three_digits(told[1], math.exp(mean))
+            if len({seed for each in logs for seed in each}) == 1:
+                half = half_width([value for each in logs for value in each.values()])
+                assert has_three_digits(told[2], math.exp(mean - half))
+                assert has_three_digits(told[3], min(1, math.exp(mean + half)))
+            else:
+                assert_half_width(logs, *(math.log(float(end) / 100) for end in told.groups()))
+
+
+def assert_half_width(logs: list[dict[int, float]], middle: float, low: float, high: float) -> None:
+    """It is near the larger one of Student's t over clients and over seeds: the report calibrates it by simulation."""
+    seeds = sorted({seed for each in logs for seed in each})
+    of_clients = half_width([fmean(each.values()) for each in logs])
+    of_seeds = half_width([fmean(each[seed] for each in logs if seed in each) for seed in seeds])
+    assert middle - low == pytest.approx(high - middle, abs=0.02)
+    assert 0.5 < (high - low) / 2 / max(of_clients, of_seeds) < 1.5
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_the_spread() -> None:
+    found: dict[str, dict[tuple[str, str], list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    for run in (*matrix(), *runs_of("spread")):
+        value = run["measurement"]["values"].get("goodput") if run["measurement"] else None
+        found[run["test_case"]][run["server"], run["client"]].append(value)
+    for link, pairs, seeds, middle, _, largest, _ in rows("Spread of the goodput of a pair over seeds"):
+        known = [[value for value in values if value is not None] for values in found[link].values()]
+        shares = [stdev(values) / fmean(values) for values in known if len(values) == int(seeds)]
+        assert int(pairs) == len(shares)
+        assert float(middle) == pytest.approx(100 * median(shares), abs=0.051)
+        assert float(largest) == pytest.approx(100 * max(shares), abs=0.051)

@@ -1,0 +1,128 @@
+"""Shares of the variance of the logarithm of goodput, and their intervals: from sums of squares."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
+from statistics import variance
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.scripts.stored_paper_report.stored import Run, matching, matrix, metric, succeeded
+
+
+def residual(logs: dict[tuple[str, str], float], *places: int) -> float:
+    """Sum of squares that an additive model of server (0) and client (1), or of one of them, leaves."""
+    names = [(place, name) for place in places for name in sorted({pair[place] for pair in logs})]
+    design = np.array([[1.0] + [float(pair[place] == name) for place, name in names] for pair in logs])
+    values = np.array(list(logs.values()))
+    return float(((values - design @ np.linalg.lstsq(design, values, rcond=None)[0]) ** 2).sum())
+
+
+DRAWS = 200_000
+"""Of a generalized confidence interval: ten times as many as in the report, whose error is thus the larger one."""
+NEAR = 1.1
+"""Percentage points between an end in the report and ours: half of one from rounding, and the error of 20,000 draws."""
+
+
+Value = Callable[[Run], float | None]
+"""Goodput of a run; None if it does not count."""
+
+
+class Variance:
+    """Of the logarithm of goodput over a link: components from sums of squares of means over seeds, all random."""
+
+    def __init__(self, runs: Iterable[Run], value: Value) -> None:
+        """``runs``: over one link."""
+        logs: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+        for run in runs:
+            if (one := value(run)) is not None:
+                logs[run["server"], run["client"]][run["evidence"]["seed"]] = math.log(one)
+        self.pairs, seeds = list(logs), sorted({seed for each in logs.values() for seed in each})
+        self.runs = [(pair, seed, each) for pair, found in logs.items() for seed, each in found.items()]
+        names = [sorted({pair[place] for pair in logs}) for place in (0, 1)]
+        self.sizes = {"server": len(logs) / len(names[0]), "client": len(logs) / len(names[1])}
+        self.sizes["run"] = len(logs) / sum(1 / len(each) for each in logs.values())
+        self.sizes["seed"] = len(seeds) / sum(1 / sum(seed == one for _, seed, _ in self.runs) for one in seeds)
+        design = np.array([[float(one == pair) for one in self.pairs] + [float(one == seed) for one in seeds[1:]]
+                           for pair, seed, _ in self.runs])  # fmt: skip
+        values = np.array([each for *_, each in self.runs])
+        effects = np.linalg.lstsq(design, values, rcond=None)[0]
+        of_seeds = np.append(0.0, effects[len(logs) :])
+        means = dict(zip(self.pairs, effects[: len(logs)] + of_seeds.mean(), strict=True))
+        both = residual(means, 0, 1)
+        self.squares = {
+            "server": (residual(means, 1) - both, len(names[0]) - 1),
+            "client": (residual(means, 0) - both, len(names[1]) - 1),
+            "interaction": (both, len(logs) - len(names[0]) - len(names[1]) + 1),
+        }
+        """Sum of squares and degrees of freedom, by source."""
+        if len(seeds) > 1:
+            self.squares["seed"] = (self.sizes["seed"] * (len(seeds) - 1) * variance(of_seeds), len(seeds) - 1)
+            left = float(((values - design @ effects) ** 2).sum())
+            self.squares["repetition"] = (left, len(self.runs) - len(logs) - len(seeds) + 1)
+
+    def _components(self, mean: dict[str, Any]) -> dict[str, Any]:
+        """From mean squares, some below 0."""
+        found = {name: (mean[name] - mean["interaction"]) / self.sizes[name] for name in ("server", "client")}
+        if "repetition" not in mean:
+            return found | {"interaction": mean["interaction"]}
+        run = mean["repetition"]
+        found["interaction"] = mean["interaction"] - run / self.sizes["run"]
+        return found | {"seed": (mean["seed"] - run) / self.sizes["seed"], "repetition": run}
+
+    def shares(self) -> dict[str, float]:
+        """Of the sum, in percent; components below 0 are 0."""
+        found = self._components({name: square / degrees for name, (square, degrees) in self.squares.items()})
+        total = sum(max(each, 0) for each in found.values())
+        return {name: 100 * max(each, 0) / total for name, each in found.items()}
+
+    @cached_property
+    def ends(self) -> dict[str, tuple[float, float]]:
+        """95 % generalized confidence intervals, in percent: a sum of squares over chi-square is its expected mean.
+
+        A component below 0 counts as 0 in the sum for the lower end, and as it is for the upper end.
+        """
+        random = np.random.default_rng(1)
+        found = self._components({name: square / random.chisquare(degrees, DRAWS)
+                                  for name, (square, degrees) in self.squares.items()})  # fmt: skip
+        positive = {name: np.maximum(each, 0) for name, each in found.items()}
+        total, with_signs = sum(positive.values()), sum(found.values())
+        return {
+            name: (
+                100 * float(np.quantile(each / total, 0.025)),
+                100 * float(np.quantile(each / np.maximum(np.maximum(with_signs, each), 1e-300), 0.975)),
+            )
+            for name, each in positive.items()
+        }
+
+    def assert_server(self, told: re.Match[str] | None) -> None:
+        """``told`` matches the server's share and interval in the report, such as ``72 % (57 to 86 %)``."""
+        assert told is not None
+        share, *ends = map(float, told.groups())
+        assert share == pytest.approx(self.shares()["server"], abs=0.51)
+        assert ends == pytest.approx(self.ends["server"], abs=NEAR)
+
+
+TOLD = r"(\d+) % \((\d+) to (\d+) %\)"
+"""Share and interval in the report."""
+
+
+def goodput_of(run: Run) -> float | None:
+    """Goodput of a successful run, bit/s."""
+    return metric(run, "goodput")
+
+
+def servers_of(test_case: str) -> set[str]:
+    """The servers that had a success over a link."""
+    return {run["server"] for run in matching(matrix(), test_case=test_case) if succeeded(run)}
+
+
+def of_servers(test_case: str, servers: Collection[str]) -> list[Run]:
+    """The runs of servers over a link."""
+    return [run for run in matching(matrix(), test_case=test_case) if run["server"] in servers]
