@@ -227,7 +227,7 @@ REASONS = {
         "satloss](#congestion-controls-over-satloss))."
     ),
     "msquic": (
-        "Its goodput depends on how often the client sends acknowledgements; see [Goodput and acknowledgements over "
+        "Its goodput is higher with clients that acknowledge more often; see [Goodput and acknowledgements over "
         "satloss](#goodput-and-acknowledgements-over-satloss) for the reason."
     ),
 }

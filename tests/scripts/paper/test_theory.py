@@ -93,8 +93,9 @@ def sent(run: RunResult, packets: int, per_byte: float) -> RunResult:
     return replace(run, measurement=Measurement(values), evidence=evidence)
 
 
-def campaign(control: str) -> ResultSet:
-    found = [sent(run_result(rate, test_case=case), 10_000, 1.2) for case, rate in (("sat", 5e6), ("satloss", 1e6))]
+def campaign(control: str, rate: float = MBPS) -> ResultSet:
+    """A run over sat, and one over satloss with this rate."""
+    found = [sent(run_result(rate, test_case=case), 10_000, 1.2) for case, rate in (("sat", 5e6), ("satloss", rate))]
     results = result_set(found, test_cases=(SAT, SATLOSS))
     known = tuple(
         replace(each, congestion_control=CongestionControl(control)) for each in results.manifest.implementations
@@ -119,6 +120,14 @@ def test_formulas_beside_measurements() -> None:
     assert "With the drops of link and queue instead of p, it is 1.4 times (1.4 to 1.4)." in told
     assert "do not show which assumption" in told
     assert "the link drops only 7 packets" in told
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1.98, False), (2.03, True)])
+def test_servers_slightly_beyond_a_factor_of_two_are_named(factor: float, expected: bool) -> None:
+    """The table shows both as 2.0 times."""
+    told = "\n".join(theory(campaign("reno", factor * reno(1200, 0.6, 0.01))))
+    assert "| 2.0 " in told
+    assert ("picoquic exceeds the formula by more than a factor of 2" in told) is expected
 
 
 def test_timeouts_below_the_rate_that_the_limit_needs() -> None:

@@ -88,8 +88,10 @@ class Variance:
 
         A component below 0 counts as 0 in the sum for the lower end, and as it is for the upper end.
         """
-        random = np.random.default_rng(1)
-        found = self._components({name: square / random.chisquare(degrees, DRAWS)
+        return self._ends(np.random.default_rng(1), DRAWS)
+
+    def _ends(self, random: np.random.Generator, draws: int) -> dict[str, tuple[float, float]]:
+        found = self._components({name: square / random.chisquare(degrees, draws)
                                   for name, (square, degrees) in self.squares.items()})  # fmt: skip
         positive = {name: np.maximum(each, 0) for name, each in found.items()}
         total, with_signs = sum(positive.values()), sum(found.values())
@@ -106,7 +108,16 @@ class Variance:
         assert told is not None
         share, *ends = map(float, told.groups())
         assert share == pytest.approx(self.shares()["server"], abs=0.51)
-        assert ends == pytest.approx(self.ends["server"], abs=NEAR)
+        assert ends == pytest.approx(self.ends["server"], abs=self.near)
+
+    @property
+    def near(self) -> float:
+        """``NEAR``, or more with two seeds: their variance has one degree of freedom, and draws of it spread far."""
+        if self.squares.get("seed", (0.0, 0))[1] != 1:
+            return NEAR
+        random = np.random.default_rng(2)
+        several = np.array([self._ends(random, DRAWS // 10)["server"] for _ in range(10)])
+        return max(NEAR, 0.51 + 4 * float(several.std(axis=0).max()))
 
 
 TOLD = r"(\d+) % \((\d+) to (\d+) %\)"
