@@ -29,7 +29,7 @@ def stored() -> dict[str, tuple[dict[str, Any], ...]]:
     """The campaigns of the data set as plain JSON, by their name without a seed, and in the order of their seeds."""
     found = defaultdict(list)
     for path in (PAPER / "data").glob("*.json.gz"):
-        name, seed = re.fullmatch(r"(.+?)(?:-(\d+))?\.json\.gz", path.name).groups()  # type: ignore[union-attr]
+        [(name, seed)] = re.findall(r"^(.+?)(?:-(\d+))?\.json\.gz$", path.name)
         found[name].append((int(seed or 0), path))
     return {
         name: tuple(json.loads(gzip.decompress(path.read_bytes())) for _, path in sorted(found[name]))
@@ -175,8 +175,7 @@ def named(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 stored_part = {
-    part: bool(runs_of(part))
-    for part in ("sweeps", "windows", "quic-go-windows", "queues", "real", "delays", "limits", "variants")
+    part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real", "delays", "limits")
 }
 """Whether a part of the report beside the matrix is stored."""
 

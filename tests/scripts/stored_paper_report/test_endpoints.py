@@ -8,6 +8,7 @@ from statistics import median
 
 from tests.scripts.stored_paper_report.stored import (
     Run,
+    cases_of,
     implementations_with_a_measured_cpu_cost,
     manifest,
     matching,
@@ -108,3 +109,28 @@ def test_windows_that_grew_or_were_full() -> None:
 def test_goodput_from_the_first_to_the_last_byte() -> None:
     factor = from_first_to_last_byte(matching(matrix(), test_case="sat"))
     assert f"goodput is {factor:.2f} times as high" in the_page()
+
+
+def test_numbers_of_links() -> None:
+    found = rows("Links")
+    assert [row[0] for row in found] == cases_of("matrix")
+    for case, (_, letters, *cells, loss, limit) in zip(manifest()["test_cases"], found, strict=True):
+        link = case["link"]
+        trip, shares = 1000 * (link["forward_delay"] + link["return_delay"]), share_of_loss(link["forward_loss"])
+        assert letters == case["abbreviation"]
+        assert list(map(float, cells[:3])) == [trip, link["forward_rate"] / 1e6, link["return_rate"] / 1e6]
+        assert cells[3] == f"{link['forward_queue']} and {link['return_queue']}"
+        assert float(loss) == 100 * shares == 100 * share_of_loss(link["return_loss"])
+        assert float(limit) == case["timeout"]
+
+
+def share_of_loss(loss: dict[str, float] | None) -> float:
+    return loss["rate"] if loss else 0.0
+
+
+def test_versions_of_programs() -> None:
+    images = manifest()["images"]
+    for name, version, source, _, _, changes, _ in rows("Programs"):
+        assert version.replace("of Bun ", "bun-") == images[name]["version"]
+        assert source == images[name]["provenance"]["source"]
+        assert changes.replace("\\", "") == images[name]["provenance"]["changes"]

@@ -160,5 +160,6 @@ def test_servers_that_are_faster_or_slower_with_more_acknowledgements() -> None:
         for servers, word in ((faster, "faster"), (slower, "slower"))
         if servers
     ]
-    assert f"Over `satloss`, {', and '.join(parts)} with clients that acknowledge more often" in the_page()
+    told = f"Over `satloss`, {', and '.join(parts)} with clients that acknowledge more often"
+    assert f"{told} (the whole interval of the correlation is beyond 0.5)." in the_page()
     assert "For msquic, its source code has a reason" not in the_page() or any("msquic" in each for each in faster)
