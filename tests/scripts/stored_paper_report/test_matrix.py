@@ -17,9 +17,11 @@ from tests.scripts.stored_paper_report.stored import (
     matching,
     matrix,
     metric,
+    metrics,
     rows,
     section_of,
     so_far,
+    succeeded,
     the_findings,
     the_page,
 )
@@ -49,21 +51,21 @@ def test_numbers_of_table_ii() -> None:
 def test_numbers_of_servers() -> None:
     found = rows("Servers and their congestion control")
     assert len(found) >= 14
-    for name, _, _, _, *cells, succeeded in found:
+    for name, _, _, _, *cells, good in found:
         for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):
             values = goodputs(server=name, test_case=test_case)
             assert (cell != "") == bool(values)
             if values:
                 assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
         runs = [run for run in matrix() if run["server"] == name]
-        assert succeeded == f"{len(goodputs(server=name))} of {len(runs)}"
+        assert good == f"{len(goodputs(server=name))} of {len(runs)}"
 
 
 def test_numbers_of_clients() -> None:
     """Each is the mean over the servers that succeeded with all clients."""
     found = rows("Clients")
     assert len(found) >= 14
-    for client, *cells, succeeded in found:
+    for client, *cells, good in found:
         for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):
             lost = {
                 run["server"]
@@ -74,7 +76,7 @@ def test_numbers_of_clients() -> None:
             values = [value for name in servers for value in goodputs(server=name, client=client, test_case=test_case)]
             assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
         runs = [run for run in matrix() if run["client"] == client]
-        assert succeeded == f"{len(goodputs(client=client))} of {len(runs)}"
+        assert good == f"{len(goodputs(client=client))} of {len(runs)}"
 
 
 def above_the_threshold() -> dict[str, dict[str, str]]:
@@ -173,3 +175,25 @@ def test_numbers_of_single_runs(server: str, client: str, test_case: str) -> Non
         f"{values['startup_time']:.1f} s, sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and "
         f"at most {values['longest_burst']:.0f} packets back to back."
     ) in the_page()
+
+
+TABLE_II = {
+    "terrestrial": ["15.11", "", "", "19.2", "12", "1", "182"],
+    "sat": ["5.05", "", "", "12.0", "3", "6", "182"],
+    "satloss": ["3.06", "", "", "11.5", "13", "17", "182"],
+}
+"""Of arXiv 2202.08228: mean, maximum, timeouts, failures and pairs."""
+
+
+@pytest.mark.parametrize("test_case", IN_THE_PAPER)
+def test_other_rows_of_table_ii(test_case: str) -> None:
+    """Those of the paper, and of the servers and clients that both measured."""
+    found = {row[1]: row[2:] for row in rows("Table II") if row[0] == test_case}
+    assert found["paper"] == TABLE_II[test_case]
+    [(_, every, middle, most, late, failed, _)] = [cells for name, cells in found.items() if "of the paper" in name]
+    runs = in_both(matrix(), test_case)
+    assert float(every) == pytest.approx(fmean(all_goodputs(runs)), abs=0.0051)
+    assert float(middle) == pytest.approx(median(all_goodputs(runs)), abs=0.0051)
+    assert float(most) == pytest.approx(max(metrics(runs, "goodput")) / 1e6, abs=0.051)
+    lost = {(run["server"], run["client"]) for run in runs if not succeeded(run)}
+    assert int(late) + int(failed) == len(lost)
