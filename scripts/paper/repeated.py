@@ -122,7 +122,7 @@ def summary(runs: Sequence[Repeated]) -> str:
               for where in WHERE}  # fmt: skip
     parts = [
         f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again {WHERE[where]} are "
-        f"reproduced, {_exactly(group)}"
+        f"reproduced {_exactly(group)}"
         for where, group in groups.items()
         if group
     ]
@@ -132,10 +132,10 @@ def summary(runs: Sequence[Repeated]) -> str:
 
 
 def _exactly(runs: Sequence[Repeated]) -> str:
-    """``of which 30 succeeded, 29 of these with exactly the same goodput``."""
+    """``(30 succeeded, 29 of them with exactly the same goodput)``."""
     differences = [run.difference for run in runs if run.is_reproduced and run.difference is not None]
     same = sum(difference == 0 for difference in differences)
-    return f"of which {len(differences)} succeeded, {same} of these with exactly the same goodput"
+    return f"({len(differences)} succeeded, {same} of them with exactly the same goodput)"
 
 
 REASON = "See [Another machine](../measurements/virtual-time.md#another-machine) for what differs there."

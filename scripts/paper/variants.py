@@ -200,7 +200,7 @@ SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], Mapping[str, str]], dic
     "without msquic:bbr": lambda cells, _: _without(cells, "msquic", "BBR"),
     "without picoquic:cubic": lambda cells, _: _without(cells, "picoquic", "CUBIC"),
 }
-"""Runs of which the difference of the shares is computed again, with the versions of BBR by implementation."""
+"""Selects runs, for which the report computes the difference of the shares again; from the versions of BBR."""
 
 
 def including_0(table: Table) -> tuple[int, int]:

@@ -33,10 +33,10 @@ MATRIX = campaign((5.0, 4.0, 3.0, None), 24)
 def test_runs_are_reproduced_within_half_a_percent() -> None:
     found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
     assert [each.is_reproduced for each in found] == [True, True, False, True]
-    assert "3 of 4 runs that were measured again on another day and the same machine are reproduced, of which 2 " in (
+    assert "3 of 4 runs that were measured again on another day and the same machine are reproduced (2 " in (
         summary(found)
     )
-    assert summary(found).endswith("succeeded, 1 of these with exactly the same goodput.")
+    assert summary(found).endswith("succeeded, 1 of them with exactly the same goodput).")
     [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 3, 1)
     assert row[6] == pytest.approx(0.02 / 3)
@@ -91,12 +91,12 @@ def test_the_summary_separates_days_and_machines() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
-        "4 of 4 runs that were measured again on another day and the same machine are reproduced, of which 3 "
-        "succeeded, 3 of these with exactly the same goodput, and 3 of 4 runs that were measured again on the same "
-        "day and the same machine are reproduced, of which 2 succeeded, 2 of these with exactly the same goodput."
+        "4 of 4 runs that were measured again on another day and the same machine are reproduced (3 "
+        "succeeded, 3 of them with exactly the same goodput), and 3 of 4 runs that were measured again on the same "
+        "day and the same machine are reproduced (2 succeeded, 2 of them with exactly the same goodput)."
     ) in text
     assert "another machine" not in text
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
-    assert "4 of 4 runs that were measured again on another day and another machine are reproduced, of" in text
-    assert "the same goodput. See [Another machine]" in text
+    assert "4 of 4 runs that were measured again on another day and another machine are reproduced (" in text
+    assert "the same goodput). See [Another machine]" in text
     assert "on another machine (kernel 6.2 instead of 6.1)" in text

@@ -130,7 +130,7 @@ def test_other_versions_of_bbr_are_left_out() -> None:
 
 
 def test_the_finding_has_factors_and_shares_of_each_link() -> None:
-    """Three algorithms, of which BBR is the fastest."""
+    """BBR is the fastest of three algorithms."""
     [told] = finding(three_algorithms())
     assert told.startswith("- Over `sat`, CUBIC instead of Reno multiplies the goodput of an implementation by ")
     assert ", and BBR instead of CUBIC multiplies the goodput of an implementation by " in told
@@ -151,7 +151,7 @@ def test_implementations_above_the_threshold_are_counted() -> None:
 
 
 def test_what_a_server_sent_although_it_had_arrived() -> None:
-    """It is told of the server whose packets the queue dropped most."""
+    """The sentence is about the server with the largest share of dropped packets."""
     found = []
     for server, drops, repeated in (("a:bbr", 0.5, 0.4), ("b:bbr", 0.1, 0.0)):
         values = {"goodput": MBPS, "queue_loss": drops, "spurious": repeated}

@@ -76,7 +76,7 @@ def test_runs_that_were_repeated_on_another_day_or_machine() -> None:
         changes = [change(pair) for pair in mine if is_reproduced(pair)]
         good = [value for value in changes if value is not None]
         assert (
-            f"{len(changes)} of {len(mine)} runs that were measured again {where} are reproduced, of which {len(good)} "
-            f"succeeded, {good.count(0)} of these with exactly the same goodput"
+            f"{len(changes)} of {len(mine)} runs that were measured again {where} are reproduced ({len(good)} "
+            f"succeeded, {good.count(0)} of them with exactly the same goodput)"
         ) in the_page()
     assert the_page().count(" runs that were measured again on ") == len(groups)
