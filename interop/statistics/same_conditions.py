@@ -11,8 +11,10 @@ from interop.model.test_case import TestCase, constant_rate, files_in_words
 from interop.model.text import printable
 from interop.model.units import mbit_per_s, seconds
 
-NO_CONDITIONS = frozenset({"name", "abbreviation", "description", "source", "repetitions", "objectives"})
-"""Fields of a test case that do not change a run of it."""
+NO_CONDITIONS = frozenset(
+    {"name", "abbreviation", "description", "source", "repetitions", "objectives", "random_numbers_of"}
+)
+"""Fields of a test case that do not change a run of it with the same seed."""
 IN_FILES_OF_OTHERS = frozenset({"timeout", "link"})
 """Conditions that files of other runners contain at least in part: the time limit, and the rate of the link."""
 

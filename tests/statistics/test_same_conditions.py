@@ -23,6 +23,7 @@ from tests.results_builder import SAT, SATLOSS
         ({"file_sizes": (10 * MIB + 1,)}, "files"),
         ({"chain_length": 9, "timeout": 60.0}, "time limit 2 min 0 s → 60.0 s, chain length"),
         ({"repetitions": 1, "source": "mine.yaml", "description": "Mine", "abbreviation": "S"}, ""),
+        ({"random_numbers_of": "satloss"}, ""),
     ],
 )
 def test_only_what_differs_is_named(changes: dict[str, Any], words: str) -> None:
