@@ -295,6 +295,10 @@ def udp_cross_traffic(bench: Traffic, duration: float = 4.0) -> list[Figure]:
             # from when the link carries both on: the others begin with the first packet of the stream that returns
             begin = report.begin + link.forward_delay + SERIALISATION
             times = [time for _, time, _ in stream.arrived if time >= begin]
+            beside, name = len(times), "lag of the flows: packets beside others"
+            figures.append(figure(case, name, [beside], "packets", "> 1", beside > 1))
+            if beside <= 1:  # a busy machine has started the stream that returns when this one had ended
+                return figures
             lasted = times[-1] - times[0]
             # the others that have come while the last packet of the stream waited are too many, and parts of packets
             most = ceil(0.6 * (queue + 1)) + 2

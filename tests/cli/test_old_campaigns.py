@@ -80,6 +80,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
         assert {test_case.pop(name) for name in ("workload", "family", "webtransport", "limits")} == {None}
         assert test_case.pop("objectives") == []
         assert test_case.pop("flows") == []
+        assert test_case.pop("random_numbers_of") == ""
     for result in (*written["results"], *written["earlier"]):
         assert result["evidence"].pop("clock") == "real"
         assert (result["evidence"].pop("flows"), result["evidence"].pop("use")) == ([], {})
