@@ -34,17 +34,19 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
         first, second = request.campaigns
         changes = comparison.campaigns(first.results, second.results, request.measured(first.results))
         return nonempty(
-            _drawings(changes, f"{first.label} → {second.label}", "goodput"), "no pair has numbers in both."
+            _drawings(changes, f"{first.label} → {second.label}", "campaigns", "goodput"),
+            "no pair has numbers in both campaigns.",
         )
     cases = request.measured(request.campaigns[0].results) if len(request.campaigns) == 1 else ()
     if len(cases) != 2:
         return nonempty([], "it takes two campaigns, or two test cases of one.")
     changes = comparison.links(request.campaigns[0].results, *cases)
     title = f"{cases[0].abbreviation} → {cases[1].abbreviation}"
-    return nonempty(_drawings(changes, title, "efficiency"), "no pair has numbers in both.")
+    return nonempty(_drawings(changes, title, "test cases", "efficiency"), "no pair has numbers in both test cases.")
 
 
-def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
+def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[Drawing]:
+    """``sides``: what is compared, in the plural."""
     both = sorted((pair for pair in changes.pairs if pair.ratio is not None), key=_ratio)
     only_one = [pair for pair in changes.pairs if pair.change in WORSE | BETTER | UNSURE and pair.ratio is None]
     if not both and not only_one:
@@ -61,15 +63,15 @@ def _drawings(changes: Comparison, title: str, metric: str) -> list[Drawing]:
     lost = len(changes.pairs) - len(both)
     rule = _rule(changes, len(significant))
     caption = sentences(
-        f"The figure shows the n = {len(both)} pairs with values in both, in the order of their change. {rule}",
-        f"Not shown: {lost} without a value in one of them; {len(only_one)} of these newly failed or were fixed"
+        f"The figure shows the n = {len(both)} pairs with values in both {sides}, sorted by change. {rule}",
+        f"Not shown: {lost} without a value in one of the {sides}; {len(only_one)} of these newly failed or were fixed"
         if lost else "",
         f"With so few repetitions, no change can be significant for {changes.blind} of the pairs"
         if changes.blind and changes.tests else "",
     )  # fmt: skip
     row = (histogram, Panel(columns, facts))
     ranks = Drawing("", title, caption, (row,), (8.6, 4.6), share_y=True, widths=(1, 3.4))
-    return [ranks, *_tiles(changes, title, metric)]
+    return [ranks, *_tiles(changes, title, sides, metric)]
 
 
 def _rule(changes: Comparison, count: int) -> str:
@@ -83,7 +85,7 @@ def _rule(changes: Comparison, count: int) -> str:
     return f"{count} of them changed significantly at the level {comparison.LEVEL:g}, corrected for {tests}{by_seed}"
 
 
-def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
+def _tiles(changes: Comparison, title: str, sides: str, metric: str) -> Iterator[Drawing]:
     """A drawing per test case."""
     for case in dict.fromkeys(pair.first.test_case for pair in changes.pairs):
         pairs = [pair for pair in changes.pairs if pair.first.test_case == case]
@@ -99,10 +101,11 @@ def _tiles(changes: Comparison, title: str, metric: str) -> Iterator[Drawing]:
         numbers = [pair for pair in pairs if pair.ratio is not None]
         caption = sentences(
             f"Each tile shows the change of the geometric mean {metric} in per cent (n = {len(numbers)} pairs with "
-            "values in both). The colour scale ends at ±100 %. Bold numbers with a star are "
-            f"{'significant' if changes.tested else 'reported'} changes ({sum(map(_sure, numbers))}). "
-            "× marks a new failure, ✓ a pair that no longer fails, and – a pair that fails in both. An empty tile "
-            "means that the pair is not in both",
+            f"values in both {sides}). The colour scale ends at ±100 %. "
+            f"{'Significant' if changes.tested else 'Reported'} changes are bold and starred "
+            f"({sum(map(_sure, numbers)) or 'none'} in this figure). × marks a new failure, ✓ a pair that no longer "
+            f"fails, and – a pair that fails in both {sides}. An empty tile marks a pair that is missing from one of "
+            f"the two {sides}",
         )
         facts = {"kind": "tiles", "servers": servers, "clients": clients}
         size = (max(4.2, 1.8 + 0.46 * len(servers)), max(3.4, 1.9 + 0.36 * len(clients)))

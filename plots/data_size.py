@@ -44,7 +44,7 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     others = [_sum(run.series.sent.time, run.series.sent.length, "other") for run in pair.others]
     sent = _sum(series.sent.time, series.sent.length, "first", "sent, including retransmissions")
     useful, total = int(series.arrived.new.sum()), int(series.sent.length.sum())
-    note = f"The server sent {total / useful:.2f} bytes of streams per byte that arrived" if useful else ""
+    note = f"The server sent {total / useful:.2f} stream bytes for each one that arrived" if useful else ""
     return Picked([*others, sent, _sum(*arrived, "again", "arrived, each byte once")], note)
 
 

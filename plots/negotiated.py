@@ -123,4 +123,4 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.legend(title="server, client")
 
 
-PLOT = Plot("negotiated", "Negotiated facts", "results", table, draw)
+PLOT = Plot("negotiated", "Negotiated parameters", "results", table, draw)

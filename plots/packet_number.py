@@ -32,7 +32,8 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
     left_out = (
-        f"Packets that are not shown, because they were sent earlier or their number is not readable: {lost}"
+        "Packets not shown, because they were sent before the first response or request, or because their number could "
+        f"not be decrypted: {lost}"
         if lost
         else ""
     )

@@ -19,7 +19,7 @@ from interop.model.implementation import Protocol
 from interop.model.real_link import RealLink
 from interop.model.test_case import Link
 from interop.model.units import byte_size, percent
-from interop.results.qir_logs import ForeignRun
+from interop.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
 from interop.traces.columns import Trace
 from interop.traces.connections import handshakes
 from interop.traces.key_log import key_lines
@@ -190,9 +190,9 @@ def _size(run: ForeignRun, streams: StreamBytes, given_size: int | None, notes: 
 
 
 def _outcome(run: ForeignRun, streams: StreamBytes) -> str:
-    if run.runner_output.outcome != "not told" or streams.whole is None:
+    if run.runner_output.outcome != UNKNOWN_OUTCOME or streams.whole is None:
         return run.runner_output.outcome
-    return "streams whole" if streams.whole else "streams not whole"
+    return "streams complete" if streams.whole else "streams incomplete"
 
 
 def _failed(run: ForeignRun, streams: StreamBytes) -> bool:

@@ -70,7 +70,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "longest_burst",
         "packets",
-        "Most packets sent back to back (gaps below half of the mean gap, at the link's rate and at the sender's pace)",
+        "Longest run of packets with gaps below half of the gap at the link's rate and half of the sender's mean gap",
         "lower",
     ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),
@@ -84,7 +84,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("response_time_median", "s", "Median time from a request to the first byte of its response", "lower"),
     Metric("response_time_95", "s", "95th percentile of the times from request to response", "lower"),
     Metric(
-        "head_of_line_blocking", "s", "Time in which an object's bytes waited for earlier bytes of its stream", "lower"
+        "head_of_line_blocking",
+        "s",
+        "Time for which an object's received bytes waited for earlier bytes of its stream",
+        "lower",
     ),
     Metric(
         "head_of_line_blocking_one_stream",

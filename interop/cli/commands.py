@@ -29,7 +29,7 @@ GROUPS = {
         "compare": "Compare two campaigns, or two test cases of one campaign.",
         "baseline": "Save the results of a campaign as a baseline, or check a campaign against one.",
         "analyse": "Analyse stored traces again, or the logs of QIR or QIR-SE.",
-        "explain": "Explain a run in about ten lines, with the packets that show it.",
+        "explain": "Explain a run in about ten lines, with the packets in which each event is visible.",
         "packets": "Decrypt packets of a run, and show them with all fields.",
     },
     "Publish": {

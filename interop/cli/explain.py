@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from interop.traces.columns import Trace
 
 DESCRIPTION = (
-    "Explain a run in about ten lines: its outcome, the cause, and a list of events with the packets that show them."
+    "Explain a run in about ten lines: its outcome, the cause, and a list of events, each with the "
+    "packets in which it is visible."
 )
 EXAMPLES = ("explain results/latest/quic-go_aioquic/sat/1",)
 NAMED = 5

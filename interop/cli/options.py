@@ -89,7 +89,7 @@ def add_selection(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--strict-upstream", action="store_true",
-        help="Apply the rules of the QUIC Interop Runner to functional tests (default: the rules of quicsat).",
+        help="Apply the rules of the QUIC Interop Runner to functional tests (default: quicsat's rules).",
     )  # fmt: skip
     group = parser.add_argument_group("order and shards")
     group.add_argument(

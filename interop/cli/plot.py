@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--over", metavar="FACT", default="",
-        help="Negotiated fact on the horizontal axis of the plot `negotiated` (default: client.initial_max_data; "
+        help="Negotiated parameter on the horizontal axis of the plot `negotiated` (default: client.initial_max_data; "
         "example: client.max_ack_delay).",
     )  # fmt: skip
     stored_campaigns.add_objectives(group)

@@ -33,7 +33,7 @@ def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )  # fmt: skip
     group.add_argument(
         "--fact", nargs="+", metavar="CONDITION", default=[],
-        help="Select only runs whose handshake has these facts: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
+        help="Select only runs with these negotiated parameters: FACT=VALUE, FACT>=NUMBER or FACT<=NUMBER "
         "(default: all runs; example: cipher=AES-128-GCM client.initial_max_data>=1048576).",
     )  # fmt: skip
     return group

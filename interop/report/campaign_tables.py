@@ -119,12 +119,12 @@ def implementations(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         "implementation at the other end of the connection."
     )
     intervals = (
-        "Low and high are the limits of the 95 % confidence interval of the geometric mean over further partners and "
-        "repetitions. With only one repetition, the interval is over further partners for the seed of this repetition."
+        "Low and high bound the 95 % confidence interval of the geometric mean, generalised to other partners and "
+        "repetitions. With only one repetition, the interval generalises only to other partners, for the same seed."
     )
     missing = (
-        "There is no interval with one partner (n = 1), or if so many runs are missing that the effect of seeds cannot "
-        "be separated from that of single runs."
+        "No interval is given for a single partner (n = 1), or if too many runs are missing to separate the effect of "
+        "seeds from that of individual runs."
     )
     return Table(
         "implementations", "Efficiency per implementation and role", columns, tuple(rows), (means, intervals, missing)

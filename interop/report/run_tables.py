@@ -203,8 +203,8 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         "take longer than 2 s. The start-up share is relative to the time between the first and the last byte."
     )
     burst = (
-        "The largest burst is the largest number of packets with gaps below half of the mean gap, both at the link's "
-        "rate and at the sender's own pace."
+        "The largest burst is the longest run of packets whose gaps are less than half of the gap at the link's rate, "
+        "and less than half of the sender's mean gap."
     )
     return Table("runs", "Runs", columns, tuple(rows), ("The table includes only successful runs.", note, burst))
 
@@ -243,8 +243,8 @@ def senders(results: ResultSet, cases: Sequence[TestCase]) -> Table:
             rows.append((case.abbreviation, server, *map(_whole, medians), len(group)))
     note = (
         "Values are medians over the n successful runs. The first flight consists of the response bytes that the "
-        "server sends in the first round trip. The largest burst is the largest number of packets with gaps below half "
-        "of the mean gap, both at the link's rate and at the sender's own pace."
+        "server sends in the first round trip. The largest burst is the longest run of packets whose gaps are less "
+        "than half of the gap at the link's rate, and less than half of the sender's mean gap."
     )
     return Table("senders", "Sending behaviour of servers", columns, tuple(rows), (note,))
 
@@ -404,8 +404,8 @@ def _clear(found: Clustering | None, n: str) -> str:
     if found is None:
         return f"There are n = {n}. Too few of them differ to form groups."
     return (
-        f"There are n = {n}. k-means formed the groups. Their number, 2 to 6, is the one with the largest silhouette "
-        f"({found.silhouette:.2f}: {found.structure} structure)."
+        f"There are n = {n}. The groups come from k-means. Of 2 to 6 groups, this number has the largest silhouette "
+        f"score ({found.silhouette:.2f}: {found.structure} structure)."
     )
 
 

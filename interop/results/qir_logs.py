@@ -44,6 +44,8 @@ _EXIT_SE = re.compile(_STAMP + r"(client|server|sim) *\| exit status (\d{1,3})")
 _RATE = re.compile(r"--(?:bandwidth|forward-data-rate)=(\d{1,6}(?:\.\d{1,6})?)(k|M|G)bps")
 _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
 UNSUPPORTED = 127
+UNKNOWN_OUTCOME = "unknown"
+"""Of a run whose output.txt tells nothing."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,15 @@ class RunnerOutput:
 
     @property
     def outcome(self) -> str:
-        """In words; ``not told`` if it says nothing."""
+        """In words; ``UNKNOWN_OUTCOME`` if it says nothing."""
         exits = dict(self.exits)
         if self.timeout is not None:
             return f"timeout after {self.timeout} s"
         if UNSUPPORTED in exits.values():
             return "unsupported"
         if "client" in exits:
-            return "files whole" if self.checked else f"client ended with {exits['client']}"
-        return "files whole" if self.checked else "not told"
+            return "files complete" if self.checked else f"client ended with {exits['client']}"
+        return "files complete" if self.checked else UNKNOWN_OUTCOME
 
     @property
     def forward_rate(self) -> float | None:

@@ -48,7 +48,7 @@ def test_numbers_do_not_depend_on_the_clock(tmp_path: Path, start: int) -> None:
     assert goodput is not None
     assert found.handshake == pytest.approx(handshake, abs=2e-6)
     assert found.goodput == pytest.approx(goodput, rel=1e-3)
-    assert (found.clock, found.outcome, found.size, found.size_from) == (SIMULATOR, "files whole", SIZE, "output")
+    assert (found.clock, found.outcome, found.size, found.size_from) == (SIMULATOR, "files complete", SIZE, "output")
     assert found.efficiency == pytest.approx(goodput / 100e6, rel=1e-3)
     assert found.notes == ()
 
@@ -65,7 +65,7 @@ def test_the_loss_is_that_of_the_packets_that_the_link_lost(tmp_path: Path) -> N
 
 def test_the_size_comes_from_the_streams_where_nobody_tells_it(tmp_path: Path) -> None:
     found = findings(foreign_run(place_of(tmp_path)))
-    assert (found.outcome, found.size, found.size_from) == ("streams whole", SIZE, "streams")
+    assert (found.outcome, found.size, found.size_from) == ("streams complete", SIZE, "streams")
     assert found.goodput is not None
     assert found.efficiency is None
 
@@ -90,7 +90,7 @@ def without_keys(place: Path) -> Path:
 def test_without_keys_there_is_a_handshake_but_no_size(tmp_path: Path) -> None:
     place = without_keys(foreign_run(place_of(tmp_path)))
     found = findings(place)
-    assert (found.outcome, found.size, found.goodput) == ("not told", None, None)
+    assert (found.outcome, found.size, found.goodput) == ("unknown", None, None)
     assert found.handshake is not None
     assert found.loss_forward is not None
     assert found.notes == (
@@ -118,7 +118,7 @@ def test_a_timeout_has_a_cause_but_no_goodput(tmp_path: Path) -> None:
     assert "of 29.3 KiB" in found.notes[-1]
     (place / "output.txt").unlink()
     found = findings(place)
-    assert (found.outcome, found.size, found.goodput) == ("streams not whole", None, None)
+    assert (found.outcome, found.size, found.goodput) == ("streams incomplete", None, None)
     assert "the cause needs the size" in found.notes[-1]
     assert "of 29.3 KiB" in findings(place, SIZE).notes[-1]
 

@@ -54,7 +54,7 @@ def test_the_numbers_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ("quic-go", "picoquic", "sat", "1"),
         ("quic-go", "picoquic", "sat", "2"),
     ]
-    assert [row["outcome"] for row in rows] == ["files whole", "files whole", "streams whole"]
+    assert [row["outcome"] for row in rows] == ["files complete", "files complete", "streams complete"]
     assert [bool(row["goodput [bit/s]"]) for row in rows] == [True, False, True]
     assert rows[0]["times from"] == "simulator"
     assert "queue" not in ",".join(rows[0])

@@ -50,4 +50,4 @@ def test_pairs_without_a_number_are_counted_even_if_their_server_has_none(
     assert main(ROOT, ["tables", str(tmp_path), "--table", "variance", "implementations"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "Pairs without a successful repetition are not included: 3 in SAT." in told
-    assert "With only one repetition, the interval is over further partners for the seed of this repetition." in told
+    assert "With only one repetition, the interval generalises only to other partners, for the same seed." in told

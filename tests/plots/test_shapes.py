@@ -185,7 +185,7 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
 
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     [drawing] = packet_number.PLOT.table(PlotRequest((campaign(tmp_path),), tmp_path))
-    assert "their number is not readable: 1" in drawing.caption
+    assert "their number could not be decrypted: 1" in drawing.caption
     shown = drawing.panels[0][0]
     assert shown is not None
     assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)
@@ -238,12 +238,12 @@ def test_a_tile_per_pair_with_the_change_in_per_cent() -> None:
     assert shown is not None
     assert texts(axes(comparison.PLOT, shown)) == ["-50*", "0", "×"]
     assert "n = 2 pairs" in tiles.caption
-    assert "significant changes (1)" in tiles.caption
+    assert "Significant changes are bold and starred (1 in this figure)." in tiles.caption
 
 
 def test_captions_of_virtual_campaigns_name_their_rule() -> None:
     first, second = (virtual(result_set(runs(rate))) for rate in (5e6, 4.9e6))
     ranks, tiles = comparison.PLOT.table(plot_request(first, second))
     assert "With the same seeds in virtual time, 1 of them changed by at least 1 %." in ranks.caption
-    assert "reported changes (1)" in tiles.caption
-    assert "significant" not in ranks.caption + tiles.caption
+    assert "Reported changes are bold and starred (1 in this figure)." in tiles.caption
+    assert "significant" not in (ranks.caption + tiles.caption).lower()

@@ -179,7 +179,7 @@ def test_equal_streams_of_two_connections_are_stacked_too() -> None:
 def test_data_ends_at_the_size_of_the_file(plot_request: PlotRequest) -> None:
     shown = first(data_size.PLOT, plot_request)
     assert [float(y[-1]) * 1024**2 for y in shown.columns["y"]] == pytest.approx([102e3, 102e3, 102e3, 100e3])
-    assert "1.02 bytes" in data_size.PLOT.table(plot_request)[0].caption
+    assert "1.02 stream bytes" in data_size.PLOT.table(plot_request)[0].caption
 
 
 def test_packets_of_both_directions(plot_request: PlotRequest) -> None:

@@ -106,7 +106,7 @@ def parsed(tmp_path: Path, text: str) -> RunnerOutput:
 def test_what_the_output_of_qir_says(tmp_path: Path) -> None:
     found = parsed(tmp_path, qir_output(size=10_485_760))
     assert (found.size, found.exits, found.checked, found.timeout) == (10_485_760, (("client", 0),), True, None)
-    assert (found.forward_rate, found.outcome) == (100e6, "files whole")
+    assert (found.forward_rate, found.outcome) == (100e6, "files complete")
     assert parsed(tmp_path, qir_output(checked=False)).outcome == "client ended with 0"
     assert parsed(tmp_path, qir_output(status=1)).outcome == "client ended with 1"
     assert parsed(tmp_path, qir_output(status=127)).outcome == "unsupported"
@@ -115,12 +115,12 @@ def test_what_the_output_of_qir_says(tmp_path: Path) -> None:
 
 def test_what_the_output_of_qir_se_says(tmp_path: Path) -> None:
     found = parsed(tmp_path, qir_se_output(size=7))
-    assert (found.size, found.exits, found.outcome) == (7, (("server", 137), ("client", 0)), "files whole")
+    assert (found.size, found.exits, found.outcome) == (7, (("server", 137), ("client", 0)), "files complete")
     assert found.forward_rate is None
 
 
 def test_an_output_that_says_nothing(tmp_path: Path) -> None:
-    assert parsed(tmp_path, "hello\n").outcome == "not told"
+    assert parsed(tmp_path, "hello\n").outcome == "unknown"
     (tmp_path / "output.txt").write_bytes(b"\xff\x00" * 100_000)
     assert read_output(tmp_path / "output.txt") == RunnerOutput() == read_output(tmp_path / "none.txt")
 
