@@ -28,11 +28,12 @@ class Unit(StrEnum):
     RATE = "bit/s"
     SHARE = "1"
     SECONDS = "s"
+    RATIO = "ratio"
     P = "p-value"
 
 
 _SHOWN_UNIT = {Unit.RATE: "Mbit/s", Unit.SHARE: "%", Unit.SECONDS: "s"}
-_SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0}
+_SIZE = {Unit.RATE: MBPS, Unit.SHARE: PERCENT, Unit.SECONDS: 1.0, Unit.RATIO: 1.0}
 _SMALLEST_P = 0.0001
 _MOST_DIGITS = 9
 FORMATS = ("text", "markdown", "csv", "latex")
@@ -45,7 +46,7 @@ class Column:
     name: str
     unit: Unit = Unit.WORDS
     digits: int = 2
-    """Behind the point of rates, shares in per cent, and seconds."""
+    """Behind the point of rates, shares in per cent, seconds, and ratios."""
 
     @property
     def shown(self) -> str:

@@ -12,6 +12,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.lines import rendered
+from scripts.paper.words import counted, listed
 
 LEAST_CLIENTS = 4
 """With fewer, the interval of a correlation is not defined."""
@@ -90,16 +91,16 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
     yield from rendered(_table(found))
     faster = [each for each in found if each.correlation and each.correlation.low > STRONG]
     slower = [each for each in found if each.correlation and each.correlation.high < -STRONG]
-    told = [
-        f"{', '.join(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word}"
-        for servers, word in ((faster, "faster"), (slower, "slower"))
+    groups = [
+        (f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word}", side)
+        for servers, word, side in ((faster, "faster", f"above {STRONG:g}"), (slower, "slower", f"below -{STRONG:g}"))
         if servers
     ]
-    if told:
+    if groups:
         yield (
-            f"Over `satloss`, {', and '.join(told)} with clients that acknowledge more often (the whole interval of "
-            f"the correlation is beyond {STRONG:g}). Clients also differ in other ways, and no run changed the "
-            "acknowledgements alone."
+            f"Over `satloss`, {', and '.join(told for told, _ in groups)} with clients that acknowledge more often: "
+            f"the whole confidence interval of the correlation is {' or '.join(side for _, side in groups)}. However, "
+            "clients also differ in other ways, and in no run did we change only the acknowledgements."
         )
         yield ""
     yield from _growth([each.server for each in faster], found)
@@ -118,17 +119,20 @@ def _growth(faster: Sequence[str], found: Sequence[ByAcknowledgements]) -> Itera
         for each in found
         if each.server in PER_PACKET and each.correlation and each.correlation.low <= 0 <= each.correlation.high
     ]
+    intervals = (
+        "interval of its correlation includes" if len(others) == 1 else "intervals of their correlations include"
+    )
     rest = (
-        f" In {' and '.join(others)}, it grows with the packets or bytes that an acknowledgement covers, and their "
-        "intervals include 0."
+        f" In {listed(others)}, the window grows with the number of packets or bytes that an acknowledgement covers; "
+        f"the confidence {intervals} 0."
         if others
         else ""
     )
     yield (
-        f"According to the source code of {', '.join(slow)}, the window of CUBIC grows by (target − window) / window "
+        f"According to the source code of {listed(slow)}, the window of CUBIC grows by (target − window) / window "
         "packets with each acknowledgement that arrives, no matter how many packets it covers. [RFC 9438, section "
-        "4.4](https://www.rfc-editor.org/rfc/rfc9438#section-4.4) says the same, for the acknowledgements of TCP. With "
-        f"clients that acknowledge rarely, the window therefore grows more slowly than the target.{rest}"
+        "4.4](https://www.rfc-editor.org/rfc/rfc9438#section-4.4) specifies the same for the acknowledgements of TCP. "
+        f"With clients that acknowledge rarely, the window therefore grows more slowly than the target.{rest}"
     )
     yield ""
 
@@ -145,11 +149,11 @@ def _range(each: ByAcknowledgements) -> str:
 
 SERVER = "msquic"
 UNDERFLOW = (
-    "For msquic, its source code shows the reason (2.5.1-beta, `cubic.c`): while its window grows as Reno's, "
-    "`AimdAccumulator` counts acknowledged bytes. When they exceed the window, msquic first adds a packet to the "
-    "window, and then subtracts this larger window from the counter. If the counter exceeds the old window by less "
-    "than a packet, the difference is negative. The counter is an unsigned integer of 32 bits, so it is then nearly "
-    "2^32, and the window grows by a packet with each acknowledgement instead of each round trip."
+    "For msquic, the source code shows the reason (2.5.1-beta, `cubic.c`). While the window grows like that of Reno, "
+    "`AimdAccumulator` counts acknowledged bytes. When this counter exceeds the window, msquic first adds a packet to "
+    "the window, and then subtracts the enlarged window from the counter. If the counter exceeded the old window by "
+    "less than a packet, the difference is negative. Because the counter is an unsigned 32-bit integer, it is then "
+    "nearly 2^32, and the window grows by a packet with each acknowledgement instead of each round trip."
 )
 
 
@@ -175,11 +179,11 @@ def in_words(results: ResultSet, corrected: ResultSet | None) -> str:
         return ""
     before, after = ([each[place] / 1e6 for each in found] for place in (0, 1))
     return (
-        "We built msquic with these two lines in the other order, and changed nothing else. In "
-        f"{len(found)} runs over `satloss` with the same losses, one for each client, its goodput is then "
-        f"{statistics.fmean(after):.2f} instead of {statistics.fmean(before):.2f} Mbit/s (mean; "
-        f"{min(after):.2f} to {max(after):.2f} instead of {min(before):.2f} to {max(before):.2f}). See "
-        "[Causes](../measurements/causes.md#msquic-as-server) for the command."
+        "We built msquic with these two steps in the opposite order, and changed nothing else. In "
+        f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client, its mean goodput is "
+        f"then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) instead of "
+        f"{statistics.fmean(before):.2f} Mbit/s ({min(before):.2f} to {max(before):.2f}). "
+        "[Causes](../measurements/causes.md#msquic-as-server) gives the command."
     )
 
 
@@ -188,21 +192,23 @@ def finding(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
     if found := with_and_without(results, corrected):
         before, after = (statistics.fmean(each[place] for each in found) / 1e6 for place in (0, 1))
         yield (
-            "- msquic's server with CUBIC is fast over `satloss` because of a counter that underflows. Without the "
-            f"underflow, its goodput is {after:.2f} instead of {before:.2f} Mbit/s (mean of {len(found)} runs each). "
-            "See [Goodput and acknowledgements over satloss](#goodput-and-acknowledgements-over-satloss)."
+            "- msquic's server with CUBIC is fast over `satloss` because a counter underflows. Its mean goodput is "
+            f"{before:.2f} Mbit/s with the underflow, and {after:.2f} Mbit/s without it "
+            f"({counted(len(found), 'run')} each). See [Goodput and acknowledgements over "
+            "satloss](#goodput-and-acknowledgements-over-satloss)."
         )
 
 
 def _table(found: Sequence[ByAcknowledgements]) -> Table:
     columns = (
-        Column("server"), Column("correlation"), Column("low"), Column("high"), Column("clients", Unit.COUNT),
+        Column("server"), Column("correlation", Unit.RATIO), Column("low", Unit.RATIO), Column("high", Unit.RATIO),
+        Column("clients", Unit.COUNT),
         Column("packets returned per 100"), Column("fastest / slowest client"),
     )  # fmt: skip
     rows: list[tuple[float | int | str | None, ...]] = [
         (
             each.server,
-            *(f"{value:.2f}" for value in (both.value, both.low, both.high)),
+            *(both.value, both.low, both.high),
             len(each.clients),
             f"{100 * min(each.returned):.0f} to {100 * max(each.returned):.0f}",
             f"{max(each.goodputs) / min(each.goodputs):.1f}",
@@ -211,10 +217,10 @@ def _table(found: Sequence[ByAcknowledgements]) -> Table:
         if (both := each.correlation) is not None
     ]
     note = (
-        "Correlation over the clients, between the logarithms of goodput and of the packets that a client returned per "
-        "packet that reached it, most of them acknowledgements. Low and high are the limits of its 95 % confidence "
-        "interval (Fisher 1921), not corrected for the number of servers. Servers without a successful run are left "
-        "out."
+        "*Correlation* is computed over the clients, between the logarithm of goodput and the logarithm of the number "
+        "of packets (mostly acknowledgements) that a client sent per packet it received. *Low* and *high* are the "
+        "limits of its 95 % confidence interval (Fisher 1921), which is not corrected for the number of servers. "
+        "Servers without a successful run are omitted."
     )
     title = "Goodput and acknowledgements over satloss"
     return Table("acknowledgements", title, columns, tuple(rows), (note,))

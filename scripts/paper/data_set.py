@@ -6,18 +6,19 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import ResultSet, RunResult, Versions
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.results.document import document, parse_document
 from interop.results.store import JOURNAL, load
 from scripts.paper.lines import rendered
+from scripts.paper.words import counted, listed
 
 DATA, CHECKSUMS = "data", "SHA256SUMS"
 
@@ -120,8 +121,20 @@ def combined(campaigns: Sequence[ResultSet]) -> ResultSet:
             known = cases[case.name].repetitions if case.name in cases else 0
             cases[case.name] = replace(cases.get(case.name, case), repetitions=known + case.repetitions)
     planned = sum(campaign.manifest.planned_runs for campaign in campaigns)
-    manifest = replace(manifest, test_cases=tuple(cases.values()), planned_runs=planned)
+    versions = _versions(campaigns)
+    manifest = replace(manifest, test_cases=tuple(cases.values()), planned_runs=planned, versions=versions)
     return replace(campaigns[0], manifest=manifest, results=tuple(results), earlier=tuple(earlier))
+
+
+def _versions(campaigns: Sequence[ResultSet]) -> Versions | None:
+    """Those of the first campaign that stored them, with all versions of quicsat."""
+    found = [versions for campaign in campaigns if (versions := campaign.manifest.versions)]
+    if not found:
+        return None
+    quicsat = listed(dict.fromkeys(each.quicsat for each in found))
+    if without := len(campaigns) - len(found):
+        quicsat += f" ({counted(without, 'campaign')} without a stored version)"
+    return replace(found[0], quicsat=quicsat)
 
 
 def joined(campaigns: Sequence[ResultSet]) -> ResultSet:
@@ -146,18 +159,22 @@ def joined(campaigns: Sequence[ResultSet]) -> ResultSet:
 def size_of(data: Path) -> str:
     """Number and size of the files of the data set."""
     found = files(data)
-    return f"{len(found)} {'file' if len(found) == 1 else 'files'}, {sum(f.stat().st_size for f in found) / 1e6:.1f} MB"
+    return f"{counted(len(found), 'file')}, {sum(f.stat().st_size for f in found) / 1e6:.1f} MB"
 
 
-def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
-    """What the data set holds, where it comes from, and what it must not be used for."""
+def data_sheet(parts: Mapping[str, ResultSet], size: str, images: Iterable[str] = ()) -> list[str]:
+    """What the data set holds, where it comes from, and what it must not be used for.
+
+    ``images``: an item about the images of virtual time, or nothing.
+    """
     return [
         "## Data set",
         "",
         (
-            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) holds the `result.json` of each campaign, compressed with gzip, "
-            f"the series of some runs, and the SHA-256 checksums of these files ({size}). The [result schema]"
-            "(../reference/result.md) describes all fields of results, and `interop/traces/series.py` those of series."
+            f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) contains the `result.json` of each campaign (compressed with "
+            f"gzip), the series of some runs, and the SHA-256 checksums of these files ({size}). The [result schema]"
+            "(../reference/result.md) describes all fields of the results, and `interop/traces/series.py` describes "
+            "those of the series."
         ),
         "",
         *rendered(campaigns(parts)),
@@ -166,9 +183,10 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str) -> list[str]:
             "kernel, the Docker engine and the images; each campaign names the versions, sources and patches of the "
             "implementations."
         ),
+        *images,
         (
-            "- **Processing:** none. Traces, logs and qlogs, and the series of other runs, are not included. With the "
-            "same seed and the same images, virtual time makes most of them again "
+            "- **Processing:** none. The data set does not include traces, logs, qlogs, or the series of other runs. "
+            "With the same seeds and images, runs in virtual time reproduce most of these files "
             "([Virtual time](../guide/virtual-time.md))."
         ),
         (
@@ -219,10 +237,10 @@ def _clocks(parts: Mapping[str, ResultSet]) -> str:
         found.setdefault(each.manifest.time, []).append(part)
     if len(found) == 1:
         return f"All campaigns ran in {next(iter(found))}."
-    return "; ".join(f"{', '.join(names)} ran in {clock}" for clock, names in found.items()) + "."
+    return "; ".join(f"{listed(names)} ran in {clock}" for clock, names in found.items()) + "."
 
 
 def _others(parts: Mapping[str, ResultSet]) -> str:
     """Campaigns that `make paper` does not have."""
     names = [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG) if part in parts]
-    return f", except {', '.join(names)}, which `./run.py run` made there" if names else ""
+    return f", except {listed(names)}, which we measured there with `./run.py run`" if names else ""

@@ -11,6 +11,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, samples
 from scripts.paper.lines import rendered
 from scripts.paper.seeds import percentile
+from scripts.paper.words import counted, listed
 
 Pair = tuple[str, str]
 """Server and client."""
@@ -28,18 +29,18 @@ def delays(results: ResultSet) -> Iterator[str]:
     yield "## Sensitivity to the delay"
     yield ""
     yield (
-        f"{len(manifest.servers)} servers and {len(manifest.clients)} clients over `sat`, with {len(cases)} one-way "
-        f"delays: {', '.join(f'{step:g}' for step in steps)} ms, which is {middle:g} ms ± "
-        f"{100 * (steps[-1] / middle - 1):.2g} %. Nothing else of the link differs, and the seeds {_seeds(results)}."
+        f"We measured {counted(len(manifest.servers), 'server')} and {counted(len(manifest.clients), 'client')} over "
+        f"`sat` with {len(cases)} one-way delays: {listed(f'{step:g}' for step in steps)} ms, that is, {middle:g} ms ± "
+        f"{100 * (steps[-1] / middle - 1):.2g} %. The links do not differ otherwise, and the seeds {_seeds(results)}."
     )
     yield ""
     yield from rendered(by_server(results, found))
     values, most = sorted(found.values()), worst(found)
     yield (
-        f"The goodput of a pair has a standard deviation over the delays of {100 * statistics.median(values):.1f} % of "
-        f"its mean at the median, {100 * percentile(values, 90):.1f} % at the 90th percentile, and "
-        f"{100 * values[-1]:.1f} % at most ({most[0]} with {most[1]}). Read single runs over `sat` on this page with "
-        "this uncertainty: a difference of two pairs that is not larger may be due to the exact delay."
+        f"Over all pairs, the median of this spread is {100 * statistics.median(values):.1f} %, the 90th percentile "
+        f"is {100 * percentile(values, 90):.1f} %, and the maximum is {100 * values[-1]:.1f} % ({most[0]} with "
+        f"{most[1]}). Single runs over `sat` on this page should be read with this uncertainty in mind: a difference "
+        "between two pairs that is no larger than the spread may be due to the exact delay."
     )
     yield ""
 
@@ -84,7 +85,7 @@ def by_server(results: ResultSet, found: Mapping[Pair, float]) -> Table:
             values = mine.values()
             rows.append((server, len(mine), statistics.median(values), max(values), worst(mine)[1]))
     note = (
-        "Standard deviation of the goodput over the delays, divided by its mean, for each pair that succeeded with all "
-        "delays."
+        "The spread of a pair is the standard deviation of its goodput over the delays, divided by the mean. The table "
+        "includes the pairs that succeeded with all delays."
     )
     return Table("similar-delays", "Spread of the goodput over similar delays", columns, tuple(rows), (note,))

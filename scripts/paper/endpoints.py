@@ -15,6 +15,7 @@ from scripts.paper.failures import named
 from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU, payload_of
+from scripts.paper.words import counted
 
 UNLIMITED = 2**50
 """Bytes from which on a limit is none."""
@@ -65,14 +66,16 @@ def programs(results: ResultSet) -> Table:
     )
     notes = (
         (
-            "*Ours* are programs that we wrote for these measurements around the library; they set its options. *CPU "
-            "cost* is the time of a system call in virtual time: measured for this implementation, or the default."
+            "*Ours* marks programs that we wrote around the library for these measurements; these programs set the "
+            "library's options. *CPU cost* is the time that a system call takes in virtual time: either measured for "
+            "this implementation, or the default."
         ),
         (
-            "*Settings* are those of ours that can limit a transfer. The defaults of these implementations are for "
-            "shorter links: with them, for example, nginx keeps at most 64 KiB of a stream in flight."
+            "*Settings* lists the options we set that can limit a transfer. The implementations' defaults are meant "
+            "for shorter round-trip times: with its defaults, for example, nginx keeps at most 64 KiB of a stream in "
+            "flight."
         ),
-        "The source of lsquic is the program Bun, which contains a copy of lsquic; we do not know its version.",
+        "For lsquic, we use the copy that the program Bun contains. We do not know the version of this copy.",
     )
     return Table("programs", "Programs", columns, rows, notes)
 
@@ -84,7 +87,7 @@ def has_measured_cost(implementation: Implementation) -> bool:
 
 def version_in_words(version: str) -> str:
     """``bun-1.4.5`` is the version of the program that the library comes with."""
-    return version.replace("bun-", "of Bun ")
+    return version.replace("bun-", "in Bun ")
 
 
 def conditions(results: ResultSet) -> Iterator[str]:
@@ -100,27 +103,28 @@ def conditions(results: ResultSet) -> Iterator[str]:
     yield from rendered(programs(results))
     yield from rendered(of_servers(results, runs))
     yield (
-        "The numbers are medians over the clients in `sat`. *First round trip* is what the server sent of the "
-        "response in it, an estimate of its initial window: other packets can use a part of this window. *Longest "
-        "burst* is the largest number of packets that it sent back to back. *HyStart* says whether the server uses it "
-        "to leave slow start before the first loss, according to its source code or documentation; BBR leaves slow "
-        "start when the bandwidth no longer grows. *First to last byte* is goodput from the first to the last byte of "
-        "the file, divided by goodput as defined above: it is above 1 if the server sends 1-RTT packets some time "
-        "before the first byte."
+        "The numbers are medians over the clients in `sat`. *First round trip* is how much of the response the server "
+        "sent in the first round trip. It estimates the initial window from below, because other packets can take up "
+        "part of this window. *Longest burst* is the largest number of packets that the server sent back to back. "
+        "*HyStart* shows whether the server uses HyStart to leave slow start before the first loss, according to its "
+        "source code or documentation; BBR leaves slow start when the bandwidth no longer grows. *First to last byte* "
+        "is the goodput measured from the first to the last byte of the file, divided by the goodput as defined above. "
+        "It is above 1 if the server sends 1-RTT packets some time before the first byte."
     )
     yield ""
     if "picoquic" in results.manifest.servers:
         yield (
-            "picoquic's BBR (`bbr.c`) begins with a window that is proportional to the round-trip time, 15,360 B per "
-            "100 ms up to 610 ms, and uses HyStart if the round-trip time is above 250 ms."
+            "picoquic's BBR (`bbr.c`) starts with a window that is proportional to the round-trip time (15,360 B per "
+            "100 ms, up to 610 ms). It uses HyStart if the round-trip time is above 250 ms."
         )
         yield ""
     yield from rendered(of_clients(results, runs))
     yield (
-        "These are the initial windows, for the connection and for the stream of the file; a client can raise them "
-        "during the transfer. *Packets returned* are those of the client per 100 packets that reached it, most of them "
-        "acknowledgements: the range over all servers in `sat`. The server can change it, too, with the extension "
-        "ACK Frequency. The other columns are transport parameters, or their defaults in RFC 9000."
+        "The windows are the initial ones, for the connection and for the stream of the file; a client can raise them "
+        "during the transfer. *Packets returned* is the number of packets (mostly acknowledgements) that the client "
+        "sends per 100 packets it receives, as a range over all servers in `sat`. The server can also influence this "
+        "number, with the ACK Frequency extension. The other columns show transport parameters, or their defaults in "
+        "RFC 9000."
     )
     yield ""
     yield from _grown(runs)
@@ -135,7 +139,7 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
     columns = (
         Column("server"), Column("HyStart"), Column("first round trip [KiB]", Unit.COUNT),
         Column("UDP payload per packet [B]", Unit.COUNT), Column("longest burst [packets]", Unit.COUNT),
-        Column("most in flight [KiB]", Unit.COUNT), Column("first to last byte"),
+        Column("maximum in flight [KiB]", Unit.COUNT), Column("first to last byte"),
     )  # fmt: skip
     rows = []
     for name in results.manifest.servers:
@@ -231,19 +235,19 @@ def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
     full = [run for run in runs if _window_was_full(run)]
     yield (
         f"In {above} of {len(pairs)} successful runs over `sat`, the server had more than {100 * RAISED:.0f} % of the "
-        "client's initial connection window in flight at some time, so the client had raised it. How far clients "
-        "raise their windows is not in the handshake, and these runs have no qlogs. Therefore, the data set does not "
-        "show for how long congestion control or flow control limited a server."
+        "client's initial connection window in flight at some time, so the client must have raised this window. The "
+        "handshake does not show how far clients raise their windows, and we recorded no qlogs of these runs. The data "
+        "set therefore does not show for how long congestion control or flow control limited a server."
     )
     if full:
         yield ""
         yield (
-            f"In {len(full)} runs, the most in flight was {100 * FULL:.0f} to {100 * RAISED:.0f} % of the smaller "
-            "initial window, so flow control may have limited the server: "
-            f"{named([(run.server, run.client) for run in full], ())}. We use this range because the numbers do not "
-            "count the same bytes: in flight is UDP payload with all headers and repeated data, and windows limit the "
-            "bytes of the stream. Data that a client has received behind a gap also counts against its window, and is "
-            "no longer in flight. So flow control may have limited more runs than these."
+            f"In {counted(len(full), 'run')}, the maximum in flight was {100 * FULL:.0f} to {100 * RAISED:.0f} % of "
+            "the smaller initial window, so flow control may have limited the server: "
+            f"{named([(run.server, run.client) for run in full], ())}. We use this range because the two numbers count "
+            "different bytes: bytes in flight include all headers and retransmitted data, whereas windows limit stream "
+            "bytes. Data that a client has received behind a gap also counts against its window, but is no longer in "
+            "flight. Flow control may therefore have limited more runs than these."
         )
 
 

@@ -16,6 +16,7 @@ from interop.statistics.samples import value_of
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import below_the_limit
+from scripts.paper.words import counted, listed
 
 LOST = (Outcome.FAILED, Outcome.TIMEOUT)
 
@@ -23,19 +24,20 @@ LOST = (Outcome.FAILED, Outcome.TIMEOUT)
 EXAMINED: Mapping[tuple[str, str], str] = {
     ("nginx", "quinn"): (
         "nginx with quinn: quinn closes a connection if too many parts of a stream are missing. After slow start, the "
-        "queue drops many packets of nginx."
+        "queue drops many of nginx's packets."
     ),
     ("haproxy", "quinn"): (
-        "haproxy with quinn: haproxy gives up the connection without a CONNECTION_CLOSE, and answers with stateless "
-        "resets from then on. It does so at its timeout for idle clients, although quinn sends acknowledgements. "
-        "According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting packets restart this timer; "
-        "any packet that is processed successfully has to ([RFC 9000, section "
-        "10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the file, so it "
-        "probably has nothing to send but acknowledgements. Other clients of haproxy take longer and succeed."
+        "haproxy with quinn: haproxy abandons the connection without a CONNECTION_CLOSE frame, and answers with "
+        "stateless resets from then on. It does so at its timeout for idle clients, although quinn sends "
+        "acknowledgements. According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting packets "
+        "restart this timer, although any packet that is processed successfully should restart it ([RFC 9000, section "
+        "10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the file, so "
+        "quinn probably has nothing to send but acknowledgements. Transfers from haproxy to other clients take longer, "
+        "but succeed."
     ),
     ("kwik", "kwik"): (
-        "kwik with kwik: the server sends at a constant low rate until the time limit, as with other clients. Without "
-        "a key log, the traces do not show more."
+        "kwik with kwik: the server sends at a constant low rate until the time limit, as it does with other clients. "
+        "Without a key log, the traces do not show more."
     ),
 }
 """What the traces of pairs show, beyond the reasons in the results, by server and client."""
@@ -60,10 +62,13 @@ def not_successful(results: ResultSet) -> Table:
         for (case, outcome, _), runs in groups.items()
     ]
     notes = [
-        "Pairs are named as server with client. Reasons that differ only in numbers are one row, with their ranges.",
+        (
+            "Pairs are given as server with client. Runs whose reasons differ only in numbers share a row with the "
+            "ranges of these numbers."
+        ),
         *_far_below_windows(results),
     ]
-    return Table("failures", "Runs without success", columns, tuple(rows), tuple(notes))
+    return Table("failures", "Unsuccessful runs", columns, tuple(rows), tuple(notes))
 
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -95,7 +100,7 @@ def _far_below_windows(results: ResultSet) -> Iterator[str]:
     ]
     if flying and windows and max(flying) < min(windows):
         yield (
-            "In the timed-out runs that we could decrypt, the median in flight was at most "
+            "In the timed-out runs that we could decrypt, the median amount of data in flight was at most "
             f"{byte_size(max(flying))}, far below the smallest announced window ({byte_size(min(windows))}). Flow "
             "control was therefore not the limit."
         )
@@ -130,10 +135,10 @@ def unfinished(results: ResultSet) -> Table:
                 share = statistics.fmean(files) if files else None
                 rows.append((case.name, server, len(late), share, _mean(late), len(good), _mean(good)))
     note = (
-        "Means over the clients. Arrived is the share of the file that the client had written at the time limit. "
-        f"{_no_file(results)}"
+        "Values are means over the clients. *Arrived* is the share of the file that the client had written by the time "
+        f"limit.{_no_file(results)}"
     )
-    return Table("unfinished", "Runs that timed out", columns, tuple(rows), (note.strip(),))
+    return Table("unfinished", "Runs that timed out", columns, tuple(rows), (note,))
 
 
 def _mean(runs: Sequence[RunResult]) -> float | None:
@@ -145,7 +150,9 @@ def _no_file(results: ResultSet) -> str:
     late = [run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT]
     names = sorted({run.client for run in late if not run.evidence.downloaded})
     count = sum(not run.evidence.downloaded for run in late)
-    return f"Not included: {count} with the client {', '.join(names)}, which left no file." if names else ""
+    if not names:
+        return ""
+    return f" The means omit {counted(count, 'run')} in which the client ({', '.join(names)}) left no file."
 
 
 def failures(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
@@ -172,10 +179,10 @@ def results_of_the_limit(results: ResultSet) -> Iterator[str]:
     late = [run for run in results.results if run.test_case == "satloss" and run.verdict.outcome is Outcome.TIMEOUT]
     if servers:
         yield (
-            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)} (see [Formulas of Reno and "
-            f"CUBIC](#formulas-of-reno-and-cubic)). {sum(run.server in servers for run in late)} of {len(late)} runs "
-            "that timed out there are of these servers. We take these timeouts as results of the time limit rather "
-            "than as defects."
+            f"Over `satloss`, a run {rates} for {listed(servers)} (see [Formulas of Reno and "
+            "CUBIC](#formulas-of-reno-and-cubic)). These servers account for "
+            f"{sum(run.server in servers for run in late)} of the {counted(len(late), 'run')} that timed out over this "
+            "link. We attribute these timeouts to the time limit rather than to defects."
         )
         yield ""
 
@@ -193,21 +200,21 @@ def with_more_time(results: ResultSet, longer: ResultSet | None) -> Iterator[str
     times = sorted(value for run in good if (value := value_of(run, "completion_time")) is not None)
     if times:
         yield (
-            f"{len(same)} runs that timed out were also measured with the same losses and a limit of "
-            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}): {len(good)} of them "
+            f"We repeated {len(same)} of the runs that timed out, with the same losses and a limit of "
+            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}). Of these, {len(good)} "
             f"succeeded, after {times[0]:.0f} to {times[-1]:.0f} s."
         )
         yield ""
 
 
 def _repeated(results: ResultSet) -> str:
-    """How many runs were made again, and with which outcome; the last attempt counts."""
+    """How many attempts were repeated, and with which outcome; the last attempt counts."""
     last = {each.key: each.verdict.outcome for each in results.results}
     again = [each for each in results.earlier if each.key in last]
     if not again:
         return ""
     same = sum(last[each.key] is each.verdict.outcome for each in again)
     return (
-        f"{len(again)} attempts without success were repeated with the same seed, and {same} of them ended with the "
-        "same outcome again. The last attempt counts."
+        f"We repeated {counted(len(again), 'unsuccessful attempt')} with the same seed; {same} of them had the same "
+        "outcome again. The last attempt counts."
     )

@@ -19,6 +19,7 @@ from scripts.paper.goodput import STREAM_GOODPUT, known, mean_of, of_case, with_
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
 from scripts.paper.seeds import percentile
+from scripts.paper.words import listed
 
 TEN = 10
 """Ratios from it on have no digit after the point."""
@@ -28,10 +29,11 @@ def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterato
     """The shares, what they depend on, and the sizes of the effects; ``corrected``: runs of msquic."""
     yield from rendered(campaign_tables.variance(results, results.manifest.test_cases))
     yield (
-        "Efficiency is goodput divided by the constant rate of the link, so the shares of the logarithm of goodput are "
-        "the same. The intervals are generalized confidence intervals (Weerahandi 1993), see "
-        "[Statistics](../reference/statistics.md#intervals). They assume that the effects of servers and of clients "
-        "are normally distributed. The shares describe these servers and clients: with others, they would be different."
+        "Efficiency is goodput divided by the constant rate of the link, so the shares are the same for the logarithm "
+        "of goodput. The intervals are generalized confidence intervals (Weerahandi 1993); see "
+        "[Statistics](../reference/statistics.md#intervals). They assume that the effects of servers and clients are "
+        "normally distributed. The shares describe these servers and clients; other servers and clients would give "
+        "different shares."
     )
     yield ""
     yield from rendered(effects(results))
@@ -55,7 +57,7 @@ def of_clients(results: ResultSet, test_case: str) -> Table:
         if len(means) > 1 and min(means.values()) > 0:
             least, most = (choose(means, key=means.__getitem__) for choose in (min, max))
             rows.append((server, least, means[least], most, means[most], f"{means[most] / means[least]:.1f}"))
-    note = "Means of all runs of a pair."
+    note = "Goodput is the mean of all runs of a pair."
     return Table("slowest-client", f"Clients of each server over {test_case}", columns, tuple(rows), (note,))
 
 
@@ -78,7 +80,7 @@ def shares_that_one_server_makes(results: ResultSet) -> Iterator[str]:
     for case in results.manifest.test_cases:
         slowest, share = without_the_slowest(results, case)
         if share is not None and share.share < HALF:
-            yield f"Without {slowest}, its share over `{case.name}` is {in_words(share)}."
+            yield f"Without {slowest}, the server's share over `{case.name}` is {in_words(share)}."
 
 
 HALF = 0.5
@@ -112,8 +114,8 @@ def effects(results: ResultSet) -> Table:
             row += [_ratio(means), len(means)]
         rows.append(tuple(row))
     note = (
-        "Percentiles of the means of servers and of clients. The mean of a server is over all runs, and that of a "
-        "client over the successful runs with the servers that succeeded with all clients."
+        "The percentiles are those of the means of servers and of clients. The mean of a server is over all its runs. "
+        "The mean of a client is over its successful runs with the servers whose runs all succeeded."
     )
     return Table("effects", "How far means of servers and clients differ", columns, tuple(rows), (note,))
 
@@ -135,8 +137,8 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
             late.append(f"{in_words(share)} over `{case.name}`")
     if late:
         yield (
-            "- If runs that timed out count with what had arrived over the time that the client ran, the share of the "
-            f"server is {', '.join(late)}."
+            "- If runs that timed out are included, with the bytes that had arrived divided by the client's run time, "
+            f"the server's share is {listed(late)}."
         )
     streams = [
         f"{in_words(share)} over `{case.name}`"
@@ -144,10 +146,7 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
         if (share := share_of_server(results, case, metric=STREAM_GOODPUT)) is not None
     ]
     if streams:
-        yield (
-            "- For goodput from the first to the last byte of the file, the share of the server is "
-            f"{', '.join(streams)}."
-        )
+        yield f"- For goodput from the first to the last byte of the file, the server's share is {listed(streams)}."
     without = [
         f"{in_words(share)} over `{case.name}` (without {slowest})"
         for case in results.manifest.test_cases
@@ -155,7 +154,7 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
         if share is not None
     ]
     if without:
-        yield f"- Without the slowest server that had a success, the share of the server is {', '.join(without)}."
+        yield f"- Without the slowest server that succeeded at least once, the server's share is {listed(without)}."
     for case in results.manifest.test_cases:
         if loss_share(case.emulated.forward_loss):
             yield from _by_control(results, case)
@@ -177,6 +176,6 @@ def _by_control(results: ResultSet, case: TestCase) -> Iterator[str]:
     shares = [share_of_server(results, case, names) for names in (with_bbr, others)]
     if shares[0] is not None and shares[1] is not None:
         yield (
-            f"- Over `{case.name}`, the share of the server is {in_words(shares[0])} among servers with BBR "
-            f"({', '.join(with_bbr)}), and {in_words(shares[1])} among the others that had a success."
+            f"- Over `{case.name}`, the server's share is {in_words(shares[0])} among servers with BBR "
+            f"({', '.join(with_bbr)}), and {in_words(shares[1])} among the other servers that succeeded at least once."
         )

@@ -17,6 +17,7 @@ from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II, PaperRow
 from scripts.paper.theory import below_the_limit
+from scripts.paper.words import counted, listed
 
 
 def beside_the_paper(results: ResultSet) -> Table:
@@ -31,17 +32,17 @@ def beside_the_paper(results: ResultSet) -> Table:
     for case in results.manifest.test_cases:
         rows.append((case.name, "quicsat, all servers", *row_of(results, case)))
         if shared.results:
-            rows.append((case.name, f"quicsat, {in_common(results)}", *row_of(shared, case)))
+            rows.append((case.name, f"quicsat, {in_common(results)} of the paper", *row_of(shared, case)))
         if paper := TABLE_II.get(case.name):
             lost = (paper.timeouts, paper.failures, PAPER_PAIRS)
             rows.append((case.name, "paper", paper.mean, None, None, paper.maximum, *lost))
     means = (
-        "Means and maxima are over successful repetitions. *All runs* includes the others with what had arrived over "
-        f"the time that the client ran{_without_file(results)}."
+        "Means and maxima are over successful runs. *All runs* also includes unsuccessful runs, with the bytes that "
+        f"had arrived divided by the client's run time.{_without_file(results)}"
     )
     counts = (
-        "A pair counts as T or × if any of its repetitions timed out or failed (the first of these decides). More "
-        "repetitions therefore give higher counts: pairs of the paper have ten."
+        "A pair counts as T if any of its repetitions timed out, and as × if any failed; if both occurred, the earlier "
+        "one counts. More repetitions therefore lead to higher counts; the paper has ten per pair."
     )
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
@@ -65,19 +66,15 @@ def common(results: ResultSet) -> ResultSet:
 
 
 def in_common(results: ResultSet) -> str:
-    """``9 servers and 9 clients of the paper``."""
+    """``9 servers and 9 clients``."""
     manifest = common(results).manifest
-    return f"{_count(manifest.servers, 'server')} and {_count(manifest.clients, 'client')} of the paper"
-
-
-def _count(names: Sequence[str], word: str) -> str:
-    return f"{len(names)} {word}{'' if len(names) == 1 else 's'}"
+    return f"{counted(len(manifest.servers), 'server')} and {counted(len(manifest.clients), 'client')}"
 
 
 def _without_file(results: ResultSet) -> str:
     """How many runs have no goodput at all."""
     lost = sum(goodput_so_far(each) is None for each in results.results)
-    return f", except {lost} whose client had left no file" if lost else ""
+    return f" It omits {counted(lost, 'run')} in which the client left no file." if lost else ""
 
 
 def congestion_controls(results: ResultSet) -> Table:
@@ -100,8 +97,8 @@ def congestion_controls(results: ResultSet) -> Table:
         for name in results.manifest.servers
     ]
     note = (
-        "Goodput is the mean of the successful runs of a server with all clients. No value: none succeeded. Reno and "
-        "NewReno are what the implementations call the same algorithm."
+        "Goodput is the mean of the successful runs of a server with all clients; a cell is empty if none succeeded. "
+        "Some implementations call the same algorithm Reno, and others NewReno."
     )
     return Table("servers", "Servers and their congestion control", columns, tuple(rows), (note,))
 
@@ -119,8 +116,8 @@ def clients(results: ResultSet) -> Table:
         )
         for name in results.manifest.clients
     ]
-    counts = ", ".join(f"{len(servers[case.name])} over `{case.name}`" for case in cases)
-    note = f"Goodput is the mean over the servers that succeeded with all clients ({counts})."
+    counts = listed(f"{len(servers[case.name])} over `{case.name}`" for case in cases)
+    note = f"Goodput is the mean over the servers whose runs all succeeded ({counts})."
     return Table("clients", "Clients", columns, tuple(rows), (note,))
 
 
@@ -147,9 +144,10 @@ def differences(results: ResultSet) -> Iterator[str]:
     servers, clients = shared.manifest.servers, shared.manifest.clients
     named = ", ".join(servers) if set(servers) == set(clients) else f"{', '.join(servers)}; {', '.join(clients)}"
     yield (
-        f"The following compares our runs of the {in_common(results)} ({named}) with all servers and clients of "
-        "the paper, which has no numbers of single pairs. There is no interval for the differences. Pairs with ten "
-        "repetitions, as in the paper, count as T or × more often than pairs with fewer."
+        f"We compare our runs of the {in_common(results)} that are also in the paper ({named}) with all of the paper's "
+        "servers and clients, because the paper does not give values for individual pairs. There are no confidence "
+        "intervals for the differences. A pair with ten repetitions, as in the paper, is more likely to count as T or "
+        "× than a pair with fewer."
     )
     yield ""
     for case, row, paper in rows:
@@ -157,13 +155,14 @@ def differences(results: ResultSet) -> Iterator[str]:
             continue
         yield (
             f"- **{case.name}**: the mean goodput is {row.mean / 1e6:.2f} Mbit/s, "
-            f"{_relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
-            f"{_relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
+            f"{relative(row.mean, paper.mean)} the paper's mean. The maximum is {row.maximum / 1e6:.1f} Mbit/s, "
+            f"{relative(row.maximum, paper.maximum)} the paper's. {_outcomes(row, paper)}"
             f"{_with_timeouts(shared, case, row)}"
         )
 
 
-def _relative(value: float, other: float) -> str:
+def relative(value: float, other: float) -> str:
+    """``16 % above``."""
     change = 100 * (value / other - 1)
     return f"{abs(change):.0f} % {'above' if change > 0 else 'below'}"
 
@@ -172,7 +171,7 @@ def _outcomes(row: Scenario, paper: PaperRow) -> str:
     ours = 100 * (row.timeouts + row.failures) / row.pairs
     theirs = 100 * (paper.timeouts + paper.failures) / PAPER_PAIRS
     return (
-        f"{ours:.1f} % of the pairs timed out or failed; in the paper, at least one of ten repetitions did so in "
+        f"Of our pairs, {ours:.1f} % timed out or failed; in the paper, at least one of ten repetitions did so in "
         f"{theirs:.1f} % of the pairs."
     )
 
@@ -182,7 +181,7 @@ def _with_timeouts(results: ResultSet, case: TestCase, row: Scenario) -> str:
     every = known(of_case(results, case))
     if not row.timeouts + row.failures or not every:
         return ""
-    return f" With the other runs, the mean is {statistics.fmean(every) / 1e6:.2f} Mbit/s."
+    return f" Including unsuccessful runs, our mean is {statistics.fmean(every) / 1e6:.2f} Mbit/s."
 
 
 def time_limits(results: ResultSet) -> Iterator[str]:
@@ -190,8 +189,8 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     columns = (
         Column("test case"), Column("time limit", Unit.SECONDS, 0), Column("in the paper", Unit.SECONDS, 0),
         Column("runs", Unit.COUNT), Column("reached the limit", Unit.COUNT),
-        Column("longest success", Unit.SECONDS, 0), Column("file over limit", Unit.RATE),
-        Column("median with those at the limit", Unit.RATE),
+        Column("longest success", Unit.SECONDS, 0), Column("file size / limit", Unit.RATE),
+        Column("median with runs at the limit", Unit.RATE),
     )  # fmt: skip
     rows = []
     for case in results.manifest.test_cases:
@@ -203,17 +202,17 @@ def time_limits(results: ResultSet) -> Iterator[str]:
         rows.append((case.name, case.timeout, paper, len(runs), late, longest, least, median))
     yield from rendered(Table("limits", "Time limits", columns, tuple(rows)))
     yield (
-        "The paper's limits also include starting and stopping the containers, and ours begin with the client. A run "
-        "that reaches the limit has a lower goodput than the file over the limit. Means of successful runs leave it "
-        "out, so they are too high. These medians rank runs at the limit below all successful runs, so the limit does "
-        "not change them."
+        "The paper's limits include the time to start and stop the containers, whereas ours begin when the client "
+        "starts. The goodput of a run that reaches the limit is below the file size divided by the limit. Means over "
+        "successful runs omit such runs, and are therefore too high. The medians in the last column rank runs at the "
+        "limit below all successful runs, so they do not depend on the limit."
     )
     yield ""
     servers, rates = below_the_limit(results)
     if servers:
         yield (
-            f"Over `satloss`, a run that ends in time {rates} for {', '.join(servers)}. Their timeouts there are "
-            "results of the time limit rather than defects. See [Reasons for failures](#reasons-for-failures)."
+            f"Over `satloss`, a run {rates} for {listed(servers)}. The timeouts of these servers over this link are "
+            "therefore due to the time limit rather than to defects. See [Reasons for failures](#reasons-for-failures)."
         )
         yield ""
 
@@ -260,17 +259,17 @@ def clusters(results: ResultSet) -> Iterator[str]:
     if not found:
         return
     yield (
-        "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. Here, the "
-        "following servers exceed it in at least one run, by their default congestion control. Runs that timed out "
-        "count as slower:"
+        "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. In our "
+        "measurements, the following servers exceed it in at least one run, grouped by their default congestion "
+        "control (runs that timed out count as below 10 %):"
     )
     yield ""
     for name, servers in found.items():
         above = [each for each in servers if each.above]
         named = f": {', '.join(each.in_words for each in above)}" if above else ""
-        yield f"- {name}: {len(above)} of {_count([each.server for each in servers], 'server')}{named}"
+        yield f"- {name}: {len(above)} of {counted(len(servers), 'server')}{named}"
     yield ""
     yield (
         "All runs of a server share its program, and all runs with the same seed share the lost packets. The number of "
-        "servers therefore says more about a congestion control than the number of runs."
+        "servers is therefore better evidence about a congestion control than the number of runs."
     )

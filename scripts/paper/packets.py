@@ -72,16 +72,17 @@ def _beside_the_paper(results: ResultSet, pair: Pair) -> str:
     if goodput is None or completion is None or startup is None or burst is None or sent is None:
         return ""
     ours = (
-        f"{pair.server} with {pair.client} over `{pair.test_case}` takes {completion:.1f} s here, with a goodput of "
-        f"{goodput / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate after {startup:.1f} s, sends "
-        f"{sent:.2f} bytes per byte of the file, and at most {burst:.0f} packets back to back"
+        f"In our measurement, the transfer from {pair.server} to {pair.client} over `{pair.test_case}` takes "
+        f"{completion:.1f} s, with a goodput of {goodput / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate "
+        f"after {startup:.1f} s. It sends {sent:.2f} bytes per byte of the file, and at most {burst:.0f} packets back "
+        "to back"
     )
     return f"- {ours}. {PAPER_SAYS[OF_THE_PAPER[pair]]}"
 
 
 PAPER_SAYS = {
-    "Figure 7": "In the paper, the transfer takes slightly more than 7 s, with slightly more than 11 Mbit/s.",
-    "Figure 8": "In the paper, slow start takes about 11 s, and jagged curves indicate bad pacing.",
+    "Figure 7": "In the paper, the transfer takes slightly more than 7 s, at slightly more than 11 Mbit/s.",
+    "Figure 8": "In the paper, slow start takes about 11 s, and jagged curves indicate poor pacing.",
 }
 
 

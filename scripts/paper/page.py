@@ -38,8 +38,10 @@ from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
 from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
+from scripts.paper.virtual_time_images import virtual_time_images
 from scripts.paper.windows import finding as windows_finding
 from scripts.paper.windows import windows
+from scripts.paper.words import counted, listed
 
 
 def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
@@ -80,7 +82,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield ""
     yield from limitations(parts[Part.MATRIX], parts.get(Part.REAL))
     yield ""
-    yield from data_sheet(parts, size_of(data))
+    yield from data_sheet(parts, size_of(data), virtual_time_images(parts))
 
 
 def samples_of(data: Path) -> list[Sample]:
@@ -99,7 +101,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
     results = parts[Part.MATRIX]
     shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
     return [
-        "# arXiv 2202.08228, measured again", "",
+        "# arXiv 2202.08228 revisited", "",
         *introduction(results), "",
         "## Findings", "",
         *findings(results),
@@ -132,27 +134,24 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
 
 
 def _repetitions(manifest: Manifest) -> str:
-    """``There is one seed over `sat`, and there are 4 over `satloss```."""
+    """``with one seed over `sat`, and with 4 seeds over `satloss```."""
     counts: dict[int, list[str]] = {}
     for case in manifest.test_cases:
         counts.setdefault(case.repetitions, []).append(f"`{case.name}`")
     found = sorted(counts.items())
     if len(found) == 1:
-        return f"There {_are(found[0][0], 'seed')}"
-    first, *others = (f"there {_are(count, '')} over {' and '.join(links)}" for count, links in found)
-    first = first.replace(" over", f" {'seed' if found[0][0] == 1 else 'seeds'} over", 1)
-    return f"{first[0].upper()}{first[1:]}{''.join(f', and {each}' for each in others)}"
+        return f"with {_seeds(found[0][0])}"
+    return ", and ".join(f"with {_seeds(count)} over {listed(links)}" for count, links in found)
 
 
-def _are(count: int, word: str) -> str:
-    number = "is one" if count == 1 else f"are {count}"
-    return f"{number} {word}{'s' if count != 1 else ''}" if word else number
+def _seeds(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"
 
 
 def _clock(manifest: Manifest) -> str:
     if manifest.clock is Clock.VIRTUAL:
-        return "They ran in virtual time: a simulated clock on which each system call takes a fixed time."
-    return f"They ran in {manifest.time}."
+        return "virtual time: a simulated clock on which each system call takes a fixed time"
+    return manifest.time
 
 
 def introduction(results: ResultSet) -> Iterator[str]:
@@ -161,27 +160,32 @@ def introduction(results: ResultSet) -> Iterator[str]:
     began = min(each.evidence.started for each in results.results)
     done, planned = len(results.results), manifest.planned_runs
     yield (
-        "This page measures again what [arXiv 2202.08228](https://arxiv.org/abs/2202.08228), *the paper*, measured, "
-        f"with {len(manifest.servers)} servers and {len(manifest.clients)} clients over the links "
-        f"{', '.join(f'`{case.name}`' for case in manifest.test_cases)}. The paper measured 14 servers and 13 clients "
-        "over the same links, ten times in real time."
+        "This page revisits the measurements of [arXiv 2202.08228](https://arxiv.org/abs/2202.08228) (*the paper*), "
+        f"with {counted(len(manifest.servers), 'server')} and {counted(len(manifest.clients), 'client')} over the "
+        f"links {listed(f'`{case.name}`' for case in manifest.test_cases)}. The paper measured 14 servers and 13 "
+        "clients over the same links, with ten repetitions in real time."
     )
     yield ""
     yield (
-        f"The measurements began on {began[:10]}. {_clock(manifest)} {_repetitions(manifest)}; a seed decides all "
-        f"random numbers of a run. Of {planned} planned runs, {done} have a "
-        f"result{'' if done == planned else '; the other runs have not been measured yet'}. `make paper` made the "
-        "runs, and `make paper-report` computed all numbers and drew all figures on this page from the [data "
-        "set](#data-set)."
+        f"The measurements began on {began[:10]} and used {_clock(manifest)}. We measured "
+        f"{_repetitions(manifest)}; the seed of a run determines all of its random numbers. "
+        f"{_with_result(done, planned)} `make paper` performed the runs, and `make paper-report` computed all numbers "
+        "and drew all figures on this page from the [data set](#data-set)."
     )
     last = max(each.evidence.started for each in results.results)
     phases = [sum(each.evidence.phases.values()) for each in results.results]
     yield ""
     yield (
-        f"A run took {statistics.median(phases):.1f} s of wall-clock time at the median. The sum over all runs is "
+        f"The median wall-clock time of a run was {statistics.median(phases):.1f} s; the sum over all runs was "
         f"{sum(phases) / 3600:.1f} h. {_machine(results)}The first run began at {moment(began)} UTC, and the last one "
-        f"at {moment(last)}."
+        f"at {moment(last)} UTC."
     )
+
+
+def _with_result(done: int, planned: int) -> str:
+    if done == planned:
+        return f"All {planned} planned runs have a result."
+    return f"Of {planned} planned runs, {done} have a result; the other runs have not been measured yet."
 
 
 def _machine(results: ResultSet) -> str:
@@ -191,9 +195,10 @@ def _machine(results: ResultSet) -> str:
         return ""
     cpus = " or ".join(map(str, sorted({host.cpus for host in hosts})))
     load = statistics.median(host.load_before for host in hosts)
+    most = 1 + max(host.neighbours for host in hosts)
     return (
-        f"Up to {1 + max(host.neighbours for host in hosts)} runs were made at a time on {cpus} CPUs, with a load "
-        f"average of {load:.1f} at the median, so that other programs ran as well. "
+        f"{'One run' if most == 1 else f'Up to {most} runs'} took place at a time on {cpus} CPUs. The median load "
+        f"average was {load:.1f}, because other programs were running as well. "
     )
 
 
@@ -207,8 +212,8 @@ def findings(results: ResultSet) -> Iterator[str]:
     all_shares = [f"{100 * mean / rates[name]:.0f} %" for name, mean in every.items()]
     if shares:
         yield (
-            "- Goodput is far below the rate of a satellite link. The mean efficiency of the successful runs is "
-            f"{', '.join(shares)}; of all runs, it is {', '.join(all_shares)}. {_possible(results)} See [Table "
+            "- Over satellite links, goodput is far below the link's rate. The mean efficiency of the successful runs "
+            f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )
     parts = []
@@ -219,44 +224,49 @@ def findings(results: ResultSet) -> Iterator[str]:
     if parts:
         sizes = [(case, servers, clients) for case, servers, _, clients, _ in effects(results).rows]
         exceptions = "".join(f" {told}" for told in shares_that_one_server_makes(results))
+        of_servers = listed(f"{servers} times over `{case}`" for case, servers, _ in sizes)
         yield (
             "- The goodput of a pair depends mostly on its server. The server's share of the variance of the logarithm "
-            f"of goodput is {', '.join(parts)}.{exceptions} From the 10th to the 90th percentile, the means of servers "
-            f"rise by a factor of {', '.join(f'{servers} over `{case}`' for case, servers, _ in sizes)}, and those of "
-            f"clients by {', '.join(f'{clients}' for _, _, clients in sizes)}. See [Influence of server and "
+            f"of goodput, with its 95 % confidence interval, is {listed(parts)}.{exceptions} The 90th percentile of "
+            f"the servers' means is {of_servers.replace(' times', ' times the 10th percentile', 1)}; for the clients' "
+            f"means, the factors are {listed(str(clients) for _, _, clients in sizes)}. See [Influence of server and "
             "client](#influence-of-server-and-client)."
         )
     if any(each.above for servers in exceeding(results).values() for each in servers):
         yield (
-            f"- Over `satloss`, {_exceeding(results)} exceed an efficiency of 10 %, by their default congestion "
-            "control. See [Servers and clients](#servers-and-clients)."
+            f"- Over `satloss`, {_exceeding(results)} exceed an efficiency of 10 %. See [Servers and "
+            "clients](#servers-and-clients)."
         )
 
 
 def _exceeding(results: ResultSet) -> str:
-    """``3 of 3 servers with BBR, 1 of 7 with CUBIC (msquic, in 23 of 70 runs), and 0 of 6 with Reno``."""
+    """``3 of 3 servers with BBR as their default …, 1 of 7 with CUBIC (msquic, in 23 of 70 runs) and 0 of 6 …``."""
     parts = list[str]()
     for control, servers in exceeding(results).items():
         above = [each for each in servers if each.above]
         some = [f"{each.server}, in {each.above} of {each.runs} runs" for each in above if each.above < each.runs]
         whose = f" ({'; '.join(some)})" if some else ""
-        parts.append(f"{len(above)} of {len(servers)}{'' if parts else ' servers'} with {control}{whose}")
-    return ", and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
+        word, default = ("", "") if parts else (" servers", " as their default congestion control")
+        parts.append(f"{len(above)} of {len(servers)}{word} with {control}{default}{whose}")
+    return listed(parts)
 
 
 def _possible(results: ResultSet) -> str:
-    """What slow start allows for the size of the file, over links without loss."""
+    """What slow start allows for the size of the file over links without loss; empty if there are none."""
     most = [
         f"{goodput / 1e6:.1f} Mbit/s ({100 * goodput / case.emulated.forward_rate:.0f} %) over `{case.name}`"
         for case in results.manifest.test_cases
         if case.emulated.forward_loss is None
         if (goodput := fastest(sum(case.file_sizes), case.emulated))
     ]
-    more = servers_with_larger_starts(results)
+    if not most:
+        return ""
+    more = len(servers_with_larger_starts(results))
     return (
-        f"A sender that starts with {INITIAL_WINDOW} packets, doubles this in each round trip, and then uses the full "
-        f"rate without loss would reach {' and '.join(most)}; {len(more)} servers send more than that in the first "
-        "round trip."
+        f" A sender that starts with {INITIAL_WINDOW} packets, doubles this number in each round trip, and then uses "
+        f"the full rate without loss would reach {listed(most)}. In the first round trip, "
+        f"{counted(more, 'server') if more else 'no server'} {'send' if more > 1 else 'sends'} more than "
+        f"{INITIAL_WINDOW} packets."
     )
 
 

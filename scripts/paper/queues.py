@@ -1,8 +1,7 @@
-"""The queue of the paper's simulator, which holds 125 packets, beside queues of exactly 25 packets."""
+"""The queue of the paper's simulator, which holds 125 packets, compared with queues of exactly 25 packets."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,12 +16,11 @@ from interop.statistics.samples import find, value_of
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.influence import in_words, means_of_servers, share_of_server
 from scripts.paper.lines import rendered
-from scripts.paper.matrix import common, in_common, row_of
+from scripts.paper.matrix import common, in_common, relative, row_of
 from scripts.paper.published import TABLE_II
+from scripts.paper.words import listed
 
 SUFFIX = "-paper-queue"
-NOTHING = 0.0005
-"""Share of packets below which a queue dropped none: a table shows it as 0.0 %."""
 
 
 def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
@@ -30,11 +28,13 @@ def queues(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
     yield "## Queue of the paper's simulator"
     yield ""
     yield (
-        "The paper states queues of 25 packets. Over `sat` and `satloss`, its simulator held up to 125: the source "
-        "code of the QUIC Interop Runner Satellite Edition gives 25 packets to the queue of the ns-3 device, and ns-3 "
-        "puts its default queue of 100 packets in front of this. These runs differ from the matrix in the queue"
-        f"{_other_losses(matrix, longer)}. The tables compare only runs that both campaigns have: the same pairs"
-        f"{_with_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table II](#table-ii)."
+        "According to the paper, the queues hold 25 packets. Over `sat` and `satloss`, however, the queues of its "
+        "simulator held up to 125. The source code of the QUIC Interop Runner Satellite Edition sets the queue of the "
+        "ns-3 device to 25 packets, and ns-3 puts its default queue of 100 packets in front of this queue. The runs in "
+        "this section differ from the matrix only in the queue: the random numbers are the same, and so is the "
+        "sequence of losses. The tables compare only runs that both campaigns contain: the same "
+        f"pairs{_with_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table "
+        "II](#table-ii)."
     )
     yield ""
     one, other = same_runs(matrix, longer)
@@ -62,9 +62,9 @@ def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> It
         f"{name} ({longest[name]:.0f})" for name in most if isinstance(queue, int) and longest.get(name, 0.0) > queue
     ]
     if most:
-        told = f"- {', '.join(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
+        told = f"- {listed(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
         if large:
-            told += f"The longest bursts of {', '.join(large)} have more packets than the shorter queue (medians). "
+            told += f"The longest bursts of {listed(large)} contain more packets than the shorter queue (medians). "
         yield told + WITHOUT_PACING
 
 
@@ -72,42 +72,22 @@ MUCH = 2.0
 """Factor from which on a server gains much."""
 WITHOUT_PACING = (
     "Without pacing, a server that doubles its window in a round trip sends twice as fast as its acknowledgements "
-    "arrive. A queue of 25 packets then overflows when the window exceeds about 50 packets, and slow start ends there. "
-    "The source code of nginx 1.26.3 and of QUIC in haproxy 3.0.11 has no pacing, quiche 0.30.0 does not pace its "
-    "CUBIC (`recovery.rs`), and ngtcp2 1.11.0 sends up to 64 KiB at once (`ngtcp2_conn.c`), which is 44 packets. We "
-    "have not checked the others."
+    "arrive. A queue of 25 packets then overflows when the window exceeds about 50 packets, and slow start ends. "
+    "According to their source code, nginx 1.26.3 and the QUIC implementation of haproxy 3.0.11 have no pacing, quiche "
+    "0.30.0 does not pace its CUBIC (`recovery.rs`), and ngtcp2 1.11.0 sends up to 64 KiB at once (`ngtcp2_conn.c`), "
+    "which is 45 packets. We have not checked the other servers."
 )
-
-
-def _other_losses(matrix: ResultSet, longer: ResultSet) -> str:
-    """Over which links with random loss the runs with the longer queue lose other packets."""
-    lossy = [
-        f"`{base(case.name)}`"
-        for case in longer.manifest.test_cases
-        if loss_share(case.emulated.forward_loss) and not have_the_same_seeds(matrix, longer, case.name)
-    ]
-    return f", and over {', '.join(lossy)} also in the sequence of losses" if lossy else ""
-
-
-def have_the_same_seeds(matrix: ResultSet, longer: ResultSet, name: str) -> bool:
-    """Whether the runs of a test case that both have lose the same packets."""
-    one, other = same_runs(matrix, longer)
-    seeds = [
-        {(run.repetition, run.evidence.seed) for run in results.results if run.test_case == case}
-        for results, case in ((one, base(name)), (other, name))
-    ]
-    return seeds[0] == seeds[1]
 
 
 def _with_seeds(results: ResultSet) -> str:
     found = sorted({run.repetition for run in results.results})
-    return f" with {'seed' if len(found) == 1 else 'seeds'} {', '.join(map(str, found))}" if found else ""
+    return f" with {'seed' if len(found) == 1 else 'seeds'} {listed(map(str, found))}" if found else ""
 
 
 def same_runs(matrix: ResultSet, longer: ResultSet) -> tuple[ResultSet, ResultSet]:
-    """The runs that both have."""
-    theirs = {(run.server, run.client, base(run.test_case), run.repetition): run for run in longer.results}
-    mine = {tuple(run.key): run for run in matrix.results}
+    """The runs that both have, with the same random numbers."""
+    theirs = {(run.server, run.client, base(run.test_case), run.evidence.seed): run for run in longer.results}
+    mine = {(*run.key[:3], run.evidence.seed): run for run in matrix.results}
     shared = [key for key in mine if key in theirs]
     return (
         replace(matrix, results=tuple(mine[key] for key in shared)),
@@ -162,15 +142,16 @@ def ratios(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, Mean]:
 def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
     """The factor of each server, and what the queues dropped."""
     columns = (
-        Column("server"), Column("factor"), Column("low"), Column("high"), Column("clients", Unit.COUNT),
+        Column("server"), Column("factor", Unit.RATIO), Column("low", Unit.RATIO), Column("high", Unit.RATIO),
+        Column("clients", Unit.COUNT),
         Column("dropped, 25 packets", Unit.SHARE, 1), Column("dropped, longer queue", Unit.SHARE, 1),
     )  # fmt: skip
     rows = [
         (
             server,
-            f"{mean.value:.2f}",
-            "" if mean.low is None else f"{mean.low:.2f}",
-            "" if mean.high is None else f"{mean.high:.2f}",
+            mean.value,
+            mean.low,
+            mean.high,
             mean.count,
             _dropped([run for run in matrix.results if (run.server, run.test_case) == (server, base(name))]),
             _dropped([run for run in longer.results if (run.server, run.test_case) == (server, name)]),
@@ -178,9 +159,9 @@ def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
         for server, mean in ratios(matrix, longer, name).items()
     ]
     note = (
-        "Factor: goodput with the longer queue divided by goodput with 25 packets, as the geometric mean over the "
-        "clients, with the limits of its 95 % confidence interval for further clients. Dropped: share of packets, mean "
-        "over the successful runs."
+        "*Factor* is the goodput with the longer queue divided by the goodput with 25 packets, as the geometric mean "
+        "over the clients. *Low* and *high* are the limits of its 95 % confidence interval, generalized to other "
+        "clients. *Dropped* is the share of packets that the queue dropped (mean over the successful runs)."
     )
     title = f"Goodput with the longer queue over {base(name)}"
     return Table("queue-factors", title, columns, tuple(rows), (note, *_without_drops(rows)))
@@ -190,7 +171,7 @@ def _without_drops(rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """Which servers have empty cells, and why."""
     names = [str(row[0]) for row in rows if row[5] is None or row[6] is None]
     if names:
-        yield f"Cells of {', '.join(names)} are empty, since no run succeeded. Means of drops leave these servers out."
+        yield f"Cells of {listed(names)} are empty where no run succeeded. Means of drops omit these cells."
 
 
 def _dropped(runs: Sequence[RunResult]) -> float | None:
@@ -200,11 +181,7 @@ def _dropped(runs: Sequence[RunResult]) -> float | None:
 
 def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
     """What the factors show, and what changes with the queue."""
-    lossy = loss_share(results_case(longer, name).emulated.forward_loss)
-    if lossy and not have_the_same_seeds(matrix, longer, name):
-        yield from beside_other_losses(matrix, longer, name)
-    else:
-        yield faster_and_slower(longer, name, ratios(matrix, longer, name))
+    yield faster_and_slower(longer, name, ratios(matrix, longer, name))
     dropped = [_all(matrix, base(name), "queue_loss"), _all(longer, name, "queue_loss")]
     flying = [_all(matrix, base(name), "in_flight_max"), _all(longer, name, "in_flight_max")]
     shared = flying[0].keys() & flying[1].keys()
@@ -212,16 +189,17 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
         shares = [100 * statistics.fmean(each.values()) for each in dropped]
         growth = statistics.median(flying[1][key] / flying[0][key] for key in shared)
         yield (
-            f"- The queues drop {shares[0]:.1f} and {shares[1]:.1f} % of the packets on average. The most bytes in "
-            f"flight are {growth:.2f} times as many with the longer queue (median of the pairs)."
+            f"- On average, the shorter queue drops {shares[0]:.1f} % of the packets, and the longer queue "
+            f"{shares[1]:.1f} %. The maximum in flight is {growth:.2f} times as high with the longer queue (median of "
+            "the pairs)."
         )
     yield from _shares_of_servers(matrix, longer, name)
     paper, means = TABLE_II.get(base(name)), common_means(matrix, longer, name)
     if paper is not None and means is not None:
-        changes = [f"{100 * (mean / paper.mean - 1):+.0f} %" for mean in means]
+        changes = [relative(mean, paper.mean) for mean in means]
         yield (
-            f"- The mean of our runs of the {in_common(matrix)} differs from the paper's mean by {changes[0]} with 25 "
-            f"packets, and by {changes[1]} with the longer queue of the paper's simulator."
+            f"- For the {in_common(matrix)} that are also in the paper, our mean is {changes[0]} the paper's mean with "
+            f"25 packets, and {changes[1]} it with the longer queue."
         )
 
 
@@ -233,9 +211,9 @@ def _shares_of_servers(matrix: ResultSet, longer: ResultSet, name: str) -> Itera
     order = rank_correlation(*means)
     if shares[0] is not None and shares[1] is not None and order is not None:
         yield (
-            f"- The server has {in_words(shares[0])} of the variance of the logarithm of goodput with 25 packets, and "
-            f"{in_words(shares[1])} with the longer queue. The rank correlation of the means of servers with both "
-            f"queues is {order:.2f}."
+            f"- The server accounts for {in_words(shares[0])} of the variance of the logarithm of goodput with 25 "
+            f"packets, and for {in_words(shares[1])} with the longer queue. The rank correlation between the servers' "
+            f"means with the two queues is {order:.2f}."
         )
 
 
@@ -261,37 +239,12 @@ def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -
     named = f": {', '.join(slower)}" if slower else ""
     count = len({run.evidence.seed for run in longer.results if run.test_case == name})
     return (
-        f"- Over `{base(name)}`, {len(faster)} of {len(found)} servers are faster with the longer queue (95 % interval "
-        f"over clients above 1), and {len(slower)} are slower (interval below 1{named}). These runs have "
+        f"- Over `{base(name)}`, {len(faster)} of {len(found)} servers {'is' if len(faster) == 1 else 'are'} faster "
+        f"with the longer queue (the 95 % confidence interval over the clients is above 1), and "
+        f"{len(slower) or 'none'} {'is' if len(slower) == 1 else 'are'} slower (it is below 1{named}). These runs have "
         f"{'one seed' if count == 1 else f'{count} seeds'}, and the intervals are not corrected for the number of "
         "servers."
     )
-
-
-def beside_other_losses(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
-    """Over a link with random loss, the factors contain the difference of two loss sequences, too."""
-    found = {server: mean.value for server, mean in ratios(matrix, longer, name).items()}
-    without = [str(row[0]) for row in by_server(matrix, longer, name).rows if _dropped_nothing(row[5:7])]
-    yield (
-        f"- Over `{base(name)}`, the factor also contains the difference of the two loss sequences, which all clients "
-        "share. The intervals, which are only over clients, do not include it. We therefore do not count faster and "
-        "slower servers."
-    )
-    if not without:
-        return
-    most = max(without, key=lambda server: abs(math.log(found[server])))
-    limit = abs(math.log(found[most]))
-    beyond = [f"{server} ({value:.2f})" for server, value in found.items() if abs(math.log(value)) > limit]
-    others = ", ".join(beyond) or "none"
-    yield (
-        f"- For {len(without)} servers ({', '.join(without)}), both queues dropped less than {100 * NOTHING:g} % of "
-        f"the packets. Of these, {most} has the factor that is furthest from 1, {found[most]:.2f}: the other loss "
-        f"sequence alone can change goodput this much. Servers with factors further from 1: {others}."
-    )
-
-
-def _dropped_nothing(shares: Sequence[object]) -> bool:
-    return all(isinstance(share, float) and share < NOTHING for share in shares)
 
 
 def common_means(matrix: ResultSet, longer: ResultSet, name: str) -> tuple[float, float] | None:
@@ -311,11 +264,11 @@ def finding(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
     if means is not None:
         growth = 100 * (means[1] / means[0] - 1)
         yield (
-            "- With the queue of the paper's simulator, which held up to 125 packets instead of 25, the mean of our "
-            f"runs of the {in_common(matrix)} over `sat` {'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} "
-            f"%. It then differs from the paper's mean by {100 * (means[1] / paper - 1):+.0f} %; with 25 packets, it "
-            f"differs by {100 * (means[0] / paper - 1):+.0f} %. The causes of these differences are unknown. See "
-            "[Queue of the paper's simulator](#queue-of-the-papers-simulator)."
+            "- With the queue of the paper's simulator, which held up to 125 packets instead of 25, our mean goodput "
+            f"over `sat`, for the {in_common(matrix)} that are also in the paper, "
+            f"{'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} %. It is then {relative(means[1], paper)} the "
+            f"paper's mean; with 25 packets, it is {relative(means[0], paper)} the paper's mean. The causes of these "
+            "differences are unknown. See [Queue of the paper's simulator](#queue-of-the-papers-simulator)."
         )
 
 

@@ -16,6 +16,7 @@ from interop.statistics.samples import GOODPUT, samples
 from scripts.paper.endpoints import has_measured_cost
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
+from scripts.paper.words import counted, listed
 
 CLOSE = 0.03
 """Difference of the means up to which they agree, also outside the range of the repetitions in real time."""
@@ -78,11 +79,11 @@ def _pair_and_seed(run: RunResult) -> tuple[str, str, int | None]:
 def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     """How far the clocks agree, and the ratio of each pair."""
     cases = [case for case in real.manifest.test_cases if of_case(real, case)]
-    repetitions = ", ".join(repetitions_of(real, case) for case in cases)
+    repetitions = listed(repetitions_of(real, case) for case in cases)
     yield "## Virtual and real time"
     yield ""
     yield (
-        f"Some pairs also ran in real time ({repetitions}), and each run was "
+        f"We also measured some pairs in real time: {repetitions}. Each run was "
         "[checked](../reference/valid-attempts.md) for a busy machine. A pair *agrees* if its mean in virtual time is "
         f"within the range of the repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and "
         "real time compared](../measurements/virtual-time.md) explains differences that we found earlier."
@@ -99,12 +100,16 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
 def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[str]:
     kept = with_the_same_seeds(virtual, real, case)[1]
     repetitions = sorted({run.repetition for run in kept.results})
-    numbers = f"number{'' if len(repetitions) == 1 else 's'} {' and '.join(map(str, repetitions))}"
     yield (
-        f"Over `{case.name}`, the seed decides which packets the link drops. Only runs with the same seed in both "
-        "clocks are therefore compared. We chose this after we had compared means over different sequences of "
-        "losses, with which fewer pairs agreed. "
-        + (f"In real time, these have the repetition {numbers}." if repetitions else NONE_IN_COMMON)
+        f"Over `{case.name}`, the seed determines which packets the link drops. We therefore compare only runs with "
+        "the same seed in virtual and in real time. We made this choice after we had compared means over different "
+        "sequences of losses, with which fewer pairs agreed. "
+        + (
+            f"In real time, the runs that we compare have the repetition number{'' if len(repetitions) == 1 else 's'} "
+            f"{listed(map(str, repetitions))}."
+            if repetitions
+            else NONE_IN_COMMON
+        )
     )
 
 
@@ -112,21 +117,24 @@ def repetitions_of(results: ResultSet, case: TestCase) -> str:
     """``36 pairs with 3 repetitions over `sat```, or how many runs there are if some pairs have fewer."""
     runs = of_case(results, case)
     most, pairs = max(run.repetition for run in runs), len({(run.server, run.client) for run in runs})
-    some = "" if len(runs) == most * pairs else f", with {len(runs)} of {most * pairs} runs so far"
-    return f"{_count(pairs, 'pair')} with {_count(most, 'repetition')} over `{case.name}`{some}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+    some = "" if len(runs) == most * pairs else f" ({len(runs)} of {most * pairs} runs so far)"
+    return f"{counted(pairs, 'pair')} with {counted(most, 'repetition')} over `{case.name}`{some}"
 
 
 def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
-    """``over `sat`, 30 of 36 pairs agree, …``; empty if no pair succeeded with both clocks."""
-    return "; ".join(
-        f"over `{each.case}`, {each.agree} of {each.pairs} pairs agree, and goodput in virtual time is "
-        f"{each.mean.value:.3f} times that in real time (geometric mean; {each.least:.2f} to {each.greatest:.2f} for "
-        "single pairs)"
-        for each in _of_cases(virtual, real)
+    """How many pairs agree over each link, and how far goodput differs; empty if no pair succeeded with both clocks."""
+    found = list(_of_cases(virtual, real))
+    if not found:
+        return ""
+    agree = listed(f"{each.agree} of {counted(each.pairs, 'pair')} over `{each.case}`" for each in found)
+    ratios = listed(
+        f"{each.mean.value:.3f} over `{each.case}` ({each.least:.2f} to {each.greatest:.2f}"
+        f"{' for individual pairs' if each is found[0] else ''})"
+        for each in found
+    )
+    return (
+        f"Goodput in virtual time agrees with goodput in real time for {agree}. The geometric mean of goodput in "
+        f"virtual time divided by goodput in real time is {ratios}."
     )
 
 
@@ -195,21 +203,22 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
     columns = (
         Column("test case"), Column("CPU cost of the server"), Column("pairs", Unit.COUNT), Column("agree", Unit.COUNT),
         Column(f"within {100 * near:.0f} %", Unit.COUNT), Column(f"within {100 * far:.0f} %", Unit.COUNT),
-        Column("mean ratio"), Column("low"), Column("high"), Column("least ratio"), Column("greatest ratio"),
+        Column("mean ratio", Unit.RATIO, 3), Column("low", Unit.RATIO, 3), Column("high", Unit.RATIO, 3),
+        Column("least ratio", Unit.RATIO), Column("greatest ratio", Unit.RATIO),
     )  # fmt: skip
     rows = []
     for each in _by_cost(virtual, real):
-        low, high = ("" if end is None else f"{end:.3f}" for end in (each.mean.low, each.mean.high))
-        numbers = each.pairs, each.agree, each.within(near), each.within(far), f"{each.mean.value:.3f}", low, high
-        rows.append((each.case, each.servers, *numbers, f"{each.least:.2f}", f"{each.greatest:.2f}"))
+        counts = each.pairs, each.agree, each.within(near), each.within(far)
+        ratios = each.mean.value, each.mean.low, each.mean.high, each.least, each.greatest
+        rows.append((each.case, each.servers, *counts, *ratios))
     notes = (
         (
-            "Ratios are the goodput in virtual time over that in real time. The mean is geometric; low and high are "
-            "the limits of its 95 % confidence interval, as if pairs were independent."
+            "Ratios are the goodput in virtual time divided by the goodput in real time. The mean is geometric; *low* "
+            "and *high* are the limits of its 95 % confidence interval, as if pairs were independent."
         ),
         (
-            "More pairs *agree* if the repetitions in real time differ more. The numbers of pairs within "
-            f"{100 * near:.0f} and {100 * far:.0f} % of the mean in real time do not depend on this."
+            "The more the repetitions in real time differ, the more pairs *agree*. The numbers of pairs within "
+            f"{100 * near:.0f} and {100 * far:.0f} % of the mean in real time do not depend on these differences."
         ),
     )
     return Table("agreement", "Agreement of virtual and real time", columns, tuple(rows), notes)

@@ -9,6 +9,7 @@ from datetime import datetime
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from scripts.paper.lines import moment, rendered
+from scripts.paper.words import counted
 
 TOLERANCE = 0.005
 """Relative difference of two goodputs up to which they count as reproduced."""
@@ -99,7 +100,8 @@ def repeated(samples: Sequence[Sample]) -> Iterator[str]:
     yield "## Repeated runs"
     yield ""
     yield (
-        f"A run counts as reproduced if its outcome is the same, and its goodput within {100 * TOLERANCE:.1f} %. "
+        "A run counts as reproduced if its repetition has the same outcome and a goodput within "
+        f"{100 * TOLERANCE:.1f} %. "
         f"{summary([run for each in found for run in each.runs])}"
     )
     for each in found:
@@ -108,12 +110,12 @@ def repeated(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 WHERE = {
-    (True, True): "on another day and another machine",
-    (True, False): "on another day and the same machine",
-    (False, True): "on the same day and another machine",
+    (True, True): "on a different day and a different machine",
+    (True, False): "on a different day and the same machine",
+    (False, True): "on the same day and a different machine",
     (False, False): "on the same day and the same machine",
 }
-"""By whether the day is another one, and the machine."""
+"""By whether the day differs, and whether the machine differs."""
 
 
 def summary(runs: Sequence[Repeated]) -> str:
@@ -121,52 +123,56 @@ def summary(runs: Sequence[Repeated]) -> str:
     groups = {where: [run for run in runs if (run.is_of_another_day, run.is_of_another_machine) == where]
               for where in WHERE}  # fmt: skip
     parts = [
-        f"{sum(run.is_reproduced for run in group)} of {len(group)} runs that were measured again {WHERE[where]} are "
-        f"reproduced {_exactly(group)}"
+        f"Of the {counted(len(group), 'run')} that we repeated {WHERE[where]}, "
+        f"{sum(run.is_reproduced for run in group)} were reproduced {_exactly(group)}."
         for where, group in groups.items()
         if group
     ]
     elsewhere = any(run.is_of_another_machine for run in runs)
     reason = f" {REASON}" if elsewhere else ""
-    return f"{', and '.join(parts)}.{reason}"
+    return f"{' '.join(parts)}{reason}"
 
 
 def _exactly(runs: Sequence[Repeated]) -> str:
     """``(30 succeeded, 29 of them with exactly the same goodput)``."""
     differences = [run.difference for run in runs if run.is_reproduced and run.difference is not None]
     same = sum(difference == 0 for difference in differences)
-    return f"({len(differences)} succeeded, {same} of them with exactly the same goodput)"
+    return f"({len(differences)} succeeded, {same or 'none'} of them with exactly the same goodput)"
 
 
-REASON = "See [Another machine](../measurements/virtual-time.md#another-machine) for what differs there."
+REASON = "[Another machine](../measurements/virtual-time.md#another-machine) explains what differs between machines."
 
 
 def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
-    hours = [f"{each:.0f}" for each in sorted(_hours(each) for each in found)]
+    hours = [round(each) for each in sorted(_hours(each) for each in found)]
     first, second = (_version(each) for each in (matrix, again))
     same, shared = _same_images(matrix, again)
-    after = f"{hours[0]} hours" if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]} hours"
-    images = (
-        f"All {shared} images are the same"
-        if same == shared
-        else f"{same} of {shared} images {'is' if same == 1 else 'are'} the same; the others were built again from the "
-        "same sources"
-    )
+    after = counted(hours[0], "hour") if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]} hours"
     yield (
-        f"A random sample of {len(found)} of the {len(matrix.results)} runs of the {part} with seed "
-        f"{matrix.manifest.seed} was measured again, {after} after the first time (from {moment(_began(found))} on), "
-        f"with {second}{'' if first == second else f' instead of {first}'}{_elsewhere(found)}. {images}."
+        f"We repeated a random sample of {len(found)} of the {len(matrix.results)} runs of the {part} with seed "
+        f"{matrix.manifest.seed}, {after} after the first time (starting at {moment(_began(found))} UTC), with "
+        f"{second}{'' if first == second else f' instead of {first}'}{_elsewhere(found)}. {_images(same, shared)}."
     )
     yield ""
     yield from rendered(by_case(part, matrix, found))
     others = [each for each in found if not each.is_reproduced]
-    yield from (f"- **{each.name}** is not reproduced: {_explain(each)}." for each in others)
+    yield from (f"- **{each.name}** was not reproduced: {_explain(each)}." for each in others)
     if not others:
-        yield "All runs of the sample are reproduced."
+        yield "All runs of the sample were reproduced."
 
 
 def _began(found: Sequence[Repeated]) -> str:
     return min(each.again.evidence.started for each in found)
+
+
+def _images(same: int, shared: int) -> str:
+    """Whether the images are the same, and where the others come from."""
+    if same == shared:
+        return f"All {shared} images are the same"
+    if same == 0:
+        return f"None of the {shared} images is the same; all were rebuilt from the same sources"
+    verb = "is" if same == 1 else "are"
+    return f"{same} of the {shared} images {verb} the same; the others were rebuilt from the same sources"
 
 
 def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, int]:
@@ -179,7 +185,7 @@ def _elsewhere(found: Sequence[Repeated]) -> str:
     """The other machine, if there is one: by its kernel, and by its processor if that differs."""
     pairs = zip(_machine(found[0].first), _machine(found[0].again), ("processor", "kernel"), strict=True)
     changes = [f"{what} {after} instead of {before}" for before, after, what in pairs if before != after]
-    return f", on another machine ({', '.join(changes)})" if changes else ""
+    return f", on a different machine ({', '.join(changes)})" if changes else ""
 
 
 def _version(results: ResultSet) -> str:
@@ -194,7 +200,7 @@ def _hours(each: Repeated) -> float:
 
 def _explain(each: Repeated) -> str:
     if each.difference is None:
-        return f"first {each.first.verdict.outcome.value}, then {each.again.verdict.outcome.value}"
+        return f"its outcome was first {each.first.verdict.outcome.value}, and then {each.again.verdict.outcome.value}"
     return f"its goodput differs by {100 * each.difference:.2f} %"
 
 

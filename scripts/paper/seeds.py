@@ -12,9 +12,7 @@ from interop.statistics.overview import Marginal, marginals
 from interop.statistics.samples import EFFICIENCY, find, samples
 from scripts.paper.goodput import with_timeouts
 from scripts.paper.lines import rendered
-
-CORRECTED = "2026-11-25"
-"""Since this day, random numbers in virtual time do not depend on the ids of images."""
+from scripts.paper.words import listed
 
 
 def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
@@ -29,14 +27,13 @@ def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
     yield "## Seeds"
     yield ""
     yield (
-        f"Over `satloss`, the link drops other packets with each of {count} seeds. All pairs share the seed of a "
-        "repetition. The intervals therefore treat both clients and seeds as random."
+        f"Over `satloss`, the link drops different packets with each of {count} seeds. In a repetition, all pairs have "
+        "the same seed. The confidence intervals therefore treat both clients and seeds as random."
     )
     yield ""
     yield from rendered(with_intervals(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
-    yield from what_repeats_exactly(results)
 
 
 def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
@@ -66,28 +63,12 @@ def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
             rows.append((case, len(values), most, middle, ninety, values[-1], f"{worst[0]} with {worst[1]}"))
     notes = [
         (
-            "Standard deviation over the seeds, divided by the mean, for each pair of server and client that succeeded "
-            "with all seeds. Without random loss, a seed decides only the random numbers of the endpoints."
+            "The spread of a pair is the standard deviation over the seeds, divided by the mean. The table includes "
+            "the pairs that succeeded with all seeds. Without random loss, a seed determines only the random numbers "
+            "of the endpoints."
         )
     ]
     return Table("spread", "Spread of the goodput of a pair over seeds", columns, tuple(rows), tuple(notes))
-
-
-def what_repeats_exactly(results: ResultSet) -> Iterator[str]:
-    """Which images an exact repetition of the runs takes; nothing if the same sources are enough for all."""
-    counts = []
-    for case in results.manifest.test_cases:
-        runs = [run for run in results.results if run.test_case == case.name]
-        if early := sum("" < run.evidence.started < CORRECTED for run in runs):
-            counts.append(f"{early} of {len(runs)} over `{case.name}`")
-    if counts:
-        yield (
-            f"Some runs of the matrix are from before {CORRECTED}: {', '.join(counts)}. Their random numbers also "
-            "depend on the ids of the images. To repeat them exactly takes images with the same ids, as on the machine "
-            f"where they were built. Runs from {CORRECTED} on only need images from the same sources. See [Virtual "
-            "time](../guide/virtual-time.md#repetitions-and-seeds)."
-        )
-        yield ""
 
 
 def percentile(values: Sequence[float], number: int) -> float:
@@ -111,14 +92,15 @@ def with_intervals(results: ResultSet) -> Table:
     )
     few = [f"`{case.name}`" for case in cases if case.repetitions == 1]
     note = (
-        "Geometric means, with the limits of the 95 % confidence interval for further clients and seeds"
-        f"{_for_clients_only(few)}. Runs that timed out count with what had arrived."
+        "The table shows geometric means, with the limits of the 95 % confidence interval generalized to other clients "
+        f"and seeds{_for_clients_only(few)}. For runs that timed out, goodput is based on the "
+        "bytes that had arrived."
     )
-    return Table("intervals", "Efficiency of servers, with intervals", columns, rows, (note,))
+    return Table("intervals", "Efficiency of servers, with confidence intervals", columns, rows, (note,))
 
 
 def _for_clients_only(links: Sequence[str]) -> str:
-    return f" (over {' and '.join(links)}, there is one seed, so only for further clients)" if links else ""
+    return f" (over {listed(links)}, there is one seed, so only to other clients)" if links else ""
 
 
 def _in_words(each: Marginal | None) -> str:

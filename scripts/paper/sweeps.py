@@ -16,6 +16,7 @@ from interop.statistics.overview import by_family
 from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.goodput import known, of_case
 from scripts.paper.lines import Figure, Line, rendered
+from scripts.paper.words import listed
 
 PACKET = 8 * 1500
 """Bits of a packet; the text gives bandwidth-delay products in such packets."""
@@ -26,9 +27,10 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     yield "## Sweeps"
     yield ""
     yield (
-        f"{', '.join(results.manifest.servers)}, each with itself. Each sweep changes one key of `sat`. Runs that "
-        "timed out count with what had arrived; in the tables, a T marks means that include such runs. The "
-        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)} {_limits(results)}"
+        f"In the sweeps, {listed(results.manifest.servers)} are each both server and client. Each sweep changes one "
+        "parameter of `sat`. For runs that timed out, goodput is based on the bytes that had arrived; in the tables, a "
+        "T marks means that include such runs. The bandwidth-delay product of `sat` is 1,000 packets of 1,500 "
+        f"bytes.{_delay_of_sat(matrix)} {_limits(results)}"
     )
     yield ""
     yield from over_the_same_link(results, matrix)
@@ -48,12 +50,12 @@ def _limits(results: ResultSet) -> str:
         f"{max(case.timeout for case in cases):g} s ({swept(cases[0]).key})"
         for cases in by_family(results.manifest.test_cases).values()
     ]
-    return f"The time limits of the sweeps are {', '.join(limits)}."
+    return f"The time limits of the sweeps are {listed(limits)}."
 
 
 def _delay_of_sat(matrix: ResultSet) -> str:
     sat = find(matrix, "sat")
-    return f" *Delay* is one way; that of `sat` is {1000 * sat.emulated.forward_delay:g} ms." if sat else ""
+    return f" *Delay* is the one-way delay, which is {1000 * sat.emulated.forward_delay:g} ms for `sat`." if sat else ""
 
 
 def _abbreviation(cases: Sequence[TestCase]) -> str:
@@ -94,15 +96,15 @@ def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     if ratios[most] <= 1:
         told = (
-            f"At {swept(last).text}, goodput is {100 * ratios[least]:.0f} % ({least}) to {100 * ratios[most]:.0f} % "
-            f"({most}) of that at {swept(first).text}."
+            f"At a {swept(last).key} of {swept(last).text}, goodput is {100 * ratios[least]:.0f} % ({least}) to "
+            f"{100 * ratios[most]:.0f} % ({most}) of that at {swept(first).text}."
         )
     else:
         told = (
-            f"From {swept(first).text} to {swept(last).text}, goodput changes by a factor of {ratios[least]:.2g} "
-            f"({least}) to {ratios[most]:.2g} ({most})."
+            f"As the {swept(first).key} increases from {swept(first).text} to {swept(last).text}, goodput changes by a "
+            f"factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
         )
-    yield f"{told} Figures call this sweep {_abbreviation(cases)}."
+    yield f"{told} In the figures, this sweep is called {_abbreviation(cases)}."
 
 
 # ---- what a reader has to know of single sweeps ---------------------------------------------
@@ -126,13 +128,14 @@ def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
     spread = {name: values[-1] / values[0] - 1 for name, values in found.items()}
     most = max(spread, key=spread.__getitem__)
     others = [value for name, value in spread.items() if name != most]
-    rest = f" Those of the other implementations differ by at most {100 * max(others):.1f} %." if others else ""
+    rest = f" The results of the other implementations differ by at most {100 * max(others):.1f} %." if others else ""
     yield (
-        f"{len(cases)} of these test cases and the matrix have the same link and the same file, without loss. Their "
-        f"seeds differ, since they depend on the name of the test case. {most} reaches "
-        f"{', '.join(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s in these runs, so that single seeds differ "
-        f"by up to {100 * spread[most]:.0f} %.{rest} A seed decides the random numbers of the endpoints. Read all "
-        "values in the sweeps with this uncertainty."
+        f"Of the test cases of the sweeps, {len(cases)} {'has' if len(cases) == 1 else 'have'} the same link and the "
+        "same file as `sat` in the matrix, without loss. Their seeds differ, because seeds depend on the name of the "
+        f"sweep. In these runs, {most} reaches {listed(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s, so "
+        f"results with different seeds differ by up to {100 * spread[most]:.0f} %.{rest} Without random loss, a seed "
+        "determines only the random numbers of the endpoints. All values in the sweeps should be read with this "
+        "uncertainty in mind."
     )
     yield ""
 
@@ -149,31 +152,34 @@ def _queue_and_delay(_: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     queue = links[0].forward_queue
     assert isinstance(queue, int)
     yield (
-        f"The queue holds {queue} packets at each delay, while the bandwidth-delay product is {products[0]:.0f} to "
-        f"{products[-1]:.0f} packets. The queue therefore falls from {100 * queue / products[0]:.0f} to "
-        f"{100 * queue / products[-1]:.1f} % of it, and the sweep does not separate the delay from this ratio."
+        f"The queue holds {queue} packets at every delay, while the bandwidth-delay product grows from "
+        f"{products[0]:.0f} to {products[-1]:.0f} packets. The queue therefore shrinks from "
+        f"{100 * queue / products[0]:.0f} to {100 * queue / products[-1]:.1f} % of this product, and the sweep does "
+        "not separate the effect of the delay from that of this ratio."
     )
 
 
 def _runs_with_loss(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
-    parts = []
+    parts = list[str]()
     for case in cases:
         reports = [run.evidence.simulator for run in of_case(results, case)]
         drops = [report.forward.loss_drops for report in reports if report is not None]
         if loss_share(case.emulated.forward_loss) and drops:
-            parts.append(f"{sum(drop > 0 for drop in drops)} of {len(drops)} at {swept(case).text}")
+            word = "" if parts else " runs"
+            parts.append(f"{sum(drop > 0 for drop in drops)} of {len(drops)}{word} at {swept(case).text}")
     if parts:
         yield (
-            f"Number of runs in which the link lost at least one packet: {', '.join(parts)}. Runs without such a "
-            "packet do not show the effect of loss."
+            f"The link lost at least one packet in {listed(parts)}. Runs without a lost packet do not show the effect "
+            "of loss."
         )
 
 
 def _small_files(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     """Goodput of small files depends on packets around the file, so there is a table of times, too."""
     yield (
-        "If a server sends 1-RTT packets before it has received the request, goodput includes the time until then. For "
-        "small files, this can change the order of the servers. The next table does not depend on it."
+        "If a server sends 1-RTT packets before it has received the request, goodput includes the time from the first "
+        "of these packets to the request. For small files, this can change the order of the servers. The next table "
+        "does not depend on such packets."
     )
     yield ""
     columns = (Column("server and client"), *(Column(swept(case).text) for case in cases))
@@ -185,7 +191,7 @@ def _small_files(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]
             found = [value for run in runs if (value := value_of(run, "completion_time")) is not None]
             times.append(f"{statistics.fmean(found):.2f}" if found else "")
         rows.append((name, *times))
-    note = "From the first packet of the client to the last byte of the file."
+    note = "The time is measured from the first packet of the client to the last byte of the file."
     title = "Seconds until the file has arrived, by file size"
     yield from rendered(Table("completion", title, columns, tuple(rows), (note,)))
 
@@ -193,4 +199,4 @@ def _small_files(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]
 ABOUT: Mapping[str, Callable[[ResultSet, Sequence[TestCase]], Iterator[str]]] = {
     "delay": _queue_and_delay, "forward loss": _runs_with_loss, "file size": _small_files
 }  # fmt: skip
-"""Sentences by the swept key."""
+"""Sentences, by the swept key."""

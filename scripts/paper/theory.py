@@ -1,4 +1,4 @@
-"""What the formulas of Reno and CUBIC give for a link with loss, beside what the servers reached over it."""
+"""What the formulas of Reno and CUBIC predict for a link with loss, and what the servers reached over it."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
         Column("dropped by link and queue", Unit.SHARE, 1), Column("formula with these drops", Unit.RATE),
     )  # fmt: skip
     note = (
-        "Measured is the mean over all clients, and includes runs that timed out with what had arrived. The payload "
-        "per packet is the median over the clients in `sat`. *Dropped* is the share of the server's packets in all its "
-        "runs."
+        "*Measured* is the mean of all runs with all clients; for runs that timed out, goodput is based on the bytes "
+        "that had arrived. The payload per packet is the median over the clients in `sat`. *Dropped by link and queue* "
+        "is the share of the server's packets in all its runs."
     )
     return Table("formulas", "Formulas and measurements over satloss", columns, tuple(rows), (note,))
 
@@ -128,7 +128,8 @@ def below_the_limit(results: ResultSet) -> tuple[list[str], str]:
     found = {str(row[0]): float(row[3] or 0) for row in table.rows if row[0] in late and float(row[3] or 0) < needed}
     rates = sorted(f"{value / 1e6:.2f}" for value in found.values())
     shown = " to ".join(dict.fromkeys((rates[0], rates[-1]))) if rates else ""
-    return list(found), f"needs {needed / 1e6:.2f} Mbit/s, and the formula of Reno gives only {shown} Mbit/s"
+    told = f"needs {needed / 1e6:.2f} Mbit/s to finish in time, but the Reno formula predicts only {shown} Mbit/s"
+    return list(found), told
 
 
 def theory(results: ResultSet) -> Iterator[str]:
@@ -138,9 +139,10 @@ def theory(results: ResultSet) -> Iterator[str]:
         return
     trip, loss = lossy.link.round_trip_delay, loss_share(lossy.link.forward_loss)
     yield (
-        f"In a steady state, Reno reaches MSS / RTT · √(3 / 2p) (Mathis et al. 1997), and CUBIC the rate of equation 5 "
-        f"of [RFC 9438](https://www.rfc-editor.org/rfc/rfc9438#section-5.1). The table compares them with the "
-        f"measurements, with RTT = {1000 * trip:.0f} ms, p = {100 * loss:.0f} %, and the UDP payload as MSS."
+        "In a steady state, Reno reaches MSS / RTT · √(3 / 2p) (Mathis et al. 1997), and CUBIC reaches the rate of "
+        "equation 5 of [RFC 9438](https://www.rfc-editor.org/rfc/rfc9438#section-5.1). The table compares these rates "
+        f"with the measurements, for RTT = {1000 * trip:.0f} ms, p = {100 * loss:.0f} %, and the UDP payload per "
+        "packet as MSS."
     )
     yield ""
     yield from _exceptions([str(row[0]) for row in table.rows])
@@ -154,23 +156,23 @@ def theory(results: ResultSet) -> Iterator[str]:
     ]
     if drops:
         yield (
-            f"- A transfer is not in a steady state: it begins with slow start, and the link drops only "
-            f"{statistics.median(drops):.0f} packets in one (median of the successful runs). The formulas also "
-            "assume that nothing else limits the sender, and that it acts on each loss."
+            "- A transfer is not in a steady state: it begins with slow start, and the link drops only "
+            f"{statistics.median(drops):.0f} packets per transfer (median of the successful runs). The formulas also "
+            "assume that nothing else limits the sender, and that the sender reacts to every loss."
         )
 
 
 def _exceptions(servers: Sequence[str]) -> Iterator[str]:
-    """Servers whose formula is another one, from their source code."""
+    """Servers whose formula is different, from their source code."""
     told = [
-        f"{name} keeps {100 * kept:.0f} % of its window after a loss, and not half, so its formula is "
+        f"{name} keeps {100 * kept:.0f} % of its window after a loss, rather than half, so its formula is "
         f"MSS / RTT · √({(1 + kept) / (1 - kept) / 2:.2g} / p)."
         for name, kept in KEPT.items()
         if name in servers
     ]
     told += [
         f"{name} calculates its window in packets of {window // 2} bytes, the largest UDP payload that it accepts. Its "
-        f"window is never smaller than two of these packets, so its formula is at least {window} bytes / RTT."
+        f"window never falls below two of these packets, so its formula gives at least {window} bytes / RTT."
         for name, window in LEAST_WINDOW.items()
         if name in servers
     ]
@@ -182,14 +184,16 @@ def _exceptions(servers: Sequence[str]) -> Iterator[str]:
 def _distance(table: Table) -> Iterator[str]:
     ratios = list(_ratios(table).values())
     others = [float(row[4] or 0) / float(row[7]) for row in table.rows if row[7]]
-    yield (
-        f"- The measured goodput is {statistics.median(ratios):.1f} times the formula at the median of the servers "
-        f"({min(ratios):.1f} to {max(ratios):.1f}). With the drops of link and queue instead of p, it is "
-        f"{statistics.median(others):.1f} times ({min(others):.1f} to {max(others):.1f})."
-        if others
-        else f"- The measured goodput is {statistics.median(ratios):.1f} times the formula at the median of the "
-        f"servers ({min(ratios):.1f} to {max(ratios):.1f})."
+    told = (
+        f"- The measured goodput is {statistics.median(ratios):.1f} times the formula (median of the servers; "
+        f"{min(ratios):.1f} to {max(ratios):.1f} times for individual servers)."
     )
+    if others:
+        told += (
+            " With the share of packets that link and queue dropped in place of p, it is "
+            f"{statistics.median(others):.1f} times the formula ({min(others):.1f} to {max(others):.1f} times)."
+        )
+    yield told
 
 
 def _ratios(table: Table) -> dict[str, float]:
@@ -212,23 +216,23 @@ def _far(results: ResultSet, table: Table) -> Iterator[str]:
             for client in results.manifest.clients
             if (values := known(r for r in of_case(results, lossy) if (r.server, r.client) == (name, client)))
         ]
-        reason = REASONS.get(name, "The measurements do not show which assumption of the formula does not hold for it.")
+        reason = REASONS.get(name, "The measurements do not show which assumption of the formula it violates.")
         yield (
             f"- {name} exceeds the formula by more than a factor of {MUCH:g} ({ratio:.1f} times; "
-            f"{min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s by client). {reason}"
+            f"{min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s, depending on the client). {reason}"
         )
 
 
 REASONS = {
     "quiche": (
-        "Its CUBIC (`cubic.rs` of 0.30.0) takes a reduction back if a single packet was lost, or fewer than a fifth of "
-        "the packets in its window. It therefore hardly reacts if the link drops single packets. Its Reno has no such "
-        "rule, and is as slow as the formula (see [Congestion controls over "
+        "Its CUBIC (`cubic.rs` of 0.30.0) undoes a reduction of the window if only a single packet was lost, or fewer "
+        "than a fifth of the packets in the window. It therefore hardly reacts if the link drops single packets. Its "
+        "Reno has no such rule, and is as slow as the formula predicts (see [Congestion controls over "
         "satloss](#congestion-controls-over-satloss))."
     ),
     "msquic": (
-        "Its goodput is higher with clients that acknowledge more often; see [Goodput and acknowledgements over "
-        "satloss](#goodput-and-acknowledgements-over-satloss) for the reason."
+        "Its goodput is higher with clients that acknowledge more often; [Goodput and acknowledgements over "
+        "satloss](#goodput-and-acknowledgements-over-satloss) explains why."
     ),
 }
 """Why servers are faster than the formula, from their source code."""

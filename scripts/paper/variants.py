@@ -20,6 +20,7 @@ from interop.statistics.samples import GOODPUT, samples, value_of
 from scripts.paper.crossed import Crossed, Difference, decompose_crossed, with_several_algorithms
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import Line, rendered
+from scripts.paper.words import counted, listed
 
 CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 """Variants of servers that several implementations have, and their congestion control."""
@@ -38,10 +39,10 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
     yield "## Algorithm or implementation"
     yield ""
     yield (
-        f"Servers with different congestion controls, each with the clients {', '.join(results.manifest.clients)}. "
-        "Variants select the congestion control and nothing else. Runs that timed out count with what had arrived over "
-        "the time that the client ran; in the tables, a T marks means that include such runs. The figures do not have "
-        "this mark."
+        "This section compares servers with different congestion controls, each with the clients "
+        f"{listed(results.manifest.clients)}. Variants select the congestion control and nothing else. For runs that "
+        "timed out, goodput is the number of bytes that had arrived, divided by the client's run time; in the tables, "
+        "a T marks means that include such runs. The figures do not show this mark."
     )
     yield ""
     yield f"{_seeds(results)}{_left_out(results)} {_versions_in_words(results)}"
@@ -57,8 +58,8 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
         yield from _of_case(results, case)
     yield (
         "picoquic's CUBIC hardly slows down if the link loses single packets: it reduces its window only if a smoothed "
-        "loss rate exceeds a threshold (`picoquic_hystart_loss_test` in its `cubic.c`). CUBIC as in [RFC "
-        "9438](https://www.rfc-editor.org/rfc/rfc9438#section-4.6) reduces it after every loss."
+        "loss rate exceeds a threshold (`picoquic_hystart_loss_test` in its `cubic.c`). CUBIC as specified in [RFC "
+        "9438](https://www.rfc-editor.org/rfc/rfc9438#section-4.6) reduces its window after every loss."
     )
 
 
@@ -66,7 +67,7 @@ def _seeds(results: ResultSet) -> str:
     count = max((case.repetitions for case in results.manifest.test_cases), default=0)
     lossy = [case.name for case in results.manifest.test_cases if loss_share(case.emulated.forward_loss)]
     seeds = "one seed" if count == 1 else f"{count} seeds"
-    shared = f"; all pairs with the same seed share one sequence of losses over `{lossy[0]}`" if lossy else ""
+    shared = f"; over `{lossy[0]}`, all pairs with the same seed share one sequence of losses" if lossy else ""
     return f"These runs have {seeds}{shared}."
 
 
@@ -78,8 +79,8 @@ def _left_out(results: ResultSet) -> str:
         return ""
     pairs, compared = (len({(run.server, run.client) for run in each.results}) for each in (results, shown))
     return (
-        f" The campaign has {pairs} pairs, and this section {compared}: {', '.join(names)} are left out, since no "
-        "other implementation has these algorithms."
+        f" This section compares {compared} of the {pairs} pairs of the campaign. It omits {listed(names)}, because no "
+        f"other implementation has {'this algorithm' if len(names) == 1 else 'these algorithms'}."
     )
 
 
@@ -100,14 +101,14 @@ def _versions_in_words(results: ResultSet) -> str:
     with_bbr = [name.partition(":")[0] for name in results.manifest.servers if name.endswith(":bbr")]
     unknown = [name for name in with_bbr if name not in versions]
     told = [
-        f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} version {version}"
+        f"{listed(names)} {'implements' if len(names) == 1 else 'implement'} version {version}"
         for version in sorted({*versions.values()})
         for names in [[name for name in with_bbr if versions.get(name) == version]]
     ]
-    told += [f"the data set does not name the version of {', '.join(unknown)}"] if unknown else []
+    told += [f"the data set does not name the version of {listed(unknown)}"] if unknown else []
     return (
-        "BBR has several versions, which react differently to loss, and which this section treats as one algorithm: "
-        f"{', and '.join(told)}."
+        "BBR has several versions, which react differently to loss; this section treats them as one algorithm. Here, "
+        f"{'; '.join(told)}."
         if told
         else ""
     )
@@ -133,14 +134,15 @@ def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
         )
         for name in names
     ]
-    note = "Goodput is the arithmetic mean over the clients, and the factors are geometric means over them."
+    note = "Goodput is the arithmetic mean over the clients; the factors are geometric means over the clients."
     yield from rendered(Table("controls", f"Congestion controls over {case.name}", columns, tuple(rows), (note,)))
     for slower, faster, found in factors:
         ratio = of_repetitions(list(found.values()))
         if ratio is not None and ratio.low is not None and ratio.high is not None:
             yield (
-                f"- {faster} instead of {slower} multiplies the goodput of an implementation by {ratio.value:.1f} "
-                f"({ratio.low:.1f} to {ratio.high:.1f}; geometric mean of {ratio.count} implementations). "
+                f"- Switching from {slower} to {faster} multiplies the goodput of an implementation by "
+                f"{ratio.value:.1f} (geometric mean of {ratio.count} implementations; {INTERVAL}{ratio.low:.1f} to "
+                f"{ratio.high:.1f}). "
                 f"{_without_one_factor(found)}"
             )
     yield from _ratios(means)
@@ -154,7 +156,7 @@ def _without_one_factor(found: Mapping[str, float]) -> str:
     without = {
         name: statistics.geometric_mean([value for other, value in found.items() if other != name]) for name in found
     }
-    return f"Without one of them, it is {_least_and_most(without, 1)}."
+    return f"If one implementation is left out, this factor is {_least_and_most(without, 1)}."
 
 
 # ---- shares of the variance -----------------------------------------------------------------
@@ -200,7 +202,7 @@ SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], Mapping[str, str]], dic
     "without msquic:bbr": lambda cells, _: _without(cells, "msquic", "BBR"),
     "without picoquic:cubic": lambda cells, _: _without(cells, "picoquic", "CUBIC"),
 }
-"""Selects runs, for which the report computes the difference of the shares again; from the versions of BBR."""
+"""Subsets of the runs, for which the report computes the difference of the shares again; from the versions of BBR."""
 
 
 def including_0(table: Table) -> tuple[int, int]:
@@ -215,16 +217,17 @@ def uncertain(table: Table) -> Iterator[str]:
     number, rows = including_0(table)
     if rows:
         yield (
-            f"In {number} of {rows} rows, the interval includes 0: there, the data do not show which share is larger."
+            f"In {number} of {rows} rows, the confidence interval includes 0: in these subsets, the data do not show "
+            "which share is larger."
         )
         yield ""
 
 
 def robustness(results: ResultSet) -> Table:
-    """The difference of the shares for some of the runs; selections that are all runs, or another one, are left out."""
+    """The difference of the shares in subsets of the runs; those that are all runs, or another subset, are left out."""
     columns = (
-        Column("test case"), Column("runs"), Column("implementations", Unit.COUNT), Column("difference", Unit.SHARE, 0),
-        Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
+        Column("test case"), Column("subset"), Column("implementations", Unit.COUNT),
+        Column("difference", Unit.SHARE, 0), Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
         Column("difference, combination as implementation", Unit.SHARE, 0),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
@@ -242,10 +245,10 @@ def robustness(results: ResultSet) -> Table:
             numbers = (each.value, each.low, each.high) if each else (None, None, None)
             rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
     note = (
-        "Difference as in the table above. Implementations with only one of the selected algorithms are left out. No "
-        "value: the model cannot be solved if one of the implementations is left out."
+        "*Difference* is defined as in the table above. Implementations with only one algorithm in a subset are "
+        "omitted. A cell is empty if the model cannot be solved without one of the implementations."
     )
-    return Table("robustness", "The difference of the shares for some of the runs", columns, tuple(rows), (note,))
+    return Table("robustness", "Difference of the shares in subsets of the runs", columns, tuple(rows), (note,))
 
 
 def of_cases(results: ResultSet) -> dict[str, Crossed]:
@@ -266,18 +269,18 @@ def shares(results: ResultSet) -> Iterator[str]:
     implementations = len(next(iter(found.values())).difference.without)
     notes = (
         (
-            f"Variance components of the logarithm of goodput, of the {implementations} implementations with at "
-            "least two congestion controls."
+            f"The table shows variance components of the logarithm of goodput, for the {implementations} "
+            "implementations with at least two congestion controls."
         ),
         (
             "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
-            "the average effect of an implementation over all algorithms. *Combination* is what these two averages do "
-            "not explain: for example, that CUBIC instead of Reno changes picoquic far more than the others. The "
-            "algorithms are three fixed ones: nothing here is about others. A share of 0 % is the limit of the "
-            "estimate, and does not mean that there is no effect."
+            "is the average effect of an implementation over all algorithms. *Combination* is what these two averages "
+            "do not explain: for example, switching from Reno to CUBIC affects picoquic far more than other "
+            "implementations. The three algorithms are fixed, so the results do not extend to other algorithms. A "
+            "share of 0 % is the lower limit of the estimate, and does not mean that there is no effect."
         ),
     )
-    title = "Sources of the variance of servers with variants"
+    title = "Sources of the variance with different congestion controls"
     yield from rendered(Table("crossed", title, columns, tuple(rows), notes))
     yield from rendered(_differences(found))
 
@@ -296,11 +299,11 @@ def _differences(found: Mapping[str, Crossed]) -> Table:
     ]  # fmt: skip
     notes = (
         (
-            "Low and high are the limits of the 95 % confidence interval, for further implementations "
-            "with these algorithms: a jackknife that leaves out one implementation at a time, with all its runs. With "
-            "three implementations, it says nothing."
+            "*Low* and *high* are the limits of the 95 % confidence interval, generalized to other implementations "
+            "with these algorithms. They come from a jackknife that leaves out one implementation at a time, with all "
+            "its runs. With only three implementations, this interval is not informative."
         ),
-        "The last column has the smallest and the largest difference without one of the implementations.",
+        "The last column shows the smallest and the largest difference if one implementation is left out.",
     )
     title = "Share of the implementation minus share of the congestion control"
     return Table("difference", title, columns, tuple(rows), notes)
@@ -317,11 +320,11 @@ def conclusion(results: ResultSet) -> Iterator[str]:
     for case, found in of_cases(results).items():
         implementation, control, combination, *_ = (f"{100 * share:.0f} %" for share in found.shares.values())
         yield (
-            f"- Over `{case}`, the implementation has {implementation} of the variance, the congestion control "
-            f"{control}, and their combination {combination}. The difference of the first two is "
-            f"{_points(found.difference)}, so {_larger(found.difference)}. If effects of a particular algorithm in a "
-            "particular implementation count as the implementation's, the difference is "
-            f"{_points(found.with_combination)}, so {_larger(found.with_combination)}."
+            f"- Over `{case}`, the implementation accounts for {implementation} of the variance, the congestion "
+            f"control for {control}, and their combination for {combination}. The difference between the first two "
+            f"shares is {_points(found.difference, INTERVAL)}, so {_larger(found.difference)}. If the combination "
+            f"counts as part of the implementation, the difference is {_points(found.with_combination)}, so "
+            f"{_larger(found.with_combination)}."
         )
 
 
@@ -332,24 +335,29 @@ def finding(results: ResultSet) -> Iterator[str]:
         found = cases.get(case.name)
         if found is None:
             continue
-        ratios = [
-            f"{faster} instead of {slower} multiplies the goodput of an implementation by {_with_limits(ratio)}"
-            for slower, faster in pairwise(ORDER)
-            if (ratio := of_repetitions(list(factors_of(results, case, slower, faster).values()))) is not None
-        ]
+        changes = list[str]()
+        for slower, faster in pairwise(ORDER):
+            ratio = of_repetitions(list(factors_of(results, case, slower, faster).values()))
+            if ratio is not None:
+                what, name = ("it", "") if changes else ("the goodput of an implementation", INTERVAL)
+                changes.append(f"switching from {slower} to {faster} multiplies {what} by {_with_limits(ratio, name)}")
         spread = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(results, case)).values()]
         within = f" to {max(spread):.1f}" if len(spread) > 1 else ""
         own, other = (f"{100 * found.shares[source]:.0f} %" for source in ("implementation", "algorithm"))
         yield (
-            f"- Over `{case.name}`, {', and '.join(ratios)}. With the same congestion control, the fastest "
-            f"implementation has {min(spread):.1f}{within} times the goodput of the slowest. The implementation has "
-            f"{own} of the variance, and the congestion control {other}: {_larger(found.difference)}."
+            f"- Over `{case.name}`, {', and '.join(changes)}. With the same congestion control, the goodput of the "
+            f"fastest implementation is {min(spread):.1f}{within} times that of the slowest. The implementation "
+            f"accounts for {own} of the variance, and the congestion control for {other}; {_larger(found.difference)}."
             f"{_doubts(results, case.name)} See [Algorithm or implementation](#algorithm-or-implementation)."
         )
 
 
-def _with_limits(ratio: Mean) -> str:
-    limits = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.1f} to {ratio.high:.1f})"
+INTERVAL = "95 % confidence interval "
+"""Before its limits, where an item has the first one."""
+
+
+def _with_limits(ratio: Mean, name: str) -> str:
+    limits = "" if ratio.low is None or ratio.high is None else f" ({name}{ratio.low:.1f} to {ratio.high:.1f})"
     return f"{ratio.value:.1f}{limits}"
 
 
@@ -357,26 +365,33 @@ def _doubts(results: ResultSet, case: str) -> str:
     table = robustness(results)
     number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
     return (
-        f" For {number} of {rows} selections of the runs, the interval of the difference includes 0." if number else ""
+        f" In {number} of {counted(rows, 'subset')} of the runs, the confidence interval of the difference between the "
+        "two shares includes 0."
+        if number
+        else ""
     )
 
 
 def _larger(difference: Difference) -> str:
     if difference.low > 0:
-        return "the implementation has the larger share"
+        return "the implementation's share is significantly larger"
     if difference.high < 0:
-        return "the congestion control has the larger share"
+        return "the congestion control's share is significantly larger"
     return "these data do not show which share is larger"
 
 
-def _points(each: Difference) -> str:
-    """``77 percentage points in favour of the congestion control (31 to 94)``."""
+def _points(each: Difference, name: str = "") -> str:
+    """``77 percentage points in favour of the congestion control (31 to 94)``; ``name``: of the interval."""
     names = ("the implementation", "the congestion control")
     value, low, high = each.value, each.low, each.high
     if value < 0:
         names, value, low, high = (names[1], names[0]), -value, -high, -low
-    start = f"{100 * low:.0f}" if low >= 0 else f"from {-100 * low:.0f} in favour of {names[1]}"
-    return f"{100 * value:.0f} percentage points in favour of {names[0]} ({start} to {100 * high:.0f})"
+    told = (
+        f"{100 * low:.0f} to {100 * high:.0f}"
+        if low >= 0
+        else f"from {-100 * low:.0f} in favour of {names[1]} to {100 * high:.0f} in favour of {names[0]}"
+    )
+    return f"{100 * value:.0f} percentage points in favour of {names[0]} ({name}{told})"
 
 
 # ---- means ----------------------------------------------------------------------------------
@@ -427,8 +442,8 @@ def _ratios(means: Mapping[tuple[str, str], tuple[float, bool]]) -> Iterator[str
     """How far implementations differ with the same congestion control."""
     for control, (ratio, count) in fastest_over_slowest(means).items():
         yield (
-            f"- With {control}, the fastest implementation has {ratio:.1f} times the goodput of the slowest ({count} "
-            "implementations)."
+            f"- With {control}, the goodput of the fastest implementation is {ratio:.1f} times that of the slowest "
+            f"({count} implementations)."
         )
 
 
@@ -442,9 +457,9 @@ def _above_threshold(means: Mapping[tuple[str, str], tuple[float, bool]], case: 
         above = [name for name, mean in found.items() if mean > limit]
         if found:
             named = f" ({', '.join(above)})" if above else ""
-            parts.append(f"{len(above)} of {len(found)} implementations with {control}{named}")
+            parts.append(f"{len(above)} of {len(found)}{'' if parts else ' implementations'} with {control}{named}")
     if parts:
-        yield f"- The mean exceeds an efficiency of {100 * THRESHOLD:.0f} % in {', '.join(parts)}."
+        yield f"- The mean exceeds an efficiency of {100 * THRESHOLD:.0f} % for {listed(parts)}."
 
 
 def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
@@ -458,8 +473,8 @@ def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
     means = {name: statistics.fmean(found) for name, found in dropped.items()}
     first = max(means, key=means.__getitem__)
     yield (
-        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers. "
-        f"The median over the servers is {100 * statistics.median(means.values()):.1f} %."
+        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers; "
+        f"the median over the servers is {100 * statistics.median(means.values()):.1f} %."
         f"{_spurious(results, case, first)}"
     )
 
@@ -468,5 +483,5 @@ def _spurious(results: ResultSet, case: TestCase, server: str) -> str:
     """How much of what a server repeated had already arrived."""
     runs = [run for run in of_case(results, case) if run.server == server]
     found = [value for run in runs if (value := value_of(run, "spurious")) is not None]
-    told = f" Of the bytes that clients received from it, {100 * statistics.fmean(found):.0f} %" if found else ""
-    return f"{told} had already arrived before." if told else ""
+    told = f" Of the bytes that clients received from {server}, {100 * statistics.fmean(found):.0f} %" if found else ""
+    return f"{told} had already arrived earlier." if told else ""

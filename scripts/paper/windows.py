@@ -17,6 +17,7 @@ from interop.traces.series import Series
 from scripts.paper.endpoints import FULL, RAISED, share_of_window
 from scripts.paper.goodput import known
 from scripts.paper.lines import Line, rendered
+from scripts.paper.words import listed
 
 SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
 """The pair that is explained, and a client with which the same server is faster."""
@@ -41,8 +42,8 @@ def windows(
     yield "## Receive windows of clients"
     yield ""
     yield (
-        "A variant of a client sets its windows with one option. Some options also limit how far the window can grow, "
-        "so two clients that announce the same window can behave differently."
+        "Each variant of a client sets the client's windows with one option. Some options also limit how far the "
+        "windows can grow, so two clients that announce the same windows can behave differently."
     )
     yield ""
     yield from rendered(by_window(results))
@@ -58,7 +59,7 @@ def by_window(results: ResultSet) -> Table:
     servers = results.manifest.servers
     columns = (
         Column("client"), Column("connection window"), Column("stream window"),
-        *(Column(name, Unit.RATE) for name in servers), Column(f"most in flight of {servers[0]} [KiB]", Unit.COUNT),
+        *(Column(name, Unit.RATE) for name in servers), Column(f"maximum in flight of {servers[0]} [KiB]", Unit.COUNT),
     )  # fmt: skip
     rows = []
     for client in results.manifest.clients:
@@ -67,7 +68,10 @@ def by_window(results: ResultSet) -> Table:
         flying = [value for run in mine if run.server == servers[0] and (value := value_of(run, "in_flight_max"))]
         most = round(max(flying) / KIB) if flying else None
         rows.append((client, *(_announced(mine, name) for name in FACTS), *means, most))
-    note = "Runs that timed out count with what had arrived. Where all runs timed out, the windows were not read."
+    note = (
+        "For runs that timed out, goodput is based on the bytes that had arrived. If all runs with a client timed out, "
+        "its windows are not known."
+    )
     return Table("windows", "Goodput over sat by the windows of the client", columns, tuple(rows), (note,))
 
 
@@ -80,13 +84,19 @@ def growth(results: ResultSet) -> Iterator[str]:
             most[run.client] = max(share, most.get(run.client, 0.0))
     raised = [name for name in results.manifest.clients if most.get(name, 0.0) > RAISED]
     kept = [name for name in results.manifest.clients if FULL <= most.get(name, 0.0) <= RAISED]
-    if raised or kept:
-        yield (
-            f"With {', '.join(raised) or 'no client'}, a server had more than {100 * RAISED:.0f} % of the smaller "
-            f"initial window in flight, so these clients raise it. With {', '.join(kept) or 'no client'}, the most in "
-            f"flight was {100 * FULL:.0f} to {100 * RAISED:.0f} % of it, so we see no growth. With the others, no "
-            "server filled the window."
+    told = []
+    if raised:
+        told.append(
+            f"With {listed(raised)}, a server had more than {100 * RAISED:.0f} % of the smaller initial window in "
+            f"flight, so {'this client raises its' if len(raised) == 1 else 'these clients raise their'} windows."
         )
+    if kept:
+        told.append(
+            f"With {listed(kept)}, the maximum in flight was {100 * FULL:.0f} to {100 * RAISED:.0f} % of the smaller "
+            "initial window, so we see no sign of growth."
+        )
+    if told:
+        yield f"{' '.join(told)} With the other clients, no server filled the window."
         yield ""
 
 
@@ -99,12 +109,12 @@ def about_the_figure(results: ResultSet) -> Iterator[str]:
         if isinstance(connection, int) and isinstance(stream, int):
             known.add(run.client)
             if stream < connection:
-                smaller[run.client] = f"{run.client} {byte_size(stream)}"
+                smaller[run.client] = f"{run.client} ({byte_size(stream)})"
     lost = [name for name in variants.manifest.clients if name not in known]
-    told = [f"no run of {', '.join(lost)}, since none finished"] if lost else []
-    told += [f"not that these clients have a smaller stream window: {', '.join(smaller.values())}"] if smaller else []
+    told = [f" It omits {listed(lost)}, which did not finish any run."] if lost else []
+    told += [f" It does not show stream windows, which are smaller for {listed(smaller.values())}."] if smaller else []
     if told:
-        yield f"The first figure has connection windows. It shows {', and '.join(told)}."
+        yield f"The first of these figures shows connection windows.{''.join(told)}"
         yield ""
 
 
@@ -172,33 +182,33 @@ def cause(
     if series is None:
         return
     found = start_of(series)
-    yield "The packets of picoquic with quic-go show how:"
+    yield "The packets of picoquic with quic-go show the following sequence:"
     yield ""
     yield (
         f"- The request reaches the server after {found.request:.2f} s, in the same datagram as the client's "
-        f"Finished. picoquic sends the first byte after {found.first:.2f} s, when the client has sent the request "
-        "again. [Virtual and real time "
+        f"Finished message. picoquic sends the first byte after {found.first:.2f} s, when the client has sent the "
+        "request again. [Virtual and real time "
         "compared](../measurements/virtual-time.md#picoquic-as-server-and-quic-go-as-client-over-sat) gives the "
-        "reason: the client already uses a new connection ID, and picoquic accepts Initial packets only for its first "
-        "one. It therefore drops the rest of the datagram."
+        "reason: the client already uses a new connection ID, but picoquic accepts Initial packets only for its first "
+        "connection ID. picoquic therefore drops the rest of the datagram."
     )
     yield (
         f"- After {found.at:.2f} s, picoquic sends {found.burst} packets in one burst. The burst ends with byte "
         f"{found.offset} of the response, which is the end of the stream window. The queue drops {found.lost} of "
-        f"these packets. The server sends the next new byte {found.silence:.2f} s later, when the client has "
+        f"these packets. The server sends the next new byte {found.silence:.2f} s later, after the client has "
         "raised the window."
     )
     if with_qlog is not None and len(with_qlog.cwnd) > 1:
         window = peak_of(with_qlog)
         yield (
-            f"- In a run with qlogs, picoquic's congestion window grows from {window.before / KIB:.0f} to "
-            f"{window.peak / KIB:.0f} KiB with one acknowledgement after {window.at:.2f} s. After the losses, it "
-            f"falls to {window.least / KIB:.0f} KiB, at {window.low_at:.2f} s."
+            f"- In a run with qlogs, a single acknowledgement after {window.at:.2f} s increases picoquic's congestion "
+            f"window from {window.before / KIB:.0f} to {window.peak / KIB:.0f} KiB. After the losses, the window falls "
+            f"to {window.least / KIB:.0f} KiB (at {window.low_at:.2f} s)."
         )
     yield (
         "- picoquic's BBR first overestimates the link's rate, then underestimates it, and needs most of the transfer "
         "to recover (see the figure). We assume that with larger windows, the server continues to send after the "
-        "burst, and that the packets that arrive then show the link's rate. We did not measure this."
+        "burst, and that the packets that arrive then reveal the link's rate. We did not measure this."
     )
 
 
@@ -233,20 +243,20 @@ def with_large_windows(results: ResultSet, large: ResultSet | None) -> Iterator[
         return
     connection, stream = (_announced(large.results, name) for name in FACTS)
     yield (
-        f"With quic-go as client, {SERVER}'s server reaches {slow / 1e6:.2f} Mbit/s, and with {BESIDE} "
+        f"With quic-go as client, {SERVER}'s server reaches {slow / 1e6:.2f} Mbit/s; with {BESIDE}, it reaches "
         f"{other / 1e6:.2f} Mbit/s. We built quic-go's client with a stream window of {stream} and a connection window "
-        f"of {connection} (four fields of `quic.Config` in `main.go` of this client), and changed nothing else. "
+        f"of {connection} (`bench/quic_go_windows.Dockerfile`), and changed nothing else. "
         f"With this client, {SERVER} reaches {wider[SERVER] / 1e6:.2f} Mbit/s. There is one run with one seed for each "
         f"variant.{_beside_the_windows(results, slow)}{_first_bytes(results, large)}"
     )
     yield ""
     others = [
-        f"{server} from {own[server, CLIENT] / 1e6:.2f} to {value / 1e6:.2f} Mbit/s"
-        for server, value in wider.items()
+        f"from {own[server, CLIENT] / 1e6:.2f} to {value / 1e6:.2f} Mbit/s for {server}"
+        for server, value in sorted(wider.items())
         if server != SERVER and (server, CLIENT) in own
     ]
     if others:
-        yield f"With quic-go's client, larger windows change other servers less: {', '.join(sorted(others))}."
+        yield f"The larger windows of quic-go's client change the goodput of other servers less: {listed(others)}."
         yield ""
 
 
@@ -258,30 +268,47 @@ def _beside_the_windows(results: ResultSet, slow: float) -> str:
     }
     windows = {name: [_announced(runs, fact) for fact in FACTS] for name, runs in by_client.items()}
     faster = [
-        f"{name} announces the same windows and receives {mean / 1e6:.2f} Mbit/s"
+        f"{name} receives {mean / 1e6:.2f} Mbit/s"
         for name, runs in by_client.items()
         if name != CLIENT and windows[name] == windows.get(CLIENT) and (mean := _mean(runs)) and mean > slow
     ]
-    return f" Small windows are not the whole cause: {', and '.join(faster)}." if faster else ""
+    return f" Small windows are not the whole cause: with the same windows, {listed(faster)}." if faster else ""
 
 
 def _first_bytes(results: ResultSet, large: ResultSet) -> str:
-    """Whether the request was late with both clients of quic-go; sentences, or nothing."""
+    """Whether the request was late with both clients of quic-go, and with others; sentences, or nothing."""
     own, wider = (_first_byte(each, CLIENT) for each in (results, large))
-    others = [value for name in results.manifest.clients if name != CLIENT and (value := _first_byte(results, name))]
+    others = {name: value for name in results.manifest.clients if (value := _first_byte(results, name)) is not None}
+    others.pop(CLIENT, None)
     if own is None or wider is None or not others:
         return ""
-    times = (
-        f" The first byte arrives after {own:.2f} s with quic-go's client, after {wider:.2f} s with the larger "
-        f"windows, and after {min(others):.2f} to {max(others):.2f} s with the other clients of the table."
+    limit = LATE * min(others.values())
+    soon = [value for value in others.values() if value <= limit]
+    times = [f"{own:.2f} s with quic-go's client", f"{wider:.2f} s with the larger windows"]
+    late = [name for name, value in others.items() if value > limit]
+    times += [f"{others[name]:.2f} s with {name}" for name in late]
+    told = (
+        f" The first byte arrives after {listed(times)}. With the other clients of the table, it arrives after "
+        f"{min(soon):.2f} to {max(soon):.2f} s."
     )
-    if min(own, wider) <= max(others):
-        return times
+    if OPENSSL in late:
+        told += (
+            " [Virtual and real time compared]"
+            "(../measurements/virtual-time.md#picoquic-as-server-and-s2n-quic-as-client-over-sat) explains why it "
+            f"arrives late with {OPENSSL}."
+        )
+    if min(own, wider) <= limit:
+        return told
     return (
-        f"{times} This indicates that {SERVER} drops the same datagram (see below) in both runs of quic-go's client. "
-        "This alone does not make the pair slow; these runs do not show whether the small windows would do so without "
-        "it."
+        f"{told} This indicates that {SERVER} drops the same datagram (see below) in both runs of quic-go's client. "
+        "The dropped datagram alone does not make the pair slow; these runs do not show whether the small windows "
+        "alone would."
     )
+
+
+OPENSSL = "openssl"
+LATE = 1.5
+"""A first byte is late if it takes this many times as long as the earliest one."""
 
 
 def _first_byte(results: ResultSet, client: str) -> float | None:
@@ -299,7 +326,7 @@ def finding(results: ResultSet) -> Iterator[str]:
         if (mean := _mean([run for run in results.results if (run.server, run.client) == (server, client)]))
     }
     told = [
-        f"{means[server, SMALLER] / 1e6:.2f} instead of {means[server, BESIDE] / 1e6:.2f} Mbit/s from {server}"
+        f"from {means[server, BESIDE] / 1e6:.2f} to {means[server, SMALLER] / 1e6:.2f} Mbit/s with {server}"
         for server in results.manifest.servers
         if {(server, SMALLER), (server, BESIDE)} <= means.keys()
     ]
@@ -310,8 +337,8 @@ def finding(results: ResultSet) -> Iterator[str]:
         }
         (connection, stream), (small_connection, small_stream) = windows_of[BESIDE], windows_of[SMALLER]
         yield (
-            f"- A client's receive windows can limit goodput over `sat`. With windows of {small_connection} for the "
-            f"connection and {small_stream} for a stream instead of {connection} and {stream}, {BESIDE}'s client "
-            f"receives {', '.join(told)} (one run each). See [Receive windows of "
+            f"- A client's receive windows can limit goodput over `sat`. We reduced the windows of {BESIDE}'s client "
+            f"from {connection} for the connection and {stream} for a stream to {small_connection} and {small_stream}. "
+            f"This reduced goodput {listed(told)} (one run each). See [Receive windows of "
             "clients](#receive-windows-of-clients)."
         )

@@ -70,7 +70,7 @@ def test_windows_that_grew_and_windows_that_were_full() -> None:
     told = "\n".join(conditions(campaign()))
     assert "All runs used QUIC v1 with the application protocol hq-interop." in told
     assert "In 1 of 3 successful runs over `sat`, the server had more than 110 % of the client's initial" in told
-    assert "In 1 runs, the most in flight was 85 to 110 % of the smaller initial window" in told
+    assert "In 1 run, the maximum in flight was 85 to 110 % of the smaller initial window" in told
     assert "limited the server: picoquic with x. We use this range" in told
 
 
@@ -116,5 +116,5 @@ def test_programs_have_their_sources() -> None:
     rows = programs(replace(results, manifest=replace(results.manifest, implementations=measured))).rows
     assert rows == (
         ("picoquic", "1.1", "PyPI a 6", "its own", "measured", "", ""),
-        ("lsquic", "of Bun 1.4", "npm b", "ours", "default", "", "receive windows of 32 MiB"),
+        ("lsquic", "in Bun 1.4", "npm b", "ours", "default", "", "receive windows of 32 MiB"),
     )

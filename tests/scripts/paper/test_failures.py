@@ -34,7 +34,7 @@ def test_what_was_in_flight_is_compared_with_the_windows() -> None:
         assert table.rows[0][2] == f"The server kept {flying} KiB in flight (median): a."
         return " ".join(table.notes)
 
-    assert "the median in flight was at most 40 KiB, far below the smallest announced window (512 KiB)" in notes(40)
+    assert "in flight was at most 40 KiB, far below the smallest announced window (512 KiB)" in notes(40)
     assert "Flow control was therefore not the limit" not in notes(600)
 
 
@@ -48,7 +48,7 @@ def test_what_had_arrived_in_runs_that_timed_out() -> None:
     table = unfinished(result_set(found, clients=("x", "y", "z"), test_cases=(SATLOSS,)))
     [row] = table.rows
     assert list(row) == ["satloss", "picoquic", 2, 0.5, pytest.approx(4 * size / limit), 1, 3 * MBPS]
-    assert table.notes[0].endswith("Not included: 1 with the client z, which left no file.")
+    assert table.notes[0].endswith("The means omit 1 run in which the client (z) left no file.")
 
 
 def test_repeated_attempts_are_counted_by_outcome() -> None:
@@ -56,7 +56,7 @@ def test_repeated_attempts_are_counted_by_outcome() -> None:
     again = next(run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT)
     other = replace(results.results[0], verdict=again.verdict)
     told = "\n".join(failures(replace(results, earlier=(again, other))))
-    assert "2 attempts without success were repeated with the same seed, and 1 of them ended" in told
+    assert "We repeated 2 unsuccessful attempts with the same seed; 1 of them had the same outcome again." in told
     assert "repeated" not in "\n".join(failures(results))
 
 
@@ -74,7 +74,7 @@ def test_runs_with_more_time_are_those_with_the_same_losses() -> None:
     again[2] = replace(again[2], evidence=replace(again[2].evidence, seed=99))
     told = "\n".join(failures(result_set(first, test_cases=(SATLOSS,)), result_set(again, test_cases=(case,))))
     assert (
-        "2 runs that timed out were also measured with the same losses and a limit of 1200 s (picoquic with a, b): "
-        "2 of them succeeded, after 400 to 500 s."
+        "We repeated 2 of the runs that timed out, with the same losses and a limit of 1200 s (picoquic with a, b). "
+        "Of these, 2 succeeded, after 400 to 500 s."
     ) in told
     assert "limit of 1200 s" not in "\n".join(failures(result_set(first, test_cases=(SATLOSS,))))

@@ -40,9 +40,9 @@ def test_without_the_slowest_server() -> None:
     told = "\n".join(influence(campaign()))
     share = share_of_server(campaign(), SATLOSS, ["b", "c", "d"])
     assert share is not None
-    assert f"the share of the server is {100 * share.share:.0f} % (" in told
+    assert f"that succeeded at least once, the server's share is {100 * share.share:.0f} % (" in told
     assert "over `satloss` (without a)." in told
-    assert "the shares of the logarithm of goodput are the same" in told
+    assert "the shares are the same for the logarithm of goodput" in told
 
 
 def test_the_share_of_goodput_from_the_first_byte_on() -> None:
@@ -53,7 +53,7 @@ def test_the_share_of_goodput_from_the_first_byte_on() -> None:
         if run.measurement is not None
     )
     told = "\n".join(influence(replace(campaign(), results=runs)))
-    assert "For goodput from the first to the last byte of the file, the share of the server is 0 % (" in told
+    assert "For goodput from the first to the last byte of the file, the server's share is 0 % (" in told
     assert "For goodput from the first" not in "\n".join(influence(campaign()))
 
 

@@ -26,23 +26,24 @@ def test_only_some_implementations_have_a_measured_cpu_cost() -> None:
     costs = (CpuCost(1e-5, None), *(CpuCost() for _ in manifest.implementations[1:]))
     known = tuple(replace(each, cpu_cost=cost) for each, cost in zip(manifest.implementations, costs, strict=True))
     own = replace(campaign(), manifest=replace(manifest, implementations=known, own_cpu_costs=True))
-    assert "For 1 implementations (picoquic), we [measured it]" in told(own)
-    assert "for the other 2, it is the default of 3 µs." in told(own)
-    assert "It is 3 µs for all implementations." in told(campaign())
+    assert "For 1 implementation (picoquic), we [measured this time]" in told(own)
+    assert "for the other 2, we used the default of 3 µs." in told(own)
+    assert "This time is 3 µs for all implementations." in told(campaign())
 
 
 def test_the_agreement_with_real_time_is_told_if_it_is_stored() -> None:
     real = result_set(runs(4 * MBPS, 6 * MBPS))
-    assert (
-        told(campaign(), real).count("over `sat`, 1 of 1 pairs agree, and goodput in virtual time is 1.000 times") == 1
-    )
+    assert told(campaign(), real).count("agrees with goodput in real time for 1 of 1 pair over `sat`.") == 1
+    assert "divided by goodput in real time is 1.000 over `sat` (1.00 to 1.00 for" in told(campaign(), real)
     assert "in real time. [Virtual and real time](#virtual-and-real-time) shows" in told(campaign(), real)
-    assert "Virtual and real time: " not in told(campaign())
-    assert "[Virtual and real time compared](../measurements/virtual-time.md) shows how far" in told(campaign())
+    assert "agrees with goodput" not in told(campaign())
+    elsewhere = "[Virtual and real time compared](../measurements/virtual-time.md) shows how"
+    assert f"{elsewhere} far the results with the two clocks agree" in told(campaign())
+    assert f"{elsewhere} much they differ" in told(campaign())
 
 
 def test_a_single_run_is_one_sample() -> None:
-    assert "it is one sample of a sensitive system" in told(campaign())
+    assert "a run is only one sample of a sensitive system" in told(campaign())
     assert "#sensitivity-to-the-delay" not in told(campaign())
     assert "#sensitivity-to-the-delay" in told(campaign(), with_delays=True)
 

@@ -31,5 +31,5 @@ def test_a_run_is_named_beside_what_the_paper_says_of_it() -> None:
     run = replace(run_result(8e6, client="picoquic", test_case="satloss"), measurement=Measurement(values))
     results = result_set([run], clients=("picoquic",), test_cases=(SATLOSS,))
     [sentence] = [str(line) for line in packets(results, ()) if str(line).startswith("-")]
-    assert "takes 10.5 s here, with a goodput of 8.0 Mbit/s" in sentence
+    assert "from picoquic to picoquic over `satloss` takes 10.5 s, with a goodput of 8.0 Mbit/s" in sentence
     assert "slightly more than 7 s" in sentence

@@ -20,19 +20,19 @@ def written(parts: Mapping[str, ResultSet]) -> str:
 
 
 def test_the_page_says_what_has_not_been_measured_yet() -> None:
-    assert "Of 8 planned runs, 8 have a result. " in written({Part.MATRIX: matrix()})
+    assert "All 8 planned runs have a result. " in written({Part.MATRIX: matrix()})
     part = written({Part.MATRIX: replace(matrix(), results=matrix().results[:6])})
     assert "Of 8 planned runs, 6 have a result; the other runs have not been measured yet." in part
 
 
 def test_the_introduction_has_the_clock_and_the_seeds() -> None:
     told = written({Part.MATRIX: matrix()})
-    assert "They ran in real time. There are 2 seeds; a seed decides all random numbers of a run." in told
+    assert "used real time. We measured with 2 seeds; the seed of a run determines all of its random numbers." in told
     cases = tuple(replace(case, repetitions=n) for case, n in zip(matrix().manifest.test_cases, (1, 4), strict=True))
     manifest = replace(matrix().manifest, test_cases=cases, clock=Clock.VIRTUAL)
     told = written({Part.MATRIX: replace(matrix(), manifest=manifest)})
-    assert "They ran in virtual time: a simulated clock on which each system call takes a fixed time. " in told
-    assert "There is one seed over `sat`, and there are 4 over `satloss`; a seed" in told
+    assert "used virtual time: a simulated clock on which each system call takes a fixed time. " in told
+    assert "We measured with one seed over `sat`, and with 4 seeds over `satloss`; the seed" in told
 
 
 def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
@@ -43,8 +43,9 @@ def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
         manifest = replace(matrix().manifest, implementations=(known, other, client))
         return written({Part.MATRIX: replace(matrix(), manifest=manifest)})
 
-    assert "Over `satloss`, 1 of 1 servers with BBR, and 0 of 1 with Reno exceed" in told("bbr")
-    assert "Over `satloss`, 1 of 2 servers with Reno exceed an efficiency of 10 %" in told("reno")
+    default = "as their default congestion control"
+    assert f"Over `satloss`, 1 of 1 servers with BBR {default} and 0 of 1 with Reno exceed" in told("bbr")
+    assert f"Over `satloss`, 1 of 2 servers with Reno {default} exceed an efficiency of 10 %" in told("reno")
 
 
 def test_only_stored_parts_have_a_section() -> None:
@@ -53,8 +54,11 @@ def test_only_stored_parts_have_a_section() -> None:
 
 
 def test_runs_at_a_time_are_those_that_were_recorded() -> None:
-    host = HostFacts("6.1", "x86_64", 4, 2**30, "20.10", 1.5, neighbours=2)
-    runs = tuple(replace(each, evidence=replace(each.evidence, host=host)) for each in matrix().results)
-    told = written({Part.MATRIX: replace(matrix(), results=runs)})
-    assert "Up to 3 runs were made at a time on 4 CPUs, with a load average of 1.5" in told
-    assert "runs were made at a time" not in written({Part.MATRIX: matrix()})
+    def told(neighbours: int) -> str:
+        host = HostFacts("6.1", "x86_64", 4, 2**30, "20.10", 1.5, neighbours=neighbours)
+        runs = tuple(replace(each, evidence=replace(each.evidence, host=host)) for each in matrix().results)
+        return written({Part.MATRIX: replace(matrix(), results=runs)})
+
+    assert "Up to 3 runs took place at a time on 4 CPUs. The median load average was 1.5, because" in told(2)
+    assert "One run took place at a time on 4 CPUs." in told(0)
+    assert "took place at a time" not in written({Part.MATRIX: matrix()})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from interop.model.implementation import CpuCost
 from interop.model.results import ResultSet
 from interop.model.units import MBPS
@@ -35,7 +37,7 @@ def test_a_pair_agrees_within_the_range_or_close_to_the_mean() -> None:
 
 
 def test_missing_repetitions_are_told() -> None:
-    assert repetitions_of(REAL, SAT) == "4 pairs with 2 repetitions over `sat`, with 7 of 8 runs so far"
+    assert repetitions_of(REAL, SAT) == "4 pairs with 2 repetitions over `sat` (7 of 8 runs so far)"
     whole = result_set(runs(4 * MBPS, 5 * MBPS), clients=("quiche",))
     assert repetitions_of(whole, SAT) == "1 pair with 2 repetitions over `sat`"
 
@@ -43,10 +45,10 @@ def test_missing_repetitions_are_told() -> None:
 def test_numbers_of_the_tables() -> None:
     [row] = agreement(VIRTUAL, REAL).rows
     assert row[:6] == ("sat", "default", 3, 2, 1, 1)
-    assert row[6] == f"{(6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3):.3f}"
-    assert row[9:] == ("1.02", "1.25")
-    assert agreement_in_words(VIRTUAL, REAL).endswith(f"{row[6]} times that in real time (geometric mean; 1.02 to 1.25 "
-                                                      "for single pairs)")  # fmt: skip
+    assert row[6] == pytest.approx((6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3))
+    assert row[9:] == pytest.approx((4.1 / 4, 5 / 4))
+    ratios = "is 1.154 over `sat` (1.02 to 1.25 for individual pairs)."
+    assert agreement_in_words(VIRTUAL, REAL).endswith(ratios)
     assert agreement_in_words(VIRTUAL, result_set()) == ""
     assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", ""),)
 
@@ -62,7 +64,7 @@ def test_servers_with_a_measured_cost_have_a_row_of_their_own() -> None:
     mine = replace(mine, manifest=replace(mine.manifest, implementations=(costly, *rest)))
     found = [row[:6] for row in agreement(mine, theirs).rows]
     assert found == [("sat", "measured", 1, 1, 1, 1), ("sat", "default", 1, 0, 0, 1)]
-    assert "over `sat`, 1 of 2 pairs agree" in agreement_in_words(mine, theirs)
+    assert "for 1 of 2 pairs over `sat`." in agreement_in_words(mine, theirs)
 
 
 def over_losses(rates: Mapping[int, float]) -> ResultSet:

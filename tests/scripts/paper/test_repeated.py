@@ -9,7 +9,7 @@ import pytest
 
 from interop.model.evidence import HostFacts
 from interop.model.outcomes import Outcome
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import ImageFacts, ResultSet, RunResult
 from interop.model.units import MBPS
 from scripts.paper.repeated import Sample, by_case, pairs_of_runs, repeated, summary
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
@@ -33,10 +33,10 @@ MATRIX = campaign((5.0, 4.0, 3.0, None), 24)
 def test_runs_are_reproduced_within_half_a_percent() -> None:
     found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
     assert [each.is_reproduced for each in found] == [True, True, False, True]
-    assert "3 of 4 runs that were measured again on another day and the same machine are reproduced (2 " in (
-        summary(found)
+    assert summary(found) == (
+        "Of the 4 runs that we repeated on a different day and the same machine, 3 were reproduced (2 succeeded, "
+        "1 of them with exactly the same goodput)."
     )
-    assert summary(found).endswith("succeeded, 1 of them with exactly the same goodput).")
     [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 3, 1)
     assert row[6] == pytest.approx(0.02 / 3)
@@ -46,7 +46,7 @@ def test_another_outcome_is_not_reproduced() -> None:
     again = campaign((None, 4.0, 3.0, 2.0), 25)
     assert [each.is_reproduced for each in pairs_of_runs(MATRIX, again)] == [False, True, True, False]
     text = "\n".join(repeated([Sample("matrix", MATRIX, again)]))
-    assert "picoquic with a over sat** is not reproduced: first succeeded, then timeout." in text
+    assert "picoquic with a over sat** was not reproduced: its outcome was first succeeded, and then timeout." in text
     assert "All runs of the sample" not in text
 
 
@@ -64,9 +64,9 @@ def test_both_can_fail_in_the_same_way() -> None:
 def test_the_text_has_the_size_of_the_sample_and_the_time_between() -> None:
     again = campaign((5.0, 4.0, 3.0, None), 25)
     text = "\n".join(repeated([Sample("spread", MATRIX, replace(again, results=again.results[:2]))]))
-    assert f"2 of the 4 runs of the spread with seed {MATRIX.manifest.seed} was measured again, 24 hours after" in text
+    assert f"2 of the 4 runs of the spread with seed {MATRIX.manifest.seed}, 24 hours after the first time" in text
     assert " instead of " not in text
-    assert "All runs of the sample are reproduced." in text
+    assert "All runs of the sample were reproduced." in text
 
 
 def test_a_run_with_another_seed_is_no_repetition() -> None:
@@ -76,8 +76,25 @@ def test_a_run_with_another_seed_is_no_repetition() -> None:
 def test_each_campaign_has_its_own_table_the_first_one_first() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
-    assert text.index("is not reproduced") < text.index("All runs of the sample are reproduced.")
+    assert text.index("was not reproduced") < text.index("All runs of the sample were reproduced.")
     assert text.count("## Repeated runs") == 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ("12", "All 2 images are the same."),
+        ("13", "1 of the 2 images is the same; the others were rebuilt from the same sources."),
+        ("34", "None of the 2 images is the same; all were rebuilt from the same sources."),
+    ],
+)
+def test_images_are_the_same_or_rebuilt(ids: str, told: str) -> None:
+    def built(results: ResultSet, ids: str) -> ResultSet:
+        images = {name: ImageFacts(name, number) for name, number in zip(("a", "b"), ids, strict=True)}
+        return replace(results, manifest=replace(results.manifest, images=images))
+
+    again = built(campaign((5.0, 4.0, 3.0, None), 25), ids)
+    assert told in "\n".join(repeated([Sample("matrix", built(MATRIX, "12"), again)]))
 
 
 def on(machine: str, results: ResultSet) -> ResultSet:
@@ -91,12 +108,12 @@ def test_the_summary_separates_days_and_machines() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
-        "4 of 4 runs that were measured again on another day and the same machine are reproduced (3 "
-        "succeeded, 3 of them with exactly the same goodput), and 3 of 4 runs that were measured again on the same "
-        "day and the same machine are reproduced (2 succeeded, 2 of them with exactly the same goodput)."
+        "Of the 4 runs that we repeated on a different day and the same machine, 4 were reproduced (3 succeeded, "
+        "3 of them with exactly the same goodput). Of the 4 runs that we repeated on the same day and the same "
+        "machine, 3 were reproduced (2 succeeded, 2 of them with exactly the same goodput)."
     ) in text
-    assert "another machine" not in text
+    assert "different machine" not in text
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
-    assert "4 of 4 runs that were measured again on another day and another machine are reproduced (" in text
-    assert "the same goodput). See [Another machine]" in text
-    assert "on another machine (kernel 6.2 instead of 6.1)" in text
+    assert "4 runs that we repeated on a different day and a different machine, 4 were reproduced (" in text
+    assert "the same goodput). [Another machine]" in text
+    assert "on a different machine (kernel 6.2 instead of 6.1)" in text

@@ -40,7 +40,8 @@ def test_each_sweep_has_a_table_and_its_range() -> None:
         for part in told if isinstance(part, str) for line in part.splitlines() if line.startswith("| q")
     ]  # fmt: skip
     assert rows == [["quinn", "8.00", "2.00"], ["quiche", "4.00", "0.20 T"]]
-    assert "At 5 %, goodput is 5 % (quiche) to 25 % (quinn) of that at 0 %. Figures call this sweep PL." in told
+    ratios = "At a forward loss of 5 %, goodput is 5 % (quiche) to 25 % (quinn) of that at 0 %."
+    assert f"{ratios} In the figures, this sweep is called PL." in told
     assert [part.title for part in told if isinstance(part, Figure)] == ["this"]
 
 
@@ -48,9 +49,8 @@ def test_a_sweep_in_which_goodput_rises_has_factors() -> None:
     cases = [swept("forward queue", text, SAT.emulated) for text in ("25", "2000")]
     found = [run for case, rate in zip(cases, (1.0, 12.34), strict=True)
              for run in runs(rate * MBPS, server="quinn", client="quinn", test_case=case.name)]  # fmt: skip
-    assert "From 25 to 2000, goodput changes by a factor of 12 (quinn) to 12 (quinn)." in told_of(
-        found, cases, result_set()
-    )
+    told = told_of(found, cases, result_set())
+    assert "forward queue increases from 25 to 2000, goodput changes by a factor of 12 (quinn) to 12 (quinn)." in told
 
 
 def swept(key: str, text: str, link: EmulatedLink) -> TestCase:
@@ -75,9 +75,9 @@ def test_runs_over_the_same_link_are_compared_whatever_the_sweep() -> None:
     ]
     matrix = result_set(runs(2.2 * MBPS, server="quiche", client="quiche"), servers=("quiche",))
     told = told_of(found, (same, unlike, lossless), matrix)
-    assert "2 of these test cases and the matrix have the same link" in told
-    assert "quiche reaches 2.00, 2.20, 2.50 Mbit/s in these runs, so that single seeds differ by up to 25 %." in told
-    assert "Those of the other implementations differ by at most 1.0 %." in told
+    assert "Of the test cases of the sweeps, 2 have the same link and the same file as `sat` in the matrix" in told
+    assert "quiche reaches 2.00, 2.20 and 2.50 Mbit/s, so results with different seeds differ by up to 25 %." in told
+    assert "The results of the other implementations differ by at most 1.0 %." in told
 
 
 def test_the_sweep_of_the_delay_also_changes_the_queue_relative_to_the_link() -> None:
@@ -87,7 +87,7 @@ def test_the_sweep_of_the_delay_also_changes_the_queue_relative_to_the_link() ->
     ]
     found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
     told = told_of(found, cases, result_set())
-    assert "is 50 to 2000 packets. The queue therefore falls from 50 to 1.2 % of it" in told
+    assert "grows from 50 to 2000 packets. The queue therefore shrinks from 50 to 1.2 % of this product" in told
 
 
 def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:
@@ -100,7 +100,7 @@ def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:
         )
         report = SimulatorReport(0.0, True, 0.0, 0.0, 0, counters, counters)
         found.append(replace(run, evidence=replace(run.evidence, simulator=report)))
-    assert "lost at least one packet: 1 of 2 at 0.01 %." in told_of(found, (case,), result_set())
+    assert "The link lost at least one packet in 1 of 2 runs at 0.01 %." in told_of(found, (case,), result_set())
 
 
 def test_time_limits_of_sweeps() -> None:
@@ -109,7 +109,7 @@ def test_time_limits_of_sweeps() -> None:
         for key, limit in (("forward queue", 120.0), ("delay", 300.0))
     ]
     found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
-    assert "The time limits of the sweeps are 120 s (forward queue), 300 s (delay)." in told_of(
+    assert "The time limits of the sweeps are 120 s (forward queue) and 300 s (delay)." in told_of(
         found, cases, result_set()
     )
 

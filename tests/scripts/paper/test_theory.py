@@ -113,13 +113,14 @@ def test_formulas_beside_measurements() -> None:
     assert list(row) == expected
     told = "\n".join(theory(campaign("reno")))
     ratio = f"{1e6 / formula:.1f}"
-    assert f"picoquic exceeds the formula by more than a factor of 2 ({ratio} times; 1.00 to 1.00 Mbit/s by" in told
+    assert f"picoquic exceeds the formula by more than a factor of 2 ({ratio} times; 1.00 to 1.00 Mbit/s, dep" in told
     assert (
-        f"The measured goodput is {ratio} times the formula at the median of the servers ({ratio} to {ratio})." in told
-    )
-    assert "With the drops of link and queue instead of p, it is 1.4 times (1.4 to 1.4)." in told
+        f"The measured goodput is {ratio} times the formula (median of the servers; {ratio} to {ratio} times for "
+        "individual servers). With the share of packets that link and queue dropped in place of p, it is 1.4 times the "
+        "formula (1.4 to 1.4 times)."
+    ) in told
     assert "do not show which assumption" in told
-    assert "the link drops only 7 packets" in told
+    assert "the link drops only 7 packets per transfer" in told
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.98, False), (2.03, True)])
@@ -138,7 +139,7 @@ def test_timeouts_below_the_rate_that_the_limit_needs() -> None:
     assert below_the_limit(results)[0] == []
     servers, rates = below_the_limit(both)
     assert servers == ["picoquic"]
-    assert rates == "needs 0.23 Mbit/s, and the formula of Reno gives only 0.20 Mbit/s"
+    assert rates == "needs 0.23 Mbit/s to finish in time, but the Reno formula predicts only 0.20 Mbit/s"
 
 
 def test_bbr_has_no_formula() -> None:

@@ -33,7 +33,7 @@ def test_tables_and_factors() -> None:
     ]
     assert ["quinn", "", "2.00", "8.00", "", ""] in rows
     assert ["picoquic", "1.00", "", f"{late:.2f} T", "", ""] in rows
-    assert f"With BBR, the fastest implementation has {8 / late:.1f} times" in page
+    assert f"With BBR, the goodput of the fastest implementation is {8 / late:.1f} times that" in page
     assert "With CUBIC" not in page
 
 
@@ -58,8 +58,8 @@ def test_one_congestion_control_instead_of_another() -> None:
     assert factors_of(results, case, "CUBIC", "BBR") == {"a": pytest.approx(2), "b": pytest.approx(8)}
     assert factors_of(results, case, "Reno", "CUBIC") == {}
     told = "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
-    assert "multiplies the goodput of an implementation by 4.0 (" in told
-    assert "Without one of them, it is 2.0 (without b) to 8.0 (without a)." in told
+    assert "Switching from CUBIC to BBR multiplies the goodput of an implementation by 4.0 (" in told
+    assert "If one implementation is left out, this factor is 2.0 (without b) to 8.0 (without a)." in told
 
 
 def test_the_larger_share_is_named() -> None:
@@ -80,11 +80,11 @@ def test_the_larger_share_is_named() -> None:
         ]
         return "\n".join(conclusion(result_set(found, servers=servers, clients=clients)))
 
-    assert "percentage points in favour of the congestion control (" in told(20, 1.01)
-    assert "percentage points in favour of the implementation (" in told(1.01, 3)
-    assert "(from " in told(3, 1.4)
-    assert "so the congestion control has the larger share" in told(20, 1.01)
-    assert "so the implementation has the larger share" in told(1.01, 3)
+    assert "percentage points in favour of the congestion control (95 % confidence interval " in told(20, 1.01)
+    assert "percentage points in favour of the implementation (95 % confidence interval " in told(1.01, 3)
+    assert "95 % confidence interval from " in told(3, 1.4)
+    assert "so the congestion control's share is significantly larger" in told(20, 1.01)
+    assert "so the implementation's share is significantly larger" in told(1.01, 3)
     assert "so these data do not show which share is larger" in told(3, 1.4)
 
 
@@ -132,12 +132,12 @@ def test_other_versions_of_bbr_are_left_out() -> None:
 def test_the_finding_has_factors_and_shares_of_each_link() -> None:
     """BBR is the fastest of three algorithms."""
     [told] = finding(three_algorithms())
-    assert told.startswith("- Over `sat`, CUBIC instead of Reno multiplies the goodput of an implementation by ")
-    assert ", and BBR instead of CUBIC multiplies the goodput of an implementation by " in told
+    assert told.startswith("- Over `sat`, switching from Reno to CUBIC multiplies the goodput of an implementation")
+    assert ", and switching from CUBIC to BBR multiplies it by " in told
     ratios = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(three_algorithms(), SAT)).values()]
-    assert f"With the same congestion control, the fastest implementation has {min(ratios):.1f} to " in told
+    assert f"the goodput of the fastest implementation is {min(ratios):.1f} to " in told
     assert ratios[0] == pytest.approx((5 + 0.05) / (1 + 0.05))
-    assert "The implementation has 9" in told
+    assert "The implementation accounts for 9" in told
     assert list(finding(result_set())) == []
 
 
@@ -145,8 +145,8 @@ def test_implementations_above_the_threshold_are_counted() -> None:
     """The threshold over satloss is 2 Mbit/s; one run of picoquic:bbr times out."""
     told = "\n".join(str(line) for line in algorithm_or_implementation(variants(), ()))
     assert (
-        "The mean exceeds an efficiency of 10 % in 0 of 1 implementations with Reno, 0 of 1 implementations with "
-        "CUBIC, 2 of 2 implementations with BBR (quinn, picoquic)."
+        "The mean exceeds an efficiency of 10 % for 0 of 1 implementations with Reno, 0 of 1 with CUBIC and 2 of 2 "
+        "with BBR (quinn, picoquic)."
     ) in told
 
 
@@ -160,7 +160,7 @@ def test_what_a_server_sent_although_it_had_arrived() -> None:
         str(line) for line in algorithm_or_implementation(result_set(found, servers=("a:bbr", "b:bbr")), ())
     )
     assert "50 % of the packets of a:bbr, the largest share" in told
-    assert "Of the bytes that clients received from it, 40 % had already arrived before." in told
+    assert "Of the bytes that clients received from a:bbr, 40 % had already arrived earlier." in told
 
 
 def test_versions_of_bbr_and_variants_that_are_left_out() -> None:
@@ -176,8 +176,9 @@ def test_versions_of_bbr_and_variants_that_are_left_out() -> None:
     )
     results = replace(results, manifest=replace(results.manifest, implementations=known))
     told = "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
-    assert "a has version 2, and the data set does not name the version of b." in told
-    assert "The campaign has 3 pairs, and this section 2: b:c4 are left out" in told
+    assert "Here, a implements version 2; the data set does not name the version of b." in told
+    assert "This section compares 2 of the 3 pairs of the campaign. It omits b:c4, because no other" in told
+    assert "no other implementation has this algorithm." in told
     assert "These runs have one seed." in told
 
 

@@ -72,12 +72,15 @@ def test_the_largest_burst_and_what_follows_it() -> None:
 def test_the_cause_is_told_only_with_larger_windows() -> None:
     larger = result_set([run("picoquic", "quic-go", 9e6, 16 * MIB), run("lsquic", "quic-go", 10e6, 16 * MIB)])
     told = "\n".join(str(line) for line in windows(campaign(), larger, (), (burst(), with_qlog())))
-    assert "reaches 2.00 Mbit/s, and with ngtcp2 8.00 Mbit/s" in told
+    assert "reaches 2.00 Mbit/s; with ngtcp2, it reaches 8.00 Mbit/s" in told
     assert "a stream window of 16 MiB" in told
     assert "With this client, picoquic reaches 9.00 Mbit/s" in told
-    assert "lsquic from 9.00 to 10.00 Mbit/s" in told
+    assert "from 9.00 to 10.00 Mbit/s for lsquic." in told
     assert "20 packets in one burst" in told
-    assert "grows from 20 to 200 KiB with one acknowledgement after 3.00 s. After the losses, it falls to 4 KiB" in told
+    assert (
+        "a single acknowledgement after 3.00 s increases picoquic's congestion window from 20 to 200 KiB. After the "
+        "losses, the window falls to 4 KiB ("
+    ) in told
     assert "There is one run with one seed for each variant." in told
     assert "the whole cause" not in told
     assert "one seed for each variant" not in "\n".join(
@@ -103,9 +106,22 @@ def test_a_request_that_is_late_in_both_runs_is_not_what_larger_windows_change()
         both = first_byte(campaign(), {"quic-go": own}), first_byte(larger, {"quic-go": wider})
         return "\n".join(str(line) for line in windows(*both, (), (None, None)))
 
-    assert "after 2.01 s with the larger windows, and after 1.20 to 1.20 s with the other clients" in told(2.0, 2.01)
-    assert "in both runs of quic-go's client. This alone does not make the pair slow" in told(2.0, 2.01)
+    assert "after 2.00 s with quic-go's client and 2.01 s with the larger windows. With the other" in told(2.0, 2.01)
+    assert "it arrives after 1.20 to 1.20 s." in told(2.0, 2.01)
+    assert "in both runs of quic-go's client. The dropped datagram alone does not make the pair slow" in told(2.0, 2.01)
     assert "in both runs" not in told(2.0, 1.2)
+
+
+def test_other_clients_with_a_late_first_byte_are_named() -> None:
+    larger = first_byte(result_set([run("picoquic", "quic-go", 9e6, 16 * MIB)]), {"quic-go": 2.0})
+    small = campaign()
+    more = (*small.results, run("picoquic", "openssl", 5e6, MIB))
+    small = replace(small, results=more, manifest=replace(small.manifest, clients=(*CLIENTS, "openssl")))
+    both = first_byte(small, {"quic-go": 2.0, "openssl": 4.5})
+    told = "\n".join(str(line) for line in windows(both, larger, (), (None, None)))
+    assert "2.00 s with the larger windows and 4.50 s with openssl. With the other clients of the table, it" in told
+    assert "in both runs of quic-go's client" in told
+    assert "explains why it arrives late with openssl" in told
 
 
 def test_clients_that_raise_their_windows() -> None:
@@ -117,7 +133,8 @@ def test_clients_that_raise_their_windows() -> None:
         found.append(replace(one, measurement=replace(one.measurement, values=values)))
     [told, _] = growth(result_set(found, clients=("a", "b", "c")))
     assert told.startswith("With a, a server had more than 110 %")
-    assert "With b, the most in flight was 85 to 110 % of it" in told
+    assert "in flight, so this client raises its windows. With b, the maximum in flight was 85 to 110 % of" in told
+    assert told.endswith("With the other clients, no server filled the window.")
 
 
 def test_what_the_figure_does_not_show() -> None:
@@ -129,8 +146,8 @@ def test_what_the_figure_does_not_show() -> None:
     both = replace(campaign(), results=(*campaign().results, small))
     both = replace(both, manifest=replace(both.manifest, clients=(*CLIENTS, "ngtcp2:window-1m")))
     [told, _] = about_the_figure(both)
-    assert "It shows no run of ngtcp2:window-64k, since none finished, and not that" in told
-    assert told.endswith("a smaller stream window: ngtcp2:window-1m 512 KiB.")
+    assert "It omits ngtcp2:window-64k, which did not finish any run. It does not show" in told
+    assert told.endswith("stream windows, which are smaller for ngtcp2:window-1m (512 KiB).")
 
 
 def test_a_faster_client_with_the_same_windows_shows_another_cause() -> None:
@@ -141,7 +158,7 @@ def test_a_faster_client_with_the_same_windows_shows_another_cause() -> None:
     both = replace(small, results=(*small.results, *others), manifest=replace(small.manifest, clients=clients))
     larger = result_set([run("picoquic", "quic-go", 9e6, 16 * MIB)])
     told = "\n".join(str(line) for line in windows(both, larger, (), (None, None)))
-    assert "not the whole cause: openssl announces the same windows and receives 5.00 Mbit/s." in told
+    assert "not the whole cause: with the same windows, openssl receives 5.00 Mbit/s." in told
 
 
 def test_the_finding_compares_the_same_client_with_two_windows() -> None:
@@ -153,6 +170,6 @@ def test_the_finding_compares_the_same_client_with_two_windows() -> None:
     found.append(run("quinn", "ngtcp2", 1e6, 16 * MIB))
     servers, clients = ("picoquic", "lsquic", "quinn"), ("ngtcp2", "ngtcp2:window-768k")
     [told] = finding(result_set(found, servers=servers, clients=clients))
-    assert "With windows of 512 KiB for the connection and 512 KiB for a stream instead of 16 MiB and 16 MiB" in told
-    assert "receives 4.00 instead of 8.00 Mbit/s from picoquic, 3.00 instead of 9.00 Mbit/s from lsquic (one" in told
+    assert "from 16 MiB for the connection and 16 MiB for a stream to 512 KiB and 512 KiB. This reduced" in told
+    assert "goodput from 8.00 to 4.00 Mbit/s with picoquic and from 9.00 to 3.00 Mbit/s with lsquic (one" in told
     assert list(finding(campaign())) == []

@@ -174,6 +174,12 @@ def named(pairs: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{server} with {', '.join(clients)}" for server, clients in found.items())
 
 
+def listed(words: Iterable[str]) -> str:
+    """``terrestrial, sat and satloss``."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 stored_part = {
     part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real", "delays", "limits")
 }

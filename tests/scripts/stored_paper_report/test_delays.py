@@ -28,7 +28,6 @@ def test_numbers_of_similar_delays() -> None:
     worst = max(spread, key=lambda pair: spread[pair])
     ninety = float(np.quantile(list(spread.values()), 0.9))
     assert (
-        f"deviation over the delays of {100 * median(spread.values()):.1f} % of its mean at the median, "
-        f"{100 * ninety:.1f} % at the 90th percentile, and {100 * spread[worst]:.1f} % at most "
-        f"({' with '.join(worst)})."
+        f"Over all pairs, the median of this spread is {100 * median(spread.values()):.1f} %, the 90th percentile is "
+        f"{100 * ninety:.1f} %, and the maximum is {100 * spread[worst]:.1f} % ({' with '.join(worst)})."
     ) in section_of("Spread of the goodput over similar delays")

@@ -24,9 +24,9 @@ from tests.scripts.stored_paper_report.stored import (
 def test_implementations_with_a_measured_cpu_cost() -> None:
     names = [each["name"] for each in manifest()["implementations"]]
     measured = implementations_with_a_measured_cpu_cost()
-    assert f"For {len(measured)} implementations ({', '.join(measured)}), we [measured it]" in the_page()
+    assert f"For {len(measured)} implementations ({', '.join(measured)}), we [measured this time]" in the_page()
     default = f"{manifest()['cpu_cost'] * 1e6:g} µs"
-    assert f"for the other {len(names) - len(measured)}, it is the default of {default}." in the_page()
+    assert f"for the other {len(names) - len(measured)}, we used the default of {default}." in the_page()
     assert {row[0]: row[4] for row in rows("Programs")} == {
         name: "measured" if name in measured else "default" for name in names
     }
@@ -102,13 +102,13 @@ def test_windows_that_grew_or_were_full() -> None:
     page = the_page()
     assert f"In {above} of {count} successful runs over `sat`, the server had more than 110 % of the" in page
     [line] = [line for line in page.splitlines() if "may have limited the server" in line]
-    assert line.startswith(f"In {len(full)} runs")
+    assert line.startswith(f"In {len(full)} runs, the maximum in flight was 85 to 110 % of the smaller initial window")
     assert all(server in line and client in line for server, client in full)
 
 
 def test_goodput_from_the_first_to_the_last_byte() -> None:
     factor = from_first_to_last_byte(matching(matrix(), test_case="sat"))
-    assert f"goodput is {factor:.2f} times as high" in the_page()
+    assert f"from the first to the last byte of the file, goodput is {factor:.2f} times as high" in the_page()
 
 
 def test_numbers_of_links() -> None:
@@ -131,6 +131,6 @@ def share_of_loss(loss: dict[str, float] | None) -> float:
 def test_versions_of_programs() -> None:
     images = manifest()["images"]
     for name, version, source, _, _, changes, _ in rows("Programs"):
-        assert version.replace("of Bun ", "bun-") == images[name]["version"]
+        assert version.replace("in Bun ", "bun-") == images[name]["version"]
         assert source == images[name]["provenance"]["source"]
         assert changes.replace("\\", "") == images[name]["provenance"]["changes"]

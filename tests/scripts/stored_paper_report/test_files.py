@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from scripts import paper_report
-from tests.scripts.stored_paper_report.stored import PAPER, documents, matrix, rows, the_page
+from tests.scripts.stored_paper_report.stored import PAPER, Run, documents, matrix, rows, so_far, the_page
 
 
 def test_the_stored_files_have_the_stored_checksums() -> None:
@@ -54,10 +54,48 @@ def test_attempts_and_runs_of_the_campaigns_add_up() -> None:
 def test_machine_of_the_introduction() -> None:
     hosts = [run["evidence"]["host"] for run in matrix()]
     assert (
-        f"Up to {1 + max(host['neighbours'] for host in hosts)} runs were made at a time on {hosts[0]['cpus']} CPUs, "
-        f"with a load average of {median(host['load_before'] for host in hosts):.1f} at the median"
+        f"Up to {1 + max(host['neighbours'] for host in hosts)} runs took place at a time on {hosts[0]['cpus']} CPUs. "
+        f"The median load average was {median(host['load_before'] for host in hosts):.1f}, because"
     ) in the_page()
     assert len({host["cpus"] for host in hosts}) == 1
+
+
+def test_versions_of_quicsat() -> None:
+    """Each once, in the order of the campaigns."""
+    stored = [each["manifest"]["versions"] for each in documents("matrix")]
+    *others, last = dict.fromkeys(each["quicsat"] for each in stored if each)
+    without = stored.count(None)
+    told = f"{', '.join(others)} and {last}" if others else last
+    told += f" ({without} campaign{'' if without == 1 else 's'} without a stored version)" if without else ""
+    assert f"We used quicsat {told}, ns-3 from " in the_page()
+
+
+def test_images_of_virtual_time() -> None:
+    """All runs that two builds have in common, without the campaigns of changed endpoints and with qlogs."""
+    by_image: dict[str, dict[str, list[Run]]] = {}
+    for name in ("matrix", "variants", "windows", "queues", "sweeps", "delays", "limits", "spread", "repeat"):
+        for each in documents(name):
+            image = each["manifest"]["images"]["virtual-time"]["reference"]
+            by_image.setdefault(image, {}).setdefault(name, []).extend(each["results"])
+    (one, first), (two, second) = by_image.items()
+    assert one != two
+    keyed = [
+        {
+            (run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): goodput
+            for runs in each.values()
+            for run in runs
+            if (goodput := so_far(run))
+        }
+        for each in (first, second)
+    ]
+    shared = keyed[0].keys() & keyed[1].keys()
+    changes = [abs(keyed[0][key] / keyed[1][key] - 1) for key in shared]
+    told = f"{len(shared)} runs took place with both; in {changes.count(0)} of them, goodput is exactly the same"
+    largest = f"; the largest difference is {100 * max(changes):.1f} %." if any(changes) else "."
+    assert told + largest in the_page()
+    for image, runs in by_image.items():
+        [names] = re.findall(rf"(?:[;:]\*\*|;) ([a-z0-9, -]+) used `{re.escape(image)}`", the_page())
+        assert set(runs) <= set(re.split(r", | and ", names))
 
 
 def test_figures_of_the_page_are_stored() -> None:

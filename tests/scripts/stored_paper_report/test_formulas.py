@@ -12,6 +12,7 @@ from tests.scripts.stored_paper_report.stored import (
     Run,
     all_goodputs,
     by_client,
+    listed,
     matching,
     matrix,
     metric,
@@ -37,7 +38,8 @@ def test_what_slow_start_allows() -> None:
     ]  # fmt: skip
     assert (
         f"would reach {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and {over_sat:.1f} Mbit/s "
-        f"({5 * over_sat:.0f} %) over `sat`; {sum(start > 14720 for start in starts)} servers send more"
+        f"({5 * over_sat:.0f} %) over `sat`. In the first round trip, {sum(start > 14720 for start in starts)} servers "
+        "send more than 10 packets."
     ) in the_page()
 
 
@@ -91,26 +93,26 @@ def test_numbers_of_formulas() -> None:
         assert float(with_drops) == pytest.approx(formula(server, control, share), abs=0.0052)
     drops = [run["evidence"]["simulator"]["forward"]["loss_drops"] for run in matrix()
              if run["test_case"] == "satloss" and succeeded(run)]  # fmt: skip
-    assert f"the link drops only {median(drops):.0f} packets in one" in the_page()
+    assert f"the link drops only {median(drops):.0f} packets per transfer" in the_page()
 
 
 def test_exceptions_of_formulas() -> None:
     section = the_page().split("## Formulas of Reno and CUBIC\n", 1)[1].split("###", 1)[0]
-    assert "quic-go keeps 70 % of its window after a loss, and not half" in section
+    assert "quic-go keeps 70 % of its window after a loss, rather than half" in section
     assert f"so its formula is MSS / RTT · √({1.7 / 0.3 / 2:.2g} / p)." in section
     assert "nginx calculates its window in packets of 65527 bytes" in section
-    assert f"so its formula is at least {2 * 65527} bytes / RTT." in section
+    assert f"so its formula gives at least {2 * 65527} bytes / RTT." in section
 
 
 def test_measurements_over_formulas() -> None:
     parts = []
     for found in (ratios_of_formulas(lambda _: 0.01), ratios_of_formulas(share_of_drops)):
         values = found.values()
-        parts.append((f"{median(values):.1f} times", f"({min(values):.1f} to {max(values):.1f})"))
+        parts.append((f"{median(values):.1f} times the formula", f"{min(values):.1f} to {max(values):.1f} times"))
     (middle, limits), (other, others) = parts
     assert (
-        f"- The measured goodput is {middle} the formula at the median of the servers {limits}. With the drops of link "
-        f"and queue instead of p, it is {other} {others}.\n"
+        f"- The measured goodput is {middle} (median of the servers; {limits} for individual servers). With the share "
+        f"of packets that link and queue dropped in place of p, it is {other} ({others}).\n"
     ) in section_of(FORMULAS)
 
 
@@ -122,7 +124,7 @@ def test_servers_much_faster_than_the_formula() -> None:
         means = [fmean(values) for values in by_client(over_satloss(server)).values()]
         assert (
             f"- {server} exceeds the formula by more than a factor of 2 ({ratio:.1f} times; {min(means):.2f} to "
-            f"{max(means):.2f} Mbit/s by client). "
+            f"{max(means):.2f} Mbit/s, depending on the client). "
         ) in section
 
 
@@ -132,7 +134,7 @@ def test_the_reno_of_quiche_is_as_slow_as_the_formula() -> None:
         fmean(all_goodputs(matching(runs_of("variants"), test_case="satloss", server=f"quiche:{control}")))
         for control in ("reno", "cubic")
     )
-    assert "Its Reno has no such rule, and is as slow as the formula" in section_of(FORMULAS)
+    assert "Its Reno has no such rule, and is as slow as the formula predicts" in section_of(FORMULAS)
     assert reno == pytest.approx(formula("quiche", "NewReno", 0.01), rel=0.15)
     assert cubic > 5 * reno
 
@@ -146,6 +148,7 @@ def test_timeouts_that_the_formula_explains() -> None:
     count = sum(run["server"] in servers for run in late)
     rates = sorted({f"{formulas[name]:.2f}" for name in servers})
     page = the_page()
-    told = f"needs {needed:.2f} Mbit/s, and the formula of Reno gives only {' to '.join((rates[0], rates[-1]))} Mbit/s"
-    assert page.count(f"{told} for {', '.join(servers)}") == 2
-    assert f"{count} of {len(late)} runs that timed out there are of these servers" in page
+    predicted = " to ".join((rates[0], rates[-1]))
+    told = f"needs {needed:.2f} Mbit/s to finish in time, but the Reno formula predicts only {predicted} Mbit/s"
+    assert page.count(f"{told} for {listed(servers)}") == 2
+    assert f"These servers account for {count} of the {len(late)} runs that timed out over this link." in page

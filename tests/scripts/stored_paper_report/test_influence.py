@@ -15,6 +15,7 @@ from tests.scripts.stored_paper_report.stored import (
     all_goodputs,
     by_client,
     goodputs,
+    listed,
     manifest,
     matching,
     matrix,
@@ -29,6 +30,7 @@ from tests.scripts.stored_paper_report.variance import NEAR, TOLD, Variance, goo
 
 
 def test_effects_of_servers_and_clients() -> None:
+    of_servers, of_clients = list[str](), list[str]()
     for test_case, *cells in rows("How far means of servers and clients differ"):
         runs = [run for run in matrix() if run["test_case"] == test_case]
         names = {run["server"] for run in runs}
@@ -42,7 +44,12 @@ def test_effects_of_servers_and_clients() -> None:
             assert int(count) == len(means)
             ratio = np.quantile(means, 0.9) / np.quantile(means, 0.1)
             assert cell == (f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}")
-        assert f"{cells[0]} over `{test_case}`" in the_findings()
+        of_servers.append(f"{cells[0]} times{'' if of_servers else ' the 10th percentile'} over `{test_case}`")
+        of_clients.append(cells[2])
+    assert (
+        f"The 90th percentile of the servers' means is {listed(of_servers)}; for the clients' means, the factors are "
+        f"{listed(of_clients)}."
+    ) in the_findings()
 
 
 @pytest.mark.parametrize("test_case", IN_THE_PAPER)
@@ -63,7 +70,7 @@ def test_the_share_of_the_server_with_what_had_arrived_before_timeouts() -> None
     def with_timeouts(run: Run) -> float | None:
         return so_far(run) if run["verdict"]["outcome"] in ("succeeded", "timeout") else None
 
-    [line] = [line for line in the_page().splitlines() if line.startswith("- If runs that timed out count")]
+    [line] = [line for line in the_page().splitlines() if line.startswith("- If runs that timed out are included")]
     late = [name for name in IN_THE_PAPER if any(run["verdict"]["outcome"] == "timeout" for run in matrix()
                                                  if run["test_case"] == name)]  # fmt: skip
     assert line.count("over `") == len(late) > 0
@@ -80,17 +87,18 @@ def test_the_share_of_the_server_without_the_slowest_one(test_case: str) -> None
     page = the_page()
     found.assert_server(re.search(rf"{TOLD} over `{test_case}` \(without {slowest}\)", page))
     if found.shares()["server"] < 50:
-        found.assert_server(re.search(rf"Without {slowest}, its share over `{test_case}` is {TOLD}", the_findings()))
+        told = rf"Without {slowest}, the server's share over `{test_case}` is {TOLD}"
+        found.assert_server(re.search(told, the_findings()))
 
 
 def test_the_share_of_the_server_with_and_without_bbr() -> None:
     controls = {row[0]: row[3] for row in rows("Servers and their congestion control")}
     with_bbr = [name for name, control in controls.items() if control.startswith("BBR")]
     page = the_page()
-    listed = re.escape(", ".join(with_bbr))
+    names = re.escape(", ".join(with_bbr))
     for servers, told in (
-        (with_bbr, rf"Over `satloss`, the share of the server is {TOLD} among servers with BBR \({listed}\)"),
-        (controls.keys() - set(with_bbr), rf"among servers with BBR \({listed}\), and {TOLD} among the others"),
+        (with_bbr, rf"Over `satloss`, the server's share is {TOLD} among servers with BBR \({names}\)"),
+        (controls.keys() - set(with_bbr), rf"among servers with BBR \({names}\), and {TOLD} among the other servers"),
     ):
         Variance(of_servers("satloss", servers), goodput_of).assert_server(re.search(told, page))
 
@@ -156,10 +164,11 @@ def test_servers_that_are_faster_or_slower_with_more_acknowledgements() -> None:
             faster += [told] if low > 0.5 else []
             slower += [told] if high < -0.5 else []
     parts = [
-        f"{', '.join(servers)} {'is' if len(servers) == 1 else 'are'} {word}"
+        f"{listed(servers)} {'is' if len(servers) == 1 else 'are'} {word}"
         for servers, word in ((faster, "faster"), (slower, "slower"))
         if servers
     ]
+    sides = " or ".join(side for servers, side in ((faster, "above 0.5"), (slower, "below -0.5")) if servers)
     told = f"Over `satloss`, {', and '.join(parts)} with clients that acknowledge more often"
-    assert f"{told} (the whole interval of the correlation is beyond 0.5)." in the_page()
-    assert "For msquic, its source code has a reason" not in the_page() or any("msquic" in each for each in faster)
+    assert f"{told}: the whole confidence interval of the correlation is {sides}." in the_page()
+    assert ("For msquic, the source code shows the reason" in the_page()) is any("msquic" in each for each in faster)

@@ -13,6 +13,7 @@ from tests.scripts.stored_paper_report.stored import (
     documents,
     goodputs,
     in_both,
+    listed,
     manifest,
     matching,
     matrix,
@@ -110,9 +111,10 @@ def test_servers_above_the_threshold_in_the_findings() -> None:
     for control, servers in above_the_threshold().items():
         above = {name: counted for name, counted in servers.items() if not counted.startswith("0 ")}
         some = [f"{name}, in {counted} runs" for name, counted in above.items() if not is_always(counted)]
-        word, whose = "" if parts else " servers", f" ({'; '.join(some)})" if some else ""
-        parts.append(f"{len(above)} of {len(servers)}{word} with {control}{whose}")
-    told = f"- Over `satloss`, {', '.join(parts[:-1])}, and {parts[-1]} exceed an efficiency of 10 %"
+        word, default = ("", "") if parts else (" servers", " as their default congestion control")
+        whose = f" ({'; '.join(some)})" if some else ""
+        parts.append(f"{len(above)} of {len(servers)}{word} with {control}{default}{whose}")
+    told = f"- Over `satloss`, {', '.join(parts[:-1])} and {parts[-1]} exceed an efficiency of 10 %. See"
     assert told in the_findings()
 
 
@@ -121,7 +123,7 @@ def test_efficiency_of_all_runs_in_the_findings() -> None:
     for test_case in IN_THE_PAPER:
         values = all_goodputs(run for run in matrix() if run["test_case"] == test_case)
         shares.append(f"{5 * fmean(values):.0f} %")
-    assert f"; of all runs, it is {', '.join(shares)}. " in the_page()
+    assert f"; for all runs, it is {listed(shares)}. " in the_findings()
 
 
 @pytest.mark.parametrize("test_case", IN_THE_PAPER)
@@ -133,7 +135,7 @@ def test_differences_from_the_paper(test_case: str) -> None:
     change = 100 * (fmean(good) / IN_THE_PAPER[test_case] - 1)
     way = "above" if change > 0 else "below"
     assert f"mean goodput is {fmean(good):.2f} Mbit/s, {abs(change):.0f} % {way} the paper's mean" in line
-    whole = f"With the other runs, the mean is {fmean(all_goodputs(runs)):.2f} Mbit/s."
+    whole = f"Including unsuccessful runs, our mean is {fmean(all_goodputs(runs)):.2f} Mbit/s."
     assert line.endswith(whole) == (len(good) < len(runs))
     found = {(row[0], row[1]): row for row in rows("Table II")}
     row = found[test_case, f"quicsat, {len(IN_BOTH)} servers and {len(IN_BOTH)} clients of the paper"]
@@ -159,7 +161,7 @@ def test_numbers_of_time_limits() -> None:
 
 def test_runs_whose_client_left_no_file() -> None:
     count = sum(so_far(run) is None for run in matrix())
-    assert f"except {count} whose client had left no file" in the_page()
+    assert f"It omits {count} runs in which the client left no file." in the_page()
 
 
 @pytest.mark.parametrize(
@@ -170,10 +172,11 @@ def test_numbers_of_single_runs(server: str, client: str, test_case: str) -> Non
     run = next(run for run in matrix() if (run["server"], run["client"], run["test_case"]) == wanted)
     values = run["measurement"]["values"]
     assert (
-        f"- {server} with {client} over `{test_case}` takes {values['completion_time']:.1f} s here, with a goodput of "
-        f"{values['goodput'] / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate after "
-        f"{values['startup_time']:.1f} s, sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and "
-        f"at most {values['longest_burst']:.0f} packets back to back."
+        f"- In our measurement, the transfer from {server} to {client} over `{test_case}` takes "
+        f"{values['completion_time']:.1f} s, with a goodput of {values['goodput'] / 1e6:.1f} Mbit/s. The server "
+        f"reaches 80 % of its steady rate after {values['startup_time']:.1f} s. It sends "
+        f"{values['sent_per_useful_byte']:.2f} bytes per byte of the file, and at most {values['longest_burst']:.0f} "
+        "packets back to back."
     ) in the_page()
 
 

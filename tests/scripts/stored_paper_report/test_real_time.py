@@ -15,6 +15,7 @@ from tests.scripts.stored_paper_report.stored import (
     documents,
     geometric_interval,
     implementations_with_a_measured_cpu_cost,
+    listed,
     matching,
     matrix,
     metric,
@@ -78,15 +79,16 @@ def test_numbers_of_real_time() -> None:
 
 
 def test_agreement_of_all_pairs_in_words() -> None:
-    told = []
+    agreeing, means = list[str](), list[str]()
     for test_case in cases_of("real"):
         ratios, agree = agreement(test_case, {server for server, _ in real_pairs()})
-        told.append(
-            f"over `{test_case}`, {agree} of {len(ratios)} pairs agree, and goodput in virtual time is "
-            f"{geometric_mean(ratios):.3f} times that in real time (geometric mean; {min(ratios):.2f} to "
-            f"{max(ratios):.2f} for single pairs)"
-        )
-    assert f"- Virtual and real time: {'; '.join(told)}. See [Virtual and real time]" in the_page()
+        agreeing.append(f"{agree} of {len(ratios)} pairs over `{test_case}`")
+        limits = f"{min(ratios):.2f} to {max(ratios):.2f}{'' if means else ' for individual pairs'}"
+        means.append(f"{geometric_mean(ratios):.3f} over `{test_case}` ({limits})")
+    assert (
+        f"- Goodput in virtual time agrees with goodput in real time for {listed(agreeing)}. The geometric mean of "
+        f"goodput in virtual time divided by goodput in real time is {listed(means)}. See [Virtual and real time]"
+    ) in the_page()
 
 
 def with_repetitions() -> list[tuple[int, Run]]:
@@ -106,9 +108,9 @@ def test_numbers_of_pairs_and_repetitions_in_real_time() -> None:
     for test_case in cases_of("real"):
         mine = [(repetition, run) for repetition, run in with_repetitions() if run["test_case"] == test_case]
         pairs, most = len({(run["server"], run["client"]) for _, run in mine}), max(mine, key=lambda each: each[0])[0]
-        some = "" if len(mine) == pairs * most else f", with {len(mine)} of {pairs * most} runs so far"
+        some = "" if len(mine) == pairs * most else f" ({len(mine)} of {pairs * most} runs so far)"
         parts.append(f"{pairs} pairs with {most} repetitions over `{test_case}`{some}")
-    assert f"Some pairs also ran in real time ({', '.join(parts)}), and each run was" in the_page()
+    assert f"We also measured some pairs in real time: {listed(parts)}. Each run was" in the_page()
 
 
 def test_repetitions_with_the_losses_of_the_matrix() -> None:
@@ -121,7 +123,7 @@ def test_repetitions_with_the_losses_of_the_matrix() -> None:
         if (run["server"], run["client"], run["evidence"]["seed"]) in good
     }
     word = "number" if len(numbers) == 1 else "numbers"
-    told = f"In real time, these have the repetition {word} {' and '.join(map(str, sorted(numbers)))}."
+    told = f"the runs that we compare have the repetition {word} {listed(map(str, sorted(numbers)))}."
     assert told in the_page()
 
 

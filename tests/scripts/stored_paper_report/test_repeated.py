@@ -53,10 +53,10 @@ def test_numbers_of_repeated_runs(part: str, again: dict[str, Any]) -> None:
         assert int(good) == sum(map(is_reproduced, pairs))
         assert float(largest or 0) == pytest.approx(100 * max(changes, default=0), abs=0.00051)
     assert sum(int(row[1]) for row in rows(heading)) == len(all_pairs)
-    sample = f"{len(all_pairs)} of the {len(first['results'])} runs of the {part} with seed {seed} was"
-    assert sample in the_page()
-    text = section_of(heading).partition("\nA random sample")[0]
-    assert text.count("is not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
+    sample = f"sample of {len(all_pairs)} of the {len(first['results'])} runs of the {part} with seed {seed}, "
+    assert f"We repeated a random {sample}" in the_page()
+    text = section_of(heading).partition("\nWe repeated a random sample")[0]
+    assert text.count("was not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
 
 
 def place(run: Run) -> tuple[str, str]:
@@ -72,11 +72,11 @@ def test_runs_that_were_repeated_on_another_day_or_machine() -> None:
             (day, machine), (other_day, other_machine) = map(place, pair)
             groups[day != other_day, machine != other_machine].append(pair)
     for (other_date, elsewhere), mine in groups.items():
-        where = f"on {'another' if other_date else 'the same'} day and {'another' if elsewhere else 'the same'} machine"
+        day, machine = ("a different" if differs else "the same" for differs in (other_date, elsewhere))
         changes = [change(pair) for pair in mine if is_reproduced(pair)]
         good = [value for value in changes if value is not None]
         assert (
-            f"{len(changes)} of {len(mine)} runs that were measured again {where} are reproduced ({len(good)} "
-            f"succeeded, {good.count(0)} of them with exactly the same goodput)"
+            f"Of the {len(mine)} runs that we repeated on {day} day and {machine} machine, {len(changes)} were "
+            f"reproduced ({len(good)} succeeded, {good.count(0) or 'none'} of them with exactly the same goodput)."
         ) in the_page()
-    assert the_page().count(" runs that were measured again on ") == len(groups)
+    assert the_page().count(" runs that we repeated on ") == len(groups)

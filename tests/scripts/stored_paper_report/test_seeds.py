@@ -55,7 +55,7 @@ def has_three_digits(cell: str, expected: float) -> bool:
 @pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
 def test_numbers_of_seeds() -> None:
     """Geometric means over clients, each with the mean over its seeds."""
-    found = {row[0]: row[1:] for row in rows("Efficiency of servers, with intervals")}
+    found = {row[0]: row[1:] for row in rows("Efficiency of servers, with confidence intervals")}
     assert list(found) == manifest()["servers"]
     for server, cells in found.items():
         for cell, test_case in zip(cells, IN_THE_PAPER, strict=True):

@@ -11,6 +11,7 @@ from tests.scripts.stored_paper_report.stored import (
     all_goodputs,
     cases_of,
     documents,
+    listed,
     matching,
     matrix,
     metrics,
@@ -42,7 +43,7 @@ def test_numbers_of_sweeps(key: str, family: str) -> None:
         ratios[name] = means[-1] / means[0]
     assert len(ratios) >= 6
     least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
-    told = f"changes by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
+    told = f"goodput changes by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
     if ratios[most] <= 1:
         told = f"goodput is {100 * ratios[least]:.0f} % ({least}) to {100 * ratios[most]:.0f} % ({most}) of that at "
     assert told in section_of(heading)
@@ -60,19 +61,19 @@ def test_runs_over_the_same_link_with_other_seeds() -> None:
     most = max(spread, key=lambda name: spread[name])
     rest = max(value for name, value in spread.items() if name != most)
     page = the_page()
-    assert f"{most} reaches {', '.join(f'{value:.2f}' for value in sorted(found[most]))} Mbit/s in these runs" in page
-    assert f"single seeds differ by up to {100 * spread[most]:.0f} %" in page
-    assert f"Those of the other implementations differ by at most {100 * rest:.1f} %" in page
+    assert f"In these runs, {most} reaches {listed(f'{value:.2f}' for value in sorted(found[most]))} Mbit/s, so" in page
+    assert f"results with different seeds differ by up to {100 * spread[most]:.0f} %." in page
+    assert f"The results of the other implementations differ by at most {100 * rest:.1f} %." in page
 
 
 @pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
 def test_runs_of_the_sweep_in_which_the_link_lost_a_packet() -> None:
-    parts = []
+    parts = list[str]()
     for text in ("0.01", "0.1", "1", "2", "5"):
         runs = [run for run in runs_of("sweeps") if run["test_case"] == f"paper-loss@forward-loss={text}pct"]
         lost = sum(run["evidence"]["simulator"]["forward"]["loss_drops"] > 0 for run in runs)
-        parts.append(f"{lost} of {len(runs)} at {text} %")
-    assert f"lost at least one packet: {', '.join(parts)}." in section_of("Goodput in Mbit/s by forward loss")
+        parts.append(f"{lost} of {len(runs)}{'' if parts else ' runs'} at {text} %")
+    assert f"The link lost at least one packet in {listed(parts)}." in section_of("Goodput in Mbit/s by forward loss")
 
 
 @pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
@@ -81,8 +82,8 @@ def test_queue_of_the_sweep_of_the_delay() -> None:
     delays = [float(name.partition("=")[2].removesuffix("ms")) for name in cases_of("sweeps") if "delay" in name]
     products = [20e6 * 2 * delay / 1000 / 12_000 for delay in (delays[0], delays[-1])]
     assert (
-        f"is {products[0]:.0f} to {products[1]:.0f} packets. The queue therefore falls from "
-        f"{100 * 25 / products[0]:.0f} to {100 * 25 / products[1]:.1f} % of it"
+        f"grows from {products[0]:.0f} to {products[1]:.0f} packets. The queue therefore shrinks from "
+        f"{100 * 25 / products[0]:.0f} to {100 * 25 / products[1]:.1f} % of this product"
     ) in section_of("Goodput in Mbit/s by delay")
 
 
@@ -91,7 +92,7 @@ def test_time_limits_of_the_sweeps() -> None:
     limits: dict[str, set[float]] = defaultdict(set)
     for case in documents("sweeps")[0]["manifest"]["test_cases"]:
         limits[case["family"]["values"][0]["key"]].add(case["timeout"])
-    told = ", ".join(f"{max(each):g} s ({key})" for key, each in limits.items())
+    told = listed(f"{max(each):g} s ({key})" for key, each in limits.items())
     assert all(len(each) == 1 for each in limits.values())
     assert f" The time limits of the sweeps are {told}.\n" in the_page()
 

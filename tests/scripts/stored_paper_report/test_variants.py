@@ -19,6 +19,7 @@ from tests.scripts.stored_paper_report.stored import (
     by_client,
     documents,
     geometric_interval,
+    listed,
     matching,
     metrics,
     rows,
@@ -71,9 +72,10 @@ def test_factors_of_congestion_controls(test_case: str) -> None:
         without = {name: geometric_mean(value for other, value in factors.items() if other != name) for name in factors}
         least, most = min(without, key=lambda name: without[name]), max(without, key=lambda name: without[name])
         assert (
-            f"- {faster} instead of {slower} multiplies the goodput of an implementation by {middle:.1f} "
-            f"({low:.1f} to {high:.1f}; geometric mean of {len(factors)} implementations). Without one of them, it is "
-            f"{without[least]:.1f} (without {least}) to {without[most]:.1f} (without {most})."
+            f"- Switching from {slower} to {faster} multiplies the goodput of an implementation by {middle:.1f} "
+            f"(geometric mean of {len(factors)} implementations; 95 % confidence interval {low:.1f} to {high:.1f}). If "
+            f"one implementation is left out, this factor is {without[least]:.1f} (without {least}) to "
+            f"{without[most]:.1f} (without {most})."
         ) in section
 
 
@@ -145,7 +147,9 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
         if (values := all_goodputs(run for run in runs if run["client"] == client))
     }
     whole = components(logs)
-    [cells] = [row[1:] for row in rows("Sources of the variance of servers with variants") if row[0] == test_case]
+    [cells] = [
+        row[1:] for row in rows("Sources of the variance with different congestion controls") if row[0] == test_case
+    ]
     for cell, share in zip(cells, whole.values(), strict=True):
         assert float(cell) == pytest.approx(100 * share, abs=0.51)
     names = sorted({key[0] for key in logs})
@@ -162,17 +166,24 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
             f"{100 * least:.0f} (without {names[without.index(least)]}) to "
             f"{100 * most:.0f} (without {names[without.index(most)]})"
         )
-        larger = "the implementation has the larger share" if ends[0] > 0 else "the congestion control has the larger"
-        told = larger if ends[0] > 0 or ends[1] < 0 else "these data do not show which share is larger"
-        start = "count as the implementation's, the difference"
-        start = start if row[1] == "counts as implementation" else "of the first two"
+        larger = "implementation" if ends[0] > 0 else "congestion control"
+        told = (
+            f"the {larger}'s share is significantly larger"
+            if ends[0] > 0 or ends[1] < 0
+            else "these data do not show which share is larger"
+        )
+        start, name = "counts as part of the implementation, the difference", ""
+        if row[1] == "counts as neither":
+            start, name = "The difference between the first two shares", "95 % confidence interval "
         sides = ("the implementation", "the congestion control")
         middle, low, high = map(int, row[2:5])
         if middle < 0:
             sides, middle, low, high = (sides[1], sides[0]), -middle, -high, -low
-        from_ = f"from {-low} in favour of {sides[1]}" if low < 0 else str(low)
-        numbers = rf"{middle} percentage points in favour of {sides[0]} \({from_} to {high}\)"
-        assert re.search(f"- Over `{test_case}`, .*{start} is {numbers}, so {told}", page)
+        limits = f"{low} to {high}"
+        if low < 0:
+            limits = f"from {-low} in favour of {sides[1]} to {high} in favour of {sides[0]}"
+        numbers = rf"{middle} percentage points in favour of {sides[0]} \({name}{limits}\)"
+        assert re.search(rf"- Over `{test_case}`, .*{start} is {numbers}, so {told}\.", page)
 
 
 def versions_of_bbr() -> dict[str, str]:
@@ -196,7 +207,7 @@ SELECTIONS: dict[str, Callable[[Key, Collection[str]], bool]] = {
     "without msquic:bbr": lambda key, _: key[:2] != ("msquic", "BBR"),
     "without picoquic:cubic": lambda key, _: key[:2] != ("picoquic", "CUBIC"),
 }
-SOME_OF_THE_RUNS = "The difference of the shares for some of the runs"
+SUBSETS = "Difference of the shares in subsets of the runs"
 
 
 def logs_of_goodput(test_case: str) -> dict[Key, float]:
@@ -228,7 +239,7 @@ def selected(test_case: str) -> dict[str, dict[Key, float]]:
 
 @pytest.mark.parametrize("test_case", ["sat", "satloss"])
 def test_differences_of_shares_of_some_of_the_runs(test_case: str) -> None:
-    found = {row[1]: row[2:] for row in rows(SOME_OF_THE_RUNS) if row[0] == test_case}
+    found = {row[1]: row[2:] for row in rows(SUBSETS) if row[0] == test_case}
     assert found.keys() == selected(test_case).keys()
     for selection, logs in selected(test_case).items():
         count, *cells, with_combination = found[selection]
@@ -254,19 +265,18 @@ def intervals_that_include_0(test_case: str) -> list[bool]:
 
 def test_intervals_of_some_of_the_runs_that_include_0() -> None:
     known = [each for test_case in ("sat", "satloss") for each in intervals_that_include_0(test_case)]
-    assert f"In {sum(known)} of {len(known)} rows, the interval includes 0" in section_of(SOME_OF_THE_RUNS)
+    assert f"In {sum(known)} of {len(known)} rows, the confidence interval includes 0" in section_of(SUBSETS)
 
 
 def factors_in_words(means: dict[str, dict[str, float]]) -> list[str]:
     """Of geometric means by implementation and congestion control."""
-    found = []
+    found = list[str]()
     for slower, faster in pairwise(CONTROLS):
         factors = [each[faster] / each[slower] for each in means.values() if {slower, faster} <= each.keys()]
         value, low, high = geometric_interval(factors)
-        found.append(
-            f"{faster} instead of {slower} multiplies the goodput of an implementation by {value:.1f} "
-            f"({low:.1f} to {high:.1f})"
-        )
+        what, name = ("it", "") if found else ("the goodput of an implementation", "95 % confidence interval ")
+        limits = f"{name}{low:.1f} to {high:.1f}"
+        found.append(f"switching from {slower} to {faster} multiplies {what} by {value:.1f} ({limits})")
     return found
 
 
@@ -289,15 +299,16 @@ def test_the_finding_about_algorithms(test_case: str) -> None:
     shares, includes_0 = components(logs), intervals_that_include_0(test_case)
     value = difference(shares, "counts as neither")
     low, high = jackknifed(value, differences_without_one(logs, "counts as neither"))
-    larger = "the implementation has" if low > 0 else "the congestion control has"
-    told = "these data do not show which share is larger" if low <= 0 <= high else f"{larger} the larger share"
-    open_ = f"{sum(includes_0)} of {len(includes_0)} selections of the runs"
-    doubts = f" For {open_}, the interval of the difference includes 0." if any(includes_0) else ""
+    larger = f"the {'implementation' if low > 0 else 'congestion control'}'s share is significantly larger"
+    told = "these data do not show which share is larger" if low <= 0 <= high else larger
+    open_ = f"{sum(includes_0)} of {len(includes_0)} subsets of the runs"
+    includes = "the confidence interval of the difference between the two shares includes 0"
+    doubts = f" In {open_}, {includes}." if any(includes_0) else ""
     assert (
         f"- Over `{test_case}`, {', and '.join(factors_in_words(means))}. With the same congestion control, the "
-        f"fastest implementation has {min(spread):.1f} to {max(spread):.1f} times the goodput of the slowest. The "
-        f"implementation has {100 * shares['implementation']:.0f} % of the variance, and the congestion control "
-        f"{100 * shares['congestion control']:.0f} %: {told}.{doubts} See [Algorithm or implementation]"
+        f"goodput of the fastest implementation is {min(spread):.1f} to {max(spread):.1f} times that of the slowest. "
+        f"The implementation accounts for {100 * shares['implementation']:.0f} % of the variance, and the congestion "
+        f"control for {100 * shares['congestion control']:.0f} %; {told}.{doubts} See [Algorithm or implementation]"
     ) in the_findings()
 
 
@@ -307,20 +318,21 @@ def test_the_fastest_and_the_slowest_implementation(test_case: str) -> None:
     for control, ratio in fastest_over_slowest(test_case).items():
         count = sum(control in by_control for by_control in found.values())
         assert (
-            f"- With {control}, the fastest implementation has {ratio:.1f} times the goodput of the slowest ({count} "
-            "implementations).\n"
+            f"- With {control}, the goodput of the fastest implementation is {ratio:.1f} times that of the slowest "
+            f"({count} implementations).\n"
         ) in section
 
 
 def test_implementations_above_the_threshold() -> None:
     """Of 2 Mbit/s over satloss."""
-    parts, found = [], with_control("satloss")
+    parts, found = list[str](), with_control("satloss")
     for control in CONTROLS:
         means = {name: fmean(all_goodputs(each[control])) for name, each in found.items() if control in each}
         above = [name for name, mean in means.items() if mean > 2]
         whose = f" ({', '.join(above)})" if above else ""
-        parts.append(f"{len(above)} of {len(means)} implementations with {control}{whose}")
-    told = f"- The mean exceeds an efficiency of 10 % in {', '.join(parts)}.\n"
+        word = "" if parts else " implementations"
+        parts.append(f"{len(above)} of {len(means)}{word} with {control}{whose}")
+    told = f"- The mean exceeds an efficiency of 10 % for {', '.join(parts[:-1])} and {parts[-1]}.\n"
     assert told in section_of("Congestion controls over satloss")
     assert the_page().count("- The mean exceeds an efficiency of 10 %") == 1
 
@@ -328,9 +340,9 @@ def test_implementations_above_the_threshold() -> None:
 def test_variants_that_are_left_out() -> None:
     pairs = {(run["server"], run["client"]) for run in runs_of("variants")}
     kept = {pair for pair in pairs if pair[0].split(":")[1] in {each for names in CONTROLS.values() for each in names}}
-    assert f"The campaign has {len(pairs)} pairs, and this section {len(kept)}: " in the_page()
+    assert f"This section compares {len(kept)} of the {len(pairs)} pairs of the campaign. It omits " in the_page()
     seeds = len(documents("variants"))
-    assert f"These runs have {'one seed' if seeds == 1 else f'{seeds} seeds'}; all pairs" in the_page()
+    assert f"These runs have {'one seed' if seeds == 1 else f'{seeds} seeds'}; over `satloss`, all" in the_page()
 
 
 def test_versions_of_bbr_in_words() -> None:
@@ -339,10 +351,10 @@ def test_versions_of_bbr_in_words() -> None:
     parts = []
     for version in sorted(set(versions.values())):
         names = [name for name in with_bbr if versions.get(name) == version]
-        parts.append(f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} version {version}")
+        parts.append(f"{listed(names)} {'implements' if len(names) == 1 else 'implement'} version {version}")
     unknown = [name for name in with_bbr if name not in versions]
-    parts += [f"the data set does not name the version of {', '.join(unknown)}"] if unknown else []
-    assert f"which this section treats as one algorithm: {', and '.join(parts)}.\n" in the_page()
+    parts += [f"the data set does not name the version of {listed(unknown)}"] if unknown else []
+    assert f"this section treats them as one algorithm. Here, {'; '.join(parts)}.\n" in the_page()
 
 
 @pytest.mark.parametrize("test_case", ["sat", "satloss"])
@@ -355,7 +367,7 @@ def test_the_largest_share_that_the_queue_dropped(test_case: str) -> None:
     first = max(means, key=lambda name: means[name])
     repeated = fmean(metrics(matching(runs_of("variants"), test_case=test_case, server=first), "spurious"))
     assert (
-        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers. "
-        f"The median over the servers is {100 * median(means.values()):.1f} %. Of the bytes that clients received from "
-        f"it, {100 * repeated:.0f} % had already arrived before."
+        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers; "
+        f"the median over the servers is {100 * median(means.values()):.1f} %. Of the bytes that clients received from "
+        f"{first}, {100 * repeated:.0f} % had already arrived earlier."
     ) in section_of(f"Congestion controls over {test_case}")

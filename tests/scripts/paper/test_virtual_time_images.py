@@ -1,0 +1,38 @@
+"""Runs that were measured with two builds of the virtual machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interop.model.results import ImageFacts, ResultSet
+from interop.model.units import MBPS
+from scripts.paper.virtual_time_images import virtual_time_images
+from tests.results_builder import result_set, runs
+
+
+def with_image(tag: str, *rates: float) -> ResultSet:
+    """A run with each client."""
+    found = [run for number, rate in enumerate(rates) for run in runs(rate * MBPS, client=f"c{number}")]
+    results = result_set(found, clients=tuple(f"c{number}" for number in range(len(rates))))
+    image = ImageFacts(f"quicsat/virtual-time:{tag}", "sha256:0")
+    return replace(results, manifest=replace(results.manifest, images={"virtual-time": image}))
+
+
+def test_runs_with_both_images_are_compared() -> None:
+    parts = {"matrix": with_image("a", 1, 2, 4), "windows": with_image("b", 1, 2.1), "real": result_set()}
+    [told] = virtual_time_images(parts)
+    assert told == (
+        "- **Virtual machine:** matrix used `quicsat/virtual-time:a`; windows used `quicsat/virtual-time:b`. 2 runs "
+        "took place with both; in 1 of them, goodput is exactly the same; the largest difference is 5.0 %."
+    )
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1, 2)})
+    assert told.endswith(" 2 runs took place with both; in 2 of them, goodput is exactly the same.")
+
+
+def test_changed_endpoints_are_not_compared() -> None:
+    [told] = virtual_time_images({"matrix": with_image("a", 1), "quic-go-windows": with_image("b", 2)})
+    assert told.endswith("quic-go-windows used `quicsat/virtual-time:b`.")
+
+
+def test_one_image_needs_no_words() -> None:
+    assert list(virtual_time_images({"matrix": with_image("a", 1), "windows": with_image("a", 1)})) == []
