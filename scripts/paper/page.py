@@ -62,7 +62,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield from repeated(measured_again)
         yield ""
     if Part.QUEUES in parts:
-        yield from queues(parts[Part.MATRIX], parts[Part.QUEUES])
+        yield from queues(parts[Part.MATRIX], parts[Part.QUEUES], parts.get(Part.REAL))
     if Part.DELAYS in parts:
         yield from delays(parts[Part.DELAYS])
     if Part.SWEEPS in parts:

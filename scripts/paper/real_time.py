@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -93,6 +94,9 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
             yield from _with_which_seeds(virtual, real, case)
     yield ""
     yield from rendered(agreement(virtual, real))
+    if told := servers_with_a_bias(virtual, real):
+        yield told
+        yield ""
     for case in cases:
         yield from rendered(by_pair(virtual, real, case))
 
@@ -132,10 +136,45 @@ def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
         f"{' for individual pairs' if each is found[0] else ''})"
         for each in found
     )
+    errors = listed(f"{100 * each.error:.1f} % over `{each.case}`" for each in found)
     return (
         f"Goodput in virtual time agrees with goodput in real time for {agree}. The geometric mean of goodput in "
-        f"virtual time divided by goodput in real time is {ratios}."
+        f"virtual time divided by goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel: the "
+        f"root mean square of the logarithm of the ratio is {errors}."
     )
+
+
+def errors(virtual: ResultSet, real: ResultSet) -> dict[str, float]:
+    """Root mean square of the logarithms of the ratios over each link; the links with pairs that have both clocks."""
+    return {each.case: each.error for each in _of_cases(virtual, real)}
+
+
+def servers_with_a_bias(virtual: ResultSet, real: ResultSet) -> str:
+    """Servers that virtual time makes faster or slower over a link; empty if there are none."""
+    found, certain = list[str](), list[str]()
+    for case in real.manifest.test_cases:
+        means = {each.servers: each.mean for each in _by_server(virtual, real, case) if each.pairs > 1}
+        biased = {server: mean for server, mean in means.items() if abs(mean.value - 1) > CLOSE}
+        certain += [f"{server} over `{case.name}`" for server, mean in biased.items() if is_apart(mean)]
+        if biased:
+            told = listed(f"{server} ({mean.value:.2f}{_limits(mean)})" for server, mean in biased.items())
+            found.append(f"{told} over `{case.name}`")
+    if not found:
+        return ""
+    return (
+        f"The geometric mean of a server's ratios is more than {100 * CLOSE:.0f} % from 1 for {'; '.join(found)}. The "
+        "parentheses contain this mean and its 95 % confidence interval over the clients, which excludes 1 for "
+        f"{listed(certain) if certain else 'none of these servers'}."
+    )
+
+
+def is_apart(mean: Mean) -> bool:
+    """Whether the interval excludes 1."""
+    return mean.low is not None and mean.high is not None and not mean.low <= 1 <= mean.high
+
+
+def _limits(mean: Mean) -> str:
+    return "" if mean.low is None or mean.high is None else f", {mean.low:.2f} to {mean.high:.2f}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +183,7 @@ class Agreement:
 
     case: str
     servers: str
-    """Which servers: those with this kind of CPU cost."""
+    """Which servers: those with this kind of CPU cost, or one of them."""
     found: Sequence[Both]
     mean: Mean
     """Geometric mean of the ratios."""
@@ -169,6 +208,11 @@ class Agreement:
         """The largest ratio."""
         return max(each.ratio for each in self.found)
 
+    @property
+    def error(self) -> float:
+        """Root mean square of the logarithms of the ratios, which do not cancel as in the mean."""
+        return math.sqrt(statistics.fmean(math.log(each.ratio) ** 2 for each in self.found))
+
     def within(self, share: float) -> int:
         """Pairs whose means differ by no more than that."""
         return sum(abs(each.ratio - 1) <= share for each in self.found)
@@ -191,6 +235,13 @@ def _by_cost(virtual: ResultSet, real: ResultSet) -> Iterator[Agreement]:
             )
 
 
+def _by_server(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[Agreement]:
+    """One for each server over a link."""
+    found = both_clocks(virtual, real, case)
+    for server in dict.fromkeys(each.server for each in found):
+        yield from _agreement(case, server, [each for each in found if each.server == server])
+
+
 def _agreement(case: TestCase, servers: str, found: Sequence[Both]) -> Iterator[Agreement]:
     mean = of_repetitions([each.ratio for each in found])
     if mean is not None:
@@ -204,17 +255,19 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
         Column("test case"), Column("CPU cost of the server"), Column("pairs", Unit.COUNT), Column("agree", Unit.COUNT),
         Column(f"within {100 * near:.0f} %", Unit.COUNT), Column(f"within {100 * far:.0f} %", Unit.COUNT),
         Column("mean ratio", Unit.RATIO, 3), Column("low", Unit.RATIO, 3), Column("high", Unit.RATIO, 3),
-        Column("least ratio", Unit.RATIO), Column("greatest ratio", Unit.RATIO),
+        Column("RMS", Unit.SHARE, 1), Column("least ratio", Unit.RATIO), Column("greatest ratio", Unit.RATIO),
     )  # fmt: skip
     rows = []
     for each in _by_cost(virtual, real):
         counts = each.pairs, each.agree, each.within(near), each.within(far)
-        ratios = each.mean.value, each.mean.low, each.mean.high, each.least, each.greatest
+        ratios = each.mean.value, each.mean.low, each.mean.high, each.error, each.least, each.greatest
         rows.append((each.case, each.servers, *counts, *ratios))
     notes = (
         (
             "Ratios are the goodput in virtual time divided by the goodput in real time. The mean is geometric; *low* "
-            "and *high* are the limits of its 95 % confidence interval, as if pairs were independent."
+            "and *high* are the limits of its 95 % confidence interval, as if pairs were independent. In the mean, "
+            "ratios above and below 1 cancel. In the *RMS*, the root mean square of the natural logarithm of the "
+            "ratio, they do not; an RMS of 5 % means that ratios are typically near 0.95 or 1.05."
         ),
         (
             "The more the repetitions in real time differ, the more pairs *agree*. The numbers of pairs within "
@@ -227,13 +280,23 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
 def by_pair(virtual: ResultSet, real: ResultSet, case: TestCase) -> Table:
     """The ratio of each pair; those that do not agree are marked."""
     found = {(each.server, each.client): each for each in both_clocks(virtual, real, case)}
-    columns = (Column("server"), *(Column(client) for client in real.manifest.clients))
-    rows = [
-        (server, *(_ratio(found.get((server, client))) for client in real.manifest.clients))
-        for server in real.manifest.servers
-        if any(pair[0] == server for pair in found)
+    columns = (
+        Column("server"), *(Column(client) for client in real.manifest.clients),
+        Column("mean ratio", Unit.RATIO), Column("RMS", Unit.SHARE, 1),
+    )  # fmt: skip
+    rows: list[tuple[float | int | str | None, ...]] = [
+        (
+            each.servers,
+            *(_ratio(found.get((each.servers, client))) for client in real.manifest.clients),
+            each.mean.value,
+            each.error,
+        )
+        for each in sorted(_by_server(virtual, real, case), key=lambda each: real.manifest.servers.index(each.servers))
     ]
-    note = "Columns are clients. A pair marked with * does not agree."
+    note = (
+        "Columns between the server and *mean ratio* are clients. A pair marked with * does not agree. The last two "
+        "columns are the geometric mean and the RMS of the server's pairs."
+    )
     return Table("ratios", f"Virtual over real time over {case.name}", columns, tuple(rows), (note,))
 
 

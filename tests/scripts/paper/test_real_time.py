@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from interop.model.implementation import CpuCost
-from interop.model.results import ResultSet
+from interop.model.results import ResultSet, RunResult
 from interop.model.units import MBPS
-from scripts.paper.real_time import agreement, agreement_in_words, both_clocks, by_pair, real_time, repetitions_of
+from scripts.paper.real_time import (
+    agreement,
+    agreement_in_words,
+    both_clocks,
+    by_pair,
+    errors,
+    real_time,
+    repetitions_of,
+    servers_with_a_bias,
+)
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs, virtual
 
 CLIENTS = ("a", "b", "c", "d")
@@ -46,11 +56,50 @@ def test_numbers_of_the_tables() -> None:
     [row] = agreement(VIRTUAL, REAL).rows
     assert row[:6] == ("sat", "default", 3, 2, 1, 1)
     assert row[6] == pytest.approx((6 / 5 * 4.1 / 4 * 5 / 4) ** (1 / 3))
-    assert row[9:] == pytest.approx((4.1 / 4, 5 / 4))
-    ratios = "is 1.154 over `sat` (1.02 to 1.25 for individual pairs)."
+    error = (sum(math.log(ratio) ** 2 for ratio in (6 / 5, 4.1 / 4, 5 / 4)) / 3) ** 0.5
+    assert row[9:] == pytest.approx((error, 4.1 / 4, 5 / 4))
+    assert errors(VIRTUAL, REAL) == pytest.approx({"sat": error})
+    ratios = (
+        "is 1.154 over `sat` (1.02 to 1.25 for individual pairs). In this mean, ratios above and below 1 cancel: the "
+        f"root mean square of the logarithm of the ratio is {100 * error:.1f} % over `sat`."
+    )
     assert agreement_in_words(VIRTUAL, REAL).endswith(ratios)
     assert agreement_in_words(VIRTUAL, result_set()) == ""
-    assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", ""),)
+    assert by_pair(VIRTUAL, REAL, SAT).rows == (("picoquic", "1.20", "1.02", "1.25 *", "", row[6], row[9]),)
+
+
+def of_servers(ratios: Mapping[str, tuple[float, ...]]) -> tuple[ResultSet, ResultSet]:
+    """Servers whose goodput in virtual time is so many times that in real time, with each client."""
+
+    def made(server: str, rates: tuple[float, ...]) -> list[RunResult]:
+        return [run for client, rate in zip("abc", rates, strict=False)
+                for run in runs(rate * MBPS, server=server, client=client)]  # fmt: skip
+
+    mine = [run for server, rates in ratios.items() for run in made(server, rates)]
+    theirs = [run for server, rates in ratios.items() for run in made(server, (1.0,) * len(rates))]
+    both = (result_set(found, servers=tuple(ratios), clients=("a", "b", "c")) for found in (mine, theirs))
+    return virtual(next(both)), next(both)
+
+
+def test_opposite_errors_cancel_in_the_mean_only() -> None:
+    mine, theirs = of_servers({"x": (1.25, 0.8)})
+    [row] = agreement(mine, theirs).rows
+    assert row[6] == pytest.approx(1)
+    assert row[9] == pytest.approx(math.log(1.25))
+
+
+def test_servers_with_a_bias_are_named() -> None:
+    """A server with one client has no interval; one within 3 % of 1 has no bias."""
+    ratios = {"x": (0.9, 0.91, 0.9), "y": (1.3, 0.9, 1.1), "near": (1.02, 1.03, 1.02), "single": (2.0,)}
+    told = servers_with_a_bias(*of_servers(ratios))
+    assert told.startswith("The geometric mean of a server's ratios is more than 3 % from 1 for x (0.90, 0.")
+    assert " and y (1.09, 0." in told
+    assert told.endswith("over `sat`. The parentheses contain this mean and its 95 % confidence interval over the "
+                         "clients, which excludes 1 for x over `sat`.")  # fmt: skip
+    assert servers_with_a_bias(*of_servers({"y": ratios["y"]})).endswith("1 for none of these servers.")
+    assert servers_with_a_bias(*of_servers({"near": ratios["near"]})) == ""
+    assert "single" not in told
+    assert told in "\n".join(real_time(*of_servers(ratios)))
 
 
 def test_servers_with_a_measured_cost_have_a_row_of_their_own() -> None:

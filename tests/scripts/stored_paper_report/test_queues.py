@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from statistics import fmean, geometric_mean, median
@@ -23,6 +24,7 @@ from tests.scripts.stored_paper_report.stored import (
     metric,
     metrics,
     rows,
+    runs_of,
     section_of,
     so_far,
     stored_part,
@@ -30,6 +32,7 @@ from tests.scripts.stored_paper_report.stored import (
     the_findings,
     the_page,
 )
+from tests.scripts.stored_paper_report.test_real_time import agreement, rms
 from tests.scripts.stored_paper_report.variance import TOLD, Variance, goodput_of
 
 pytestmark = pytest.mark.skipif(not stored_part["queues"], reason="the campaign with the longer queue is not stored")
@@ -221,3 +224,17 @@ def test_servers_whose_runs_all_failed_have_no_drops() -> None:
         runs = [pair[place] for pair in with_both_queues("satloss")]
         good = {run["server"] for run in runs if metric(run, "goodput") is not None}
         assert {row[0] for row in found if not row[5 + place]} == {row[0] for row in found} - good
+
+
+@pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
+@pytest.mark.parametrize("test_case", LINKS)
+def test_factors_that_hold_in_virtual_time_only(test_case: str) -> None:
+    """Nearer to 1 than the typical ratio of the two clocks."""
+    ratios, _ = agreement(test_case, {run["server"] for run in runs_of("real")})
+    means = {server: geometric_mean(values) for server, values in factors(test_case).items()}
+    near = [server for server, mean in means.items() if abs(math.log(mean)) < rms(ratios)]
+    told = (
+        f"- The factors of {len(near)} of {len(means)} servers ({', '.join(near)}) are nearer to 1 than goodput in "
+        f"virtual time is to goodput in real time (RMS {100 * rms(ratios):.1f} % over `{test_case}`, see [Virtual"
+    )
+    assert (told in section_of(heading_of(test_case))) == bool(near)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from statistics import fmean, geometric_mean
 
@@ -63,6 +64,11 @@ def agreement(test_case: str, servers: Collection[str]) -> tuple[list[float], in
     return [fmean(virtual) / fmean(real) for virtual, real in known], sum(does_agree(*each) for each in known)
 
 
+def rms(ratios: list[float]) -> float:
+    """Root mean square of the logarithms."""
+    return math.sqrt(fmean(math.log(ratio) ** 2 for ratio in ratios))
+
+
 def test_numbers_of_real_time() -> None:
     servers, measured = {server for server, _ in real_pairs()}, set(implementations_with_a_measured_cpu_cost())
     groups = {"measured": servers & measured, "default": servers - measured}
@@ -70,24 +76,28 @@ def test_numbers_of_real_time() -> None:
     assert list(found) == [
         (case, cost) for case in cases_of("real") for cost in groups if agreement(case, groups[cost])[0]
     ]
-    for (test_case, cost), (*counts, mean, low, high, least, most) in found.items():
+    for (test_case, cost), (*counts, mean, low, high, error, least, most) in found.items():
         ratios, agree = agreement(test_case, groups[cost])
         near, far = (sum(abs(ratio - 1) <= limit for ratio in ratios) for limit in (0.03, 0.1))
         assert list(map(int, counts)) == [len(ratios), agree, near, far]
         assert [float(mean), float(low), float(high)] == pytest.approx(geometric_interval(ratios), abs=0.00051)
+        assert float(error) == pytest.approx(100 * rms(ratios), abs=0.051)
         assert [float(least), float(most)] == pytest.approx((min(ratios), max(ratios)), abs=0.0051)
 
 
 def test_agreement_of_all_pairs_in_words() -> None:
-    agreeing, means = list[str](), list[str]()
+    agreeing, means, errors = list[str](), list[str](), list[str]()
     for test_case in cases_of("real"):
         ratios, agree = agreement(test_case, {server for server, _ in real_pairs()})
         agreeing.append(f"{agree} of {len(ratios)} pairs over `{test_case}`")
         limits = f"{min(ratios):.2f} to {max(ratios):.2f}{'' if means else ' for individual pairs'}"
         means.append(f"{geometric_mean(ratios):.3f} over `{test_case}` ({limits})")
+        errors.append(f"{100 * rms(ratios):.1f} % over `{test_case}`")
     assert (
         f"- Goodput in virtual time agrees with goodput in real time for {listed(agreeing)}. The geometric mean of "
-        f"goodput in virtual time divided by goodput in real time is {listed(means)}. See [Virtual and real time]"
+        f"goodput in virtual time divided by goodput in real time is {listed(means)}. In this mean, ratios "
+        "above and below 1 cancel: the root mean square of the logarithm of the ratio is "
+        f"{listed(errors)}. See [Virtual and real time]"
     ) in the_page()
 
 
@@ -131,7 +141,10 @@ def test_repetitions_with_the_losses_of_the_matrix() -> None:
 def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
     clients = list(dict.fromkeys(name for each in documents("real") for name in each["manifest"]["clients"]))
     marked = count = 0
-    for server, *cells in rows(f"Virtual over real time over {test_case}"):
+    for server, *cells, mean, error in rows(f"Virtual over real time over {test_case}"):
+        ratios, _ = agreement(test_case, {server})
+        assert float(mean) == pytest.approx(geometric_mean(ratios), abs=0.0051)
+        assert float(error) == pytest.approx(100 * rms(ratios), abs=0.051)
         for client, cell in zip(clients, cells, strict=True):
             virtual, real = with_both_clocks(server, client, test_case)
             assert (cell != "") == bool(virtual and real)
@@ -143,3 +156,30 @@ def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
     found = [row for row in rows("Agreement of virtual and real time") if row[0] == test_case]
     assert count == sum(int(row[2]) for row in found)
     assert marked == count - sum(int(row[3]) for row in found)
+
+
+def test_servers_that_are_faster_or_slower_in_virtual_time() -> None:
+    told, certain = list[str](), list[str]()
+    for test_case in cases_of("real"):
+        parts = []
+        for server in dict.fromkeys(server for server, _ in sorted(real_pairs(), key=place)):
+            ratios, _ = agreement(test_case, {server})
+            if len(ratios) > 1 and abs(geometric_mean(ratios) - 1) > 0.03:
+                mean, low, high = geometric_interval(ratios)
+                parts.append(f"{server} ({mean:.2f}, {low:.2f} to {high:.2f})")
+                certain += [f"{server} over `{test_case}`"] if low > 1 or high < 1 else []
+        if parts:
+            told.append(f"{listed(parts)} over `{test_case}`")
+    expected = (
+        f"The geometric mean of a server's ratios is more than 3 % from 1 for {'; '.join(told)}. The parentheses "
+        "contain this mean and its 95 % confidence interval over the clients, which excludes 1 for "
+        f"{listed(certain) if certain else 'none of these servers'}.\n"
+    )
+    assert (expected in the_page()) if told else ("ratios is more than 3 %" not in the_page())
+
+
+def place(pair: tuple[str, str]) -> list[int]:
+    """Of a pair in the order of the campaigns."""
+    names = [dict.fromkeys(name for each in documents("real") for name in each["manifest"][side])
+             for side in ("servers", "clients")]  # fmt: skip
+    return [list(known).index(name) for known, name in zip(names, pair, strict=True)]
