@@ -34,8 +34,8 @@ def test_runs_are_reproduced_within_half_a_percent() -> None:
     found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
     assert [each.is_reproduced for each in found] == [True, True, False, True]
     assert summary(found) == (
-        "Of the 4 runs that we repeated on a different day and the same machine, 3 were reproduced (2 succeeded, "
-        "1 of them with exactly the same goodput)."
+        "Of the 4 runs that we repeated on the same machine, 24.0 hours later (first on 2026-11-24, then on "
+        "2026-11-25), 3 were reproduced (2 succeeded, 1 of them with exactly the same goodput)."
     )
     [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 3, 1)
@@ -104,16 +104,18 @@ def on(machine: str, results: ResultSet) -> ResultSet:
     return replace(results, results=tuple(moved))
 
 
-def test_the_summary_separates_days_and_machines() -> None:
-    later, sooner = campaign((5.0, 4.0, 3.0, None), 25), campaign((5.0, 4.0, 2.0, None), 24)
+def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
+    later, sooner = campaign((5.0, 4.0, 3.0, None), 26), campaign((5.0, 4.0, 2.0, None), 25)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
-        "Of the 4 runs that we repeated on a different day and the same machine, 4 were reproduced (3 succeeded, "
-        "3 of them with exactly the same goodput). Of the 4 runs that we repeated on the same day and the same "
-        "machine, 3 were reproduced (2 succeeded, 2 of them with exactly the same goodput)."
+        "Of the 8 runs that we repeated on the same machine, 24.0 to 48.0 hours later (first on 2026-11-24, then on "
+        "2026-11-25 and 2026-11-26), 7 were reproduced (5 succeeded, 5 of them with exactly the same goodput)."
     ) in text
     assert "different machine" not in text
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
-    assert "4 runs that we repeated on a different day and a different machine, 4 were reproduced (" in text
+    assert "4 runs that we repeated on a different machine, 48.0 hours later (first" in text
     assert "the same goodput). [Another machine]" in text
     assert "on a different machine (kernel 6.2 instead of 6.1)" in text
+    text = summary(pairs_of_runs(on("6.1", MATRIX), on("6.2", later))[:1])
+    assert "Of the 1 run that we repeated on a different machine" in text
+    assert ", 1 was reproduced (1 succeeded, 1 of them" in text
