@@ -132,9 +132,17 @@ def _versions(campaigns: Sequence[ResultSet]) -> Versions | None:
     if not found:
         return None
     quicsat = listed(dict.fromkeys(each.quicsat for each in found))
-    if without := len(campaigns) - len(found):
-        quicsat += f" ({counted(without, 'campaign')} without a stored version)"
+    if without := [campaign.manifest.seed for campaign in campaigns if not campaign.manifest.versions]:
+        quicsat += (
+            f" (the {'campaign' if len(without) == 1 else 'campaigns'} with {seeds_in_words(without)} did not store "
+            f"{'its' if len(without) == 1 else 'their'} version)"
+        )
     return replace(found[0], quicsat=quicsat)
+
+
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """``seed 1``; ``seeds 1 and 2``."""
+    return f"{'seed' if len(seeds) == 1 else 'seeds'} {listed(map(str, seeds))}"
 
 
 def joined(campaigns: Sequence[ResultSet]) -> ResultSet:
@@ -162,10 +170,12 @@ def size_of(data: Path) -> str:
     return f"{counted(len(found), 'file')}, {sum(f.stat().st_size for f in found) / 1e6:.1f} MB"
 
 
-def data_sheet(parts: Mapping[str, ResultSet], size: str, images: Iterable[str] = ()) -> list[str]:
+def data_sheet(
+    parts: Mapping[str, ResultSet], size: str, images: Iterable[str] = (), series: Sequence[str] = ()
+) -> list[str]:
     """What the data set holds, where it comes from, and what it must not be used for.
 
-    ``images``: an item about the images of virtual time, or nothing.
+    ``images``: an item about the images of virtual time, or nothing. ``series``: the runs with stored series.
     """
     return [
         "## Data set",
@@ -185,9 +195,10 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str, images: Iterable[str] 
         ),
         *images,
         (
-            "- **Processing:** none. The data set does not include traces, logs, qlogs, or the series of other runs. "
-            "With the same seeds and images, runs in virtual time reproduce most of these files "
-            "([Virtual time](../guide/virtual-time.md))."
+            "- **Processing:** The analysis of quicsat computed all measurements, and the series, from the packet "
+            "traces and logs of each run. The data set contains its results unchanged, but no traces, logs or qlogs, "
+            f"and not the series of other runs. {_of_series(parts, series)}With the same seeds and images, runs in "
+            "virtual time reproduce most of these files ([Virtual time](../guide/virtual-time.md))."
         ),
         (
             "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
@@ -199,6 +210,19 @@ def data_sheet(parts: Mapping[str, ResultSet], size: str, images: Iterable[str] 
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]
+
+
+def _of_series(parts: Mapping[str, ResultSet], series: Sequence[str]) -> str:
+    """Which numbers and figures come from the stored series; empty without series."""
+    if not series:
+        return ""
+    explained = Part.WINDOWS in parts
+    where = "[Why picoquic is slow with quic-go](#why-picoquic-is-slow-with-quic-go) and " if explained else ""
+    return (
+        f"The figures{' and numbers' if explained else ''} of single packets in {where}[Packets of single runs]"
+        f"(#packets-of-single-runs) come from the stored series ({'; '.join(series)}). They cannot be checked against "
+        "the traces. "
+    )
 
 
 def campaigns(parts: Mapping[str, ResultSet]) -> Table:
@@ -240,7 +264,11 @@ def _clocks(parts: Mapping[str, ResultSet]) -> str:
     return "; ".join(f"{listed(names)} ran in {clock}" for clock, names in found.items()) + "."
 
 
-def _others(parts: Mapping[str, ResultSet]) -> str:
+def others(parts: Iterable[str]) -> list[str]:
     """Campaigns that `make paper` does not have."""
-    names = [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG) if part in parts]
+    return [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG) if part in parts]
+
+
+def _others(parts: Iterable[str]) -> str:
+    names = others(parts)
     return f", except {listed(names)}, which we measured there with `./run.py run`" if names else ""

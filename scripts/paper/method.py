@@ -16,10 +16,11 @@ from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 from scripts.paper.words import counted
 
 
-def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> Iterator[str]:
+def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unversioned: str = "") -> Iterator[str]:
     """How we measured, as a list; ``real``: some of the pairs in real time.
 
-    ``with_delays``: the page has the section about similar delays.
+    ``with_delays``: the page has the section about similar delays. ``unversioned``: a sentence about campaigns without
+    a stored version, or nothing.
     """
     sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
@@ -51,7 +52,8 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool) -> 
         "patches of each image."
     )
     if versions := results.manifest.versions:
-        yield f"- We used quicsat {versions.quicsat}, ns-3 from {versions.ns3}, and Docker engine {versions.engine}."
+        used = f"quicsat {versions.quicsat}, ns-3 from {versions.ns3}, and Docker engine {versions.engine}"
+        yield f"- We used {used}.{unversioned and f' {unversioned}'}"
     if results.manifest.clock is Clock.VIRTUAL:
         yield (
             "- In [virtual time](../guide/virtual-time.md), other programs on the machine do not affect the results. "

@@ -55,6 +55,16 @@ def series_of(data: Path, pair: Pair, folder: str = SERIES) -> Series | None:
     return load(data / folder / pair.path)
 
 
+def stored_series(data: Path) -> list[str]:
+    """The runs whose series the data set holds."""
+    kept = [(SERIES, pair, "") for pair in KEPT] + [(WITH_QLOG, EXPLAINED, ", with qlogs")]
+    return [
+        f"{pair.server} with {pair.client} over `{pair.test_case}`{also}"
+        for folder, pair, also in kept
+        if (data / folder / pair.path / FILE_NAME).is_file()
+    ]
+
+
 def packets(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
     """Figures 7 and 8 of the paper, and what it says of them."""
     yield "## Packets of single runs"

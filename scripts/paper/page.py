@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from interop.model.clock import Clock
 from interop.model.results import Manifest, ResultSet
 from interop.statistics.overview import scenario
 from scripts.paper.acknowledgements import finding as msquic_finding
-from scripts.paper.data_set import Part, by_seed, data_sheet, size_of
+from scripts.paper.data_set import Part, by_seed, data_sheet, others, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
@@ -28,11 +28,11 @@ from scripts.paper.matrix import (
     time_limits,
 )
 from scripts.paper.method import definitions, limitations, link_conditions, links, method
-from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of
+from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of, stored_series
 from scripts.paper.queues import finding as queue_finding
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
-from scripts.paper.repeated import Sample, repeated
+from scripts.paper.repeated import Sample, repeated, without_a_version
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
@@ -51,14 +51,15 @@ def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
 
 def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Iterator[Line]:
     """The sections in their order; those of parts that are not stored are left out."""
-    yield from matrix(parts, figures)
+    measured_again = samples_of(data)
+    yield from matrix(parts, figures, measured_again)
     if Part.VARIANTS in parts:
         yield from algorithm_or_implementation(
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
         )
         yield ""
     yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD))
-    if measured_again := samples_of(data):
+    if measured_again:
         yield from repeated(measured_again)
         yield ""
     if Part.QUEUES in parts:
@@ -82,7 +83,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield ""
     yield from limitations(parts[Part.MATRIX], parts.get(Part.REAL))
     yield ""
-    yield from data_sheet(parts, size_of(data), virtual_time_images(parts))
+    yield from data_sheet(parts, size_of(data), virtual_time_images(parts), stored_series(data))
 
 
 def samples_of(data: Path) -> list[Sample]:
@@ -96,18 +97,19 @@ def samples_of(data: Path) -> list[Sample]:
     ]
 
 
-def matrix(parts: Mapping[str, ResultSet], figures: Figures) -> list[Line]:
-    """The introduction, the findings, and the sections about all clients with all servers."""
+def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sample]) -> list[Line]:
+    """The introduction, the findings, and the sections about all clients with all servers; ``again``: repeated runs."""
     results = parts[Part.MATRIX]
+    unversioned = without_a_version(results, again)
     shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
     return [
         "# arXiv 2202.08228 revisited", "",
-        *introduction(results), "",
+        *introduction(parts), "",
         "## Findings", "",
         *findings(results),
         *findings_of_parts(parts), "",
         "## Method", "",
-        *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts),
+        *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned),
         *rendered(links(results)),
         *rendered(link_conditions(results)),
         *definitions(),
@@ -154,8 +156,35 @@ def _clock(manifest: Manifest) -> str:
     return manifest.time
 
 
-def introduction(results: ResultSet) -> Iterator[str]:
+def _further_seeds(parts: Mapping[str, ResultSet]) -> str:
+    """The pairs that were measured with further seeds: ``For 36 pairs, we also measured one more seed over `sat```."""
+    spread = parts.get(Part.SPREAD)
+    if spread is None:
+        return ""
+    known = {(run.test_case, run.evidence.seed) for run in parts[Part.MATRIX].results}
+    runs = [run for run in spread.results if (run.test_case, run.evidence.seed) not in known]
+    found: dict[tuple[int, int], list[str]] = {}
+    for case in spread.manifest.test_cases:
+        mine = [run for run in runs if run.test_case == case.name]
+        if mine:
+            pairs = {(run.server, run.client) for run in mine}
+            numbers = len({run.evidence.seed for run in mine})
+            found.setdefault((len(pairs), numbers), []).append(f"`{case.name}`")
+    return "".join(
+        f" For {counted(pairs, 'pair')}, we also measured "
+        f"{'one more seed' if number == 1 else f'{number} more seeds'} over {listed(links)} (see [Seeds](#seeds))."
+        for (pairs, number), links in found.items()
+    )
+
+
+def _performed(parts: Mapping[str, ResultSet]) -> str:
+    names = others(parts)
+    return f" except those of {listed(names)}, which we started with `./run.py run`" if names else ""
+
+
+def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     """What was measured, with what, and what it took."""
+    results = parts[Part.MATRIX]
     manifest = results.manifest
     began = min(each.evidence.started for each in results.results)
     done, planned = len(results.results), manifest.planned_runs
@@ -168,9 +197,9 @@ def introduction(results: ResultSet) -> Iterator[str]:
     yield ""
     yield (
         f"The measurements began on {began[:10]} and used {_clock(manifest)}. We measured "
-        f"{_repetitions(manifest)}; the seed of a run determines all of its random numbers. "
-        f"{_with_result(done, planned)} `make paper` performed the runs, and `make paper-report` computed all numbers "
-        "and drew all figures on this page from the [data set](#data-set)."
+        f"{_repetitions(manifest)}; the seed of a run determines all of its random numbers.{_further_seeds(parts)} "
+        f"{_with_result(done, planned)} `make paper` performed all runs on this page{_performed(parts)}. `make "
+        "paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
     )
     last = max(each.evidence.started for each in results.results)
     phases = [sum(each.evidence.phases.values()) for each in results.results]

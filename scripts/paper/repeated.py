@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -169,20 +169,56 @@ def _began(found: Sequence[Repeated]) -> str:
     return min(each.again.evidence.started for each in found)
 
 
-def _images(same: int, shared: int) -> str:
+def without_a_version(results: ResultSet, samples: Sequence[Sample]) -> str:
+    """What is known of campaigns of the matrix that did not store their version; empty if all did, or nothing is.
+
+    ``results``: the whole matrix.
+    """
+    told = list[str]()
+    for each in samples:
+        if each.part != "matrix" or each.first.manifest.versions or not each.runs:
+            continue
+        mine = {run.evidence.seed for run in each.first.results}
+        cases = [
+            f"`{case.name}`"
+            for case in results.manifest.test_cases
+            if (seeds := {run.evidence.seed for run in results.results if run.test_case == case.name}) and seeds <= mine
+        ]
+        whole = f" contains all runs over {listed(cases)}" if cases else " did not store its version"
+        told.append(
+            f"The campaign with seed {each.first.manifest.seed}{whole}; with {_version(each.again)}, "
+            f"{sum(run.is_reproduced for run in each.runs)} of {counted(len(each.runs), 'run')} in a random sample of "
+            "it were reproduced (see [Repeated runs](#repeated-runs))."
+        )
+    return " ".join(told)
+
+
+NO_ENDPOINTS = {"simulator": "the simulator", "virtual-time": "the virtual machine of virtual time"}
+"""Images that are not of implementations."""
+
+
+def _of_what(names: Collection[str]) -> str:
+    """`` (16 implementations, the simulator and …)``; empty if all are implementations."""
+    others = [told for name, told in NO_ENDPOINTS.items() if name in names]
+    endpoints = counted(len(names) - len(others), "implementation")
+    return f" (of {listed([endpoints, *others])})" if others else ""
+
+
+def _images(same: int, names: Collection[str]) -> str:
     """Whether the images are the same, and where the others come from."""
-    if same == shared:
-        return f"All {shared} images are the same"
+    shared = f"{len(names)} images{_of_what(names)}"
+    if same == len(names):
+        return f"All {shared} are the same"
     if same == 0:
-        return f"None of the {shared} images is the same; all were rebuilt from the same sources"
+        return f"None of the {shared} is the same; all were rebuilt from the same sources"
     verb = "is" if same == 1 else "are"
-    return f"{same} of the {shared} images {verb} the same; the others were rebuilt from the same sources"
+    return f"{same} of the {shared} {verb} the same; the others were rebuilt from the same sources"
 
 
-def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, int]:
+def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, Collection[str]]:
     first, second = matrix.manifest.images, again.manifest.images
     shared = [name for name in first if name in second]
-    return sum(first[name].id == second[name].id for name in shared), len(shared)
+    return sum(first[name].id == second[name].id for name in shared), shared
 
 
 def _elsewhere(found: Sequence[Repeated]) -> str:

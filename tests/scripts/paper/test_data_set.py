@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from interop.model.results import ResultSet, Versions
 from interop.model.units import MBPS
 from interop.results.store import Journal
-from scripts.paper.data_set import campaigns, collect, combined, joined, read, write_checksums
+from scripts.paper.data_set import campaigns, collect, combined, data_sheet, joined, read, write_checksums
 from tests.results_builder import result_set, runs, virtual
 from tests.scripts.paper.campaigns import matrix
 
@@ -86,3 +87,30 @@ def test_attempts_and_runs_add_up() -> None:
 def test_campaigns_with_different_clocks_are_told_apart() -> None:
     table = campaigns({"matrix": virtual(result_set()), "real": result_set()})
     assert table.notes[1] == "matrix ran in virtual time (3 µs per system call); real ran in real time."
+
+
+def test_campaigns_without_a_stored_version_are_named() -> None:
+    def with_seed(seed: int, quicsat: str | None) -> ResultSet:
+        one = result_set(runs(5 * MBPS))
+        versions = Versions(quicsat, "20", "3", "3.43") if quicsat else None
+        return replace(one, manifest=replace(one.manifest, seed=seed, versions=versions))
+
+    def told(*campaigns: ResultSet) -> str:
+        versions = combined(campaigns).manifest.versions
+        return versions.quicsat if versions else ""
+
+    first, second, third = with_seed(1, None), with_seed(2, "a"), with_seed(3, None)
+    assert told(first, second) == "a (the campaign with seed 1 did not store its version)"
+    assert told(first, second, third) == "a (the campaigns with seeds 1 and 3 did not store their version)"
+    assert told(second) == "a"
+    assert told(first) == ""
+
+
+def test_the_data_sheet_tells_what_comes_from_stored_series() -> None:
+    parts = {"matrix": matrix(), "windows": matrix()}
+    told = "\n".join(data_sheet(parts, "1 file", series=["a with b over `sat`"]))
+    assert "[Packets of single runs](#packets-of-single-runs) come from the stored series (a with b over" in told
+    assert "(#why-picoquic-is-slow-with-quic-go)" in told
+    told = "\n".join(data_sheet({"matrix": matrix()}, "1 file", series=["a with b over `sat`"]))
+    assert "(#why-picoquic-is-slow-with-quic-go)" not in told
+    assert "stored series" not in "\n".join(data_sheet(parts, "1 file"))

@@ -62,3 +62,15 @@ def test_runs_at_a_time_are_those_that_were_recorded() -> None:
     assert "Up to 3 runs took place at a time on 4 CPUs. The median load average was 1.5, because" in told(2)
     assert "One run took place at a time on 4 CPUs." in told(0)
     assert "took place at a time" not in written({Part.MATRIX: matrix()})
+
+
+def test_pairs_with_further_seeds_and_campaigns_of_run_py_are_told() -> None:
+    """The part spread has a seed over one link that the matrix does not have."""
+    more = matrix()
+    kept = (replace(run, evidence=replace(run.evidence, seed=9)) for run in more.results if run.test_case == "sat")
+    told = written({Part.MATRIX: matrix(), Part.SPREAD: replace(more, results=tuple(kept))})
+    assert "random numbers. For 2 pairs, we also measured one more seed over `sat` (see [Seeds](#seeds)). All" in told
+    assert "`make paper` performed all runs on this page. `make paper-report`" in told
+    told = written({Part.MATRIX: matrix(), Part.LARGE_WINDOWS: matrix()})
+    assert "all runs on this page except those of quic-go-windows, which we started with `./run.py run`." in told
+    assert "more seed" not in told

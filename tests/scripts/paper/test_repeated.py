@@ -9,9 +9,9 @@ import pytest
 
 from interop.model.evidence import HostFacts
 from interop.model.outcomes import Outcome
-from interop.model.results import ImageFacts, ResultSet, RunResult
+from interop.model.results import ImageFacts, ResultSet, RunResult, Versions
 from interop.model.units import MBPS
-from scripts.paper.repeated import Sample, by_case, pairs_of_runs, repeated, summary
+from scripts.paper.repeated import Sample, by_case, pairs_of_runs, repeated, summary, without_a_version
 from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 CLIENTS = ("a", "b", "c", "d")
@@ -119,3 +119,28 @@ def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
     text = summary(pairs_of_runs(on("6.1", MATRIX), on("6.2", later))[:1])
     assert "Of the 1 run that we repeated on a different machine" in text
     assert ", 1 was reproduced (1 succeeded, 1 of them" in text
+
+
+def test_images_of_the_simulator_and_the_virtual_machine_are_told() -> None:
+    def built(results: ResultSet) -> ResultSet:
+        images = {name: ImageFacts(name, "1") for name in ("a", "b", "simulator", "virtual-time")}
+        return replace(results, manifest=replace(results.manifest, images=images))
+
+    again = built(campaign((5.0, 4.0, 3.0, None), 25))
+    assert (
+        "All 4 images (of 2 implementations, the simulator and the virtual machine of virtual time) are the same."
+    ) in "\n".join(repeated([Sample("matrix", built(MATRIX), again)]))
+
+
+def test_the_sample_of_a_campaign_without_a_version() -> None:
+    again = campaign((5.0, 4.0, 2.0, None), 25)
+    manifest = replace(again.manifest, versions=Versions("1.2", "20", "3", "3.43"))
+    sample = Sample("matrix", MATRIX, replace(again, manifest=manifest))
+    assert without_a_version(MATRIX, [sample]) == (
+        "The campaign with seed 1 contains all runs over `sat`; with quicsat 1.2, 3 of 4 runs in a random sample of it "
+        "were reproduced (see [Repeated runs](#repeated-runs))."
+    )
+    more = replace(MATRIX, results=(*MATRIX.results, *campaign((1.0, 1.0, 1.0, 1.0), 25, seed=9).results))
+    assert "The campaign with seed 1 did not store its version; with quicsat 1.2" in without_a_version(more, [sample])
+    assert without_a_version(MATRIX, [Sample("matrix", sample.again, MATRIX)]) == ""
+    assert without_a_version(MATRIX, [Sample("spread", MATRIX, sample.again)]) == ""

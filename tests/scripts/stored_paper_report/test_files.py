@@ -12,7 +12,21 @@ import pytest
 from PIL import Image
 
 from scripts import paper_report
-from tests.scripts.stored_paper_report.stored import PAPER, Run, documents, matrix, rows, so_far, the_page
+from tests.scripts.stored_paper_report.stored import (
+    PAPER,
+    Run,
+    campaigns,
+    cases_of,
+    documents,
+    listed,
+    matching,
+    matrix,
+    rows,
+    runs_of,
+    so_far,
+    the_page,
+)
+from tests.scripts.stored_paper_report.test_repeated import is_reproduced, repeated_runs
 
 
 def test_the_stored_files_have_the_stored_checksums() -> None:
@@ -64,10 +78,69 @@ def test_versions_of_quicsat() -> None:
     """Each once, in the order of the campaigns."""
     stored = [each["manifest"]["versions"] for each in documents("matrix")]
     *others, last = dict.fromkeys(each["quicsat"] for each in stored if each)
-    without = stored.count(None)
+    without = [each["manifest"]["seed"] for each in documents("matrix") if not each["manifest"]["versions"]]
     told = f"{', '.join(others)} and {last}" if others else last
-    told += f" ({without} campaign{'' if without == 1 else 's'} without a stored version)" if without else ""
+    if len(without) == 1:
+        told += f" (the campaign with seed {without[0]} did not store its version)"
+    elif without:
+        told += f" (the campaigns with seeds {listed(map(str, without))} did not store their version)"
     assert f"We used quicsat {told}, ns-3 from " in the_page()
+
+
+def test_runs_without_a_stored_version() -> None:
+    """The runs that such a campaign alone has, and the sample of it that was measured again with a known version."""
+    for each in documents("matrix"):
+        seed = each["manifest"]["seed"]
+        samples = [found for found in campaigns("repeat") if found["manifest"]["seed"] == seed]
+        if each["manifest"]["versions"] or not samples:
+            continue
+        [again] = samples
+        others = {run["test_case"] for found in documents("matrix") if found is not each for run in found["results"]}
+        alone = [f"`{name}`" for name in cases_of("matrix") if name not in others]
+        pairs = repeated_runs("matrix", again)
+        whole = f"contains all runs over {listed(alone)}" if alone else "did not store its version"
+        assert (
+            f"The campaign with seed {seed} {whole}; with quicsat "
+            f"{again['manifest']['versions']['quicsat']}, {sum(map(is_reproduced, pairs))} of {len(pairs)} runs in a "
+            "random sample of it were reproduced (see [Repeated runs]"
+        ) in the_page()
+
+
+def test_pairs_with_further_seeds() -> None:
+    """Over the links for which the matrix has one seed."""
+    seeds, spread = {run["evidence"]["seed"] for run in matrix()}, runs_of("spread")
+    found = {}
+    for case in cases_of("spread") if spread else ():
+        mine = matching(spread, test_case=case)
+        found[f"`{case}`"] = (
+            len({(run["server"], run["client"]) for run in mine}),
+            len({run["evidence"]["seed"] for run in mine}),
+        )
+    assert seeds.isdisjoint(run["evidence"]["seed"] for run in spread if run["test_case"] == "satloss")
+    for (pairs, number), links in {
+        value: [case for case in found if found[case] == value] for value in found.values()
+    }.items():
+        more = "one more seed" if number == 1 else f"{number} more seeds"
+        assert f"For {pairs} pairs, we also measured {more} over {listed(links)} (see [Seeds](#seeds))." in the_page()
+
+
+def test_campaigns_that_make_paper_did_not_perform() -> None:
+    names = [name for name in ("quic-go-windows", "msquic-counter", "quic-go-qlog") if documents(name)]
+    told = f" except those of {listed(names)}, which we started with `./run.py run`" if names else ""
+    assert f"`make paper` performed all runs on this page{told}. `make paper-report`" in the_page()
+    assert (f"except {listed(names)}, which we measured there with `./run.py run`" in the_page()) == bool(names)
+
+
+def test_stored_series() -> None:
+    """Those of the data sheet are the files."""
+    [told] = re.findall(r"come from the stored series \(([^)]+)\)", the_page())
+    found = set()
+    for each in told.split("; "):
+        [(server, client, case, also)] = re.findall(r"^(\S+) with (\S+) over `(\w+)`(, with qlogs)?$", each)
+        found.add(f"{'series-with-qlog' if also else 'series'}/{server}_{client}/{case}")
+    data = PAPER / "data"
+    kept = {path.parents[1].relative_to(data).as_posix() for path in data.glob("series*/*/*/*/*")}
+    assert found == kept
 
 
 def test_images_of_virtual_time() -> None:

@@ -60,6 +60,18 @@ def test_numbers_of_repeated_runs(part: str, again: dict[str, Any]) -> None:
     assert text.count("was not reproduced: ") == sum(not is_reproduced(pair) for pair in all_pairs)
 
 
+def test_images_of_repeated_runs() -> None:
+    """Two of them are not of implementations."""
+    for part, again in SAMPLES:
+        [first] = [each for each in campaigns(part) if each["manifest"]["seed"] == again["manifest"]["seed"]]
+        both = [each["manifest"]["images"] for each in (first, again)]
+        shared = both[0].keys() & both[1].keys()
+        assert {"simulator", "virtual-time"} <= shared
+        if all(both[0][name]["id"] == both[1][name]["id"] for name in shared):
+            parts = f"of {len(shared) - 2} implementations, the simulator and the virtual machine of virtual time"
+            assert f"All {len(shared)} images ({parts}) are the same." in the_page()
+
+
 def machine(run: Run) -> str:
     """Of a run: its processor and kernel."""
     host = run["evidence"]["host"]
