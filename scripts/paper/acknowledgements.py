@@ -180,11 +180,17 @@ def in_words(results: ResultSet, corrected: ResultSet | None) -> str:
     before, after = ([each[place] / 1e6 for each in found] for place in (0, 1))
     return (
         "We built msquic with these two steps in the opposite order, and changed nothing else. In "
-        f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client, its mean goodput is "
-        f"then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) instead of "
+        f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client{_seed(corrected)}, its "
+        f"mean goodput is then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) instead of "
         f"{statistics.fmean(before):.2f} Mbit/s ({min(before):.2f} to {max(before):.2f}). "
         "[Causes](../measurements/causes.md#msquic-as-server) gives the command."
     )
+
+
+def _seed(corrected: ResultSet | None) -> str:
+    """``, all with seed 1``; empty if the runs have several seeds."""
+    numbers = {run.repetition for run in corrected.results} if corrected is not None else set()
+    return f", all with seed {corrected.manifest.seed}" if corrected is not None and len(numbers) == 1 else ""
 
 
 def finding(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
@@ -194,7 +200,7 @@ def finding(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
         yield (
             "- msquic's server with CUBIC is fast over `satloss` because a counter underflows. Its mean goodput is "
             f"{before:.2f} Mbit/s with the underflow, and {after:.2f} Mbit/s without it "
-            f"({counted(len(found), 'run')} each). See [Goodput and acknowledgements over "
+            f"({counted(len(found), 'run')} each{_seed(corrected)}). See [Goodput and acknowledgements over "
             "satloss](#goodput-and-acknowledgements-over-satloss)."
         )
 

@@ -58,7 +58,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
         )
         yield ""
-    yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD))
+    yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD), parts)
     if measured_again:
         yield from repeated(measured_again)
         yield ""

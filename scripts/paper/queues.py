@@ -14,12 +14,14 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import scenario
 from interop.statistics.samples import find, value_of
+from scripts.paper.data_set import seeds_in_words
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.influence import in_words, means_of_servers, share_of_server
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import common, in_common, relative, row_of
 from scripts.paper.published import TABLE_II
 from scripts.paper.real_time import errors
+from scripts.paper.seeds import by_seed, runs_with_drops
 from scripts.paper.words import counted, listed
 
 SUFFIX = "-paper-queue"
@@ -48,7 +50,9 @@ def queues(matrix: ResultSet, longer: ResultSet, real: ResultSet | None = None) 
         yield from reason(one, other, case.name)
         if real is not None:
             yield from in_virtual_time_only(matrix, real, ratios(one, other, case.name), base(case.name))
-        if not loss_share(case.emulated.forward_loss):
+        if loss_share(case.emulated.forward_loss):
+            yield from with_other_seeds(matrix, one, base(case.name))
+        else:
             yield from bursts(matrix, ratios(one, other, case.name), base(case.name))
         yield ""
 
@@ -222,6 +226,53 @@ def in_virtual_time_only(
             "[Virtual and real time](#virtual-and-real-time)). These factors hold in virtual time only: we did not "
             "measure the longer queue in real time."
         )
+
+
+def with_other_seeds(matrix: ResultSet, compared: ResultSet, test_case: str) -> Iterator[str]:
+    """What the shorter queue drops with the seeds that were not measured with the longer queue.
+
+    ``compared``: the runs of the matrix that were.
+    """
+    case = results_case(matrix, test_case)
+    mine, every = by_seed(compared, case), by_seed(matrix, case)
+    others = {seed: runs for seed, runs in every.items() if seed not in mine}
+    if not others:
+        return
+    used = seeds_in_words(sorted(mine))
+    few, never = list[str](), list[str]()
+    for server in matrix.manifest.servers:
+        now = [run for runs in mine.values() for run in runs if run.server == server]
+        then = {seed: [run for run in runs if run.server == server] for seed, runs in others.items()}
+        counts = [runs_with_drops(runs) for runs in then.values()]
+        if 2 * runs_with_drops(now) < len(now) and any(
+            2 * count > len(runs) for count, runs in zip(counts, then.values(), strict=True)
+        ):
+            few.append(f"{server} ({runs_with_drops(now)}; {', '.join(map(str, counts))})")
+        elif not runs_with_drops(now) and not any(counts):
+            never.append(server)
+    yield (
+        f"- All runs over `{test_case}` in this section have {used}, so their results hold for "
+        f"{'one sequence' if len(mine) == 1 else f'{len(mine)} sequences'} of losses only."
+        f"{_few_and_never(few, never, used, sorted(others))} See [Queue drops by seed over {test_case}]"
+        f"(#queue-drops-by-seed-over-{test_case})."
+    )
+
+
+def _few_and_never(few: Sequence[str], never: Sequence[str], used: str, others: Sequence[int]) -> str:
+    """Servers for which other seeds matter, and those for which they do not."""
+    told = (
+        f" The queue of 25 packets drops packets of {listed(few)} in fewer than half of the runs with {used}, but in "
+        f"more than half of the runs with another seed (in parentheses: runs with drops with {used}, and with "
+        f"{seeds_in_words(others)}). For these servers, a factor near 1 may not hold with other seeds."
+        if few
+        else ""
+    )
+    if never:
+        whose = "servers whose packets" if len(never) > 1 else "server whose packets"
+        told += (
+            f" The {whose} this queue does not drop with any seed {'are' if len(never) > 1 else 'is'} {listed(never)}."
+        )
+    return told
 
 
 def _shares_of_servers(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:

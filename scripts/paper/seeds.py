@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from interop.model.implementation import Role
 from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import Marginal, marginals
 from interop.statistics.samples import EFFICIENCY, find, samples
-from scripts.paper.goodput import with_timeouts
+from scripts.paper.data_set import Part, seeds_in_words
+from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.words import listed
 
 
-def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
-    """The efficiency of each server with its interval, and the spread; nothing with one seed.
+def seeds(results: ResultSet, spread: ResultSet | None, parts: Mapping[str, ResultSet] | None = None) -> Iterator[str]:
+    """The efficiency of each server with its interval, the spread, and tables by seed; nothing with one seed.
 
-    ``spread``: runs of the other links with further seeds.
+    ``spread``: runs of the other links with further seeds. ``parts``: all campaigns.
     """
     case = find(results, "satloss")
     count = len({run.evidence.seed for run in results.results if case and run.test_case == case.name})
@@ -34,6 +36,98 @@ def seeds(results: ResultSet, spread: ResultSet | None) -> Iterator[str]:
     yield from rendered(with_intervals(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
+    yield from rendered(goodput_by_seed(results, case))
+    yield from rendered(drops_by_seed(results, case))
+    yield f"{_means_of_seeds(results, case)}{_with_one_seed(results, case, parts or {})}"
+    yield ""
+
+
+def by_seed(results: ResultSet, case: TestCase) -> dict[int, list[RunResult]]:
+    """The runs over a link, by their repetition: the number of their seed."""
+    found: dict[int, list[RunResult]] = {}
+    for run in of_case(results, case):
+        found.setdefault(run.repetition, []).append(run)
+    return dict(sorted(found.items()))
+
+
+def goodput_by_seed(results: ResultSet, case: TestCase) -> Table:
+    """A row for each server: its mean goodput with each seed."""
+    runs = by_seed(results, case)
+    columns = (Column("server"), *(Column(f"seed {seed}", Unit.RATE) for seed in runs))
+    rows: list[tuple[float | int | str | None, ...]] = [
+        (server, *(mean_so_far([run for run in each if run.server == server]) for each in runs.values()))
+        for server in results.manifest.servers
+    ]
+    rows.append(("all", *map(mean_so_far, runs.values())))
+    note = "The table shows means over the clients, of all runs, and *all* shows the mean of all runs with a seed."
+    return Table("goodput-by-seed", f"Goodput by seed over {case.name}", columns, tuple(rows), (note,))
+
+
+def mean_so_far(runs: Sequence[RunResult]) -> float | None:
+    """Mean goodput of all runs for which it is known."""
+    found = known(runs)
+    return statistics.fmean(found) if found else None
+
+
+def drops_by_seed(results: ResultSet, case: TestCase) -> Table:
+    """A row for each server: what the queue dropped with each seed, and in how many runs."""
+    runs = by_seed(results, case)
+    columns = (Column("server"), *(Column(f"seed {seed} [%]") for seed in runs))
+    rows = tuple(
+        (server, *(_dropped([run for run in each if run.server == server]) for each in runs.values()))
+        for server in results.manifest.servers
+    )
+    note = (
+        "The table shows the share of the server's packets that the queue dropped in all runs (with and without "
+        "success) and, in parentheses, the number of runs in which the queue dropped packets. The data set does not "
+        "contain the numbers of the packets that the link lost."
+    )
+    return Table("drops-by-seed", f"Queue drops by seed over {case.name}", columns, rows, (note,))
+
+
+def _dropped(runs: Sequence[RunResult]) -> str:
+    """``0.54 (14)``; empty if the simulator counted nothing."""
+    counts = [each.evidence.simulator.forward for each in runs if each.evidence.simulator]
+    packets = sum(each.received for each in counts)
+    if not packets:
+        return ""
+    return f"{100 * sum(each.queue_drops for each in counts) / packets:.2f} ({runs_with_drops(runs)})"
+
+
+def runs_with_drops(runs: Sequence[RunResult]) -> int:
+    """In how many runs the queue dropped packets of the server."""
+    return sum(bool(each.evidence.simulator and each.evidence.simulator.forward.queue_drops) for each in runs)
+
+
+def _means_of_seeds(results: ResultSet, case: TestCase) -> str:
+    means = {seed: mean for seed, each in by_seed(results, case).items() if (mean := mean_so_far(each))}
+    first, *rest = [f"{mean / 1e6:.2f}" for mean in means.values()]
+    others = [mean / 1e6 for mean in [*means.values()][1:]]
+    span = rest[0] if len(rest) == 1 else f"{min(others):.2f} to {max(others):.2f}"
+    return (
+        f"The mean goodput of all runs over `{case.name}` is {first} Mbit/s with seed {next(iter(means))} and {span} "
+        f"Mbit/s with the other seed{'' if len(rest) == 1 else 's'}."
+    )
+
+
+def _with_one_seed(results: ResultSet, case: TestCase, parts: Mapping[str, ResultSet]) -> str:
+    """Which campaigns have a single seed over links with the same loss, and what that means."""
+    numbers = {run.evidence.seed: run.repetition for run in of_case(results, case)}
+    names, used = list[str](), set[int]()
+    for part, each in parts.items():
+        if each is results or part == Part.REPEAT:
+            continue
+        lossy = {name.name for name in each.manifest.test_cases if name.name.startswith(case.name)}
+        found = {run.evidence.seed for run in each.results if run.test_case in lossy}
+        if len(found) == 1 and found <= numbers.keys():
+            names.append(part)
+            used |= {numbers[seed] for seed in found}
+    if not names:
+        return ""
+    return (
+        f" Over this link, {listed(names)} {'has' if len(names) == 1 else 'have'} only {seeds_in_words(sorted(used))}, "
+        f"so their results hold for {'one sequence' if len(used) == 1 else f'{len(used)} sequences'} of losses only."
+    )
 
 
 def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
@@ -52,9 +146,9 @@ def spreads(runs: Sequence[RunResult], cases: Sequence[str]) -> Table:
         mine = {key[1:]: list(values.values()) for key, values in found.items() if key[0] == case}
         most = max(map(len, mine.values()), default=0)
         deviations = {
-            pair: statistics.stdev(known) / statistics.mean(known)
+            pair: statistics.stdev(those) / statistics.mean(those)
             for pair, values in mine.items()
-            if len(values) == most > 1 and len(known := [value for value in values if value is not None]) == most
+            if len(values) == most > 1 and len(those := [value for value in values if value is not None]) == most
         }
         if deviations:
             worst = max(deviations, key=lambda pair: deviations[pair])

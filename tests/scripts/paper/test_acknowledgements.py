@@ -76,14 +76,16 @@ def test_what_changes_without_the_underflow() -> None:
     results = campaign("msquic", (1, 2, 4, 8, 3), (0.1, 0.2, 0.4, 0.8, 0.31))
     first, second, *_ = (run for run in results.results if run.measurement)
     halved = [replace(run, measurement=Measurement({"goodput": 0.25 * MBPS})) for run in (first, second)]
-    other = replace(second, client="c2", evidence=replace(second.evidence, seed=99))
+    other = replace(second, repetition=2, client="c2", evidence=replace(second.evidence, seed=99))
     told = "\n".join(acknowledgements(results, replace(results, results=(*halved, other))))
     assert (
         "In 2 runs over `satloss` with the same losses, one for each client, its mean goodput is then 0.25 Mbit/s "
         "(0.25 to 0.25) instead of 1.50 Mbit/s (1.00 to 2.00)."
     ) in told
     [short] = finding(results, replace(results, results=tuple(halved)))
-    assert "goodput is 1.50 Mbit/s with the underflow, and 0.25 Mbit/s without it (2 runs each)" in short
+    assert (
+        "goodput is 1.50 Mbit/s with the underflow, and 0.25 Mbit/s without it (2 runs each, all with seed 1)" in short
+    )
     assert list(finding(results, None)) == []
 
 

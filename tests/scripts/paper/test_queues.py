@@ -21,8 +21,10 @@ from scripts.paper.queues import (
     ratios,
     reason,
     same_runs,
+    with_other_seeds,
 )
-from tests.results_builder import SAT, result_set, runs
+from tests.results_builder import SAT, SATLOSS, result_set, runs
+from tests.scripts.paper.test_seeds import with_drops
 
 LONGER = replace(SAT, name="sat-paper-queue", abbreviation="SATPQ")
 
@@ -213,3 +215,30 @@ def faster(run: RunResult, factor: float) -> RunResult:
     """The run with so many times its goodput."""
     assert run.measurement is not None
     return replace(run, measurement=Measurement({"goodput": factor * run.measurement.values["goodput"]}))
+
+
+def test_drops_with_other_seeds_limit_the_factors() -> None:
+    """The queue drops packets of a with another seed only, of b with each seed, and of c with none."""
+    dropped = {"a": (0, 5), "b": (5, 5), "c": (0, 0)}
+    found = [
+        with_drops(run, drops)
+        for server, counts in dropped.items()
+        for client in ("x", "y", "z")
+        for run, drops in zip(runs(MBPS, MBPS, server=server, client=client, test_case="satloss"), counts, strict=True)
+    ]
+    matrix = result_set(found, servers=tuple(dropped), clients=("x", "y", "z"), test_cases=(SATLOSS,))
+    first = replace(matrix, results=tuple(run for run in matrix.results if run.repetition == 1))
+    [told] = with_other_seeds(matrix, first, "satloss")
+    assert told == (
+        "- All runs over `satloss` in this section have seed 1, so their results hold for one sequence of losses only. "
+        "The queue of 25 packets drops packets of a (0; 3) in fewer than half of the runs with seed 1, but in more "
+        "than half of the runs with another seed (in parentheses: runs with drops with seed 1, and with seed 2). For "
+        "these servers, a factor near 1 may not hold with other seeds. The server whose packets this queue does not "
+        "drop with any seed is c. See [Queue drops by seed over satloss](#queue-drops-by-seed-over-satloss)."
+    )
+    assert list(with_other_seeds(matrix, matrix, "satloss")) == []
+    longer = replace(SATLOSS, name="satloss-paper-queue")
+    same = (replace(run, test_case=longer.name) for run in first.results)
+    assert told in "\n".join(
+        queues(matrix, replace(first, results=tuple(same), manifest=replace(first.manifest, test_cases=(longer,))))
+    )

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from interop.model.results import Manifest, ResultSet
+from interop.model.emulated_link import LinkCounters, SimulatorReport
+from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.units import MBPS
-from scripts.paper.seeds import seeds, spreads, with_intervals
+from scripts.paper.seeds import drops_by_seed, goodput_by_seed, runs_with_drops, seeds, spreads, with_intervals
 from tests.results_builder import SATLOSS, result_set, runs
 
 
@@ -49,3 +50,37 @@ def test_the_spread_is_that_of_pairs_with_all_seeds() -> None:
 
 def test_one_seed_has_no_spread() -> None:
     assert spreads(runs(1 * MBPS, client="x"), ["sat"]).rows == ()
+
+
+def with_drops(run: RunResult, drops: int) -> RunResult:
+    """The run, with so many of 1,000 packets dropped by the queue."""
+    counters = LinkCounters(received=1000, delivered=1000 - drops, queue_drops=drops, loss_drops=0)
+    report = SimulatorReport(0, True, 0, 0, 0, counters, replace(counters, queue_drops=99))
+    return replace(run, evidence=replace(run.evidence, simulator=report))
+
+
+def test_goodput_and_drops_by_seed() -> None:
+    """Seed 2 has a run that timed out, whose goodput is not known."""
+    found = runs(1 * MBPS, 4 * MBPS, client="x", test_case="satloss") + runs(
+        3 * MBPS, None, client="y", test_case="satloss"
+    )
+    dropped = [with_drops(run, drops) for run, drops in zip(found, (0, 20, 10, 0), strict=True)]
+    results = result_set(dropped, clients=("x", "y"), test_cases=(SATLOSS,))
+    assert goodput_by_seed(results, SATLOSS).rows == (("picoquic", 2 * MBPS, 4 * MBPS), ("all", 2 * MBPS, 4 * MBPS))
+    assert drops_by_seed(results, SATLOSS).rows == (("picoquic", "0.50 (1)", "1.00 (1)"),)
+    assert runs_with_drops(dropped) == 2
+    told = "\n".join(seeds(results, None, {"matrix": results}))
+    assert "is 2.00 Mbit/s with seed 1 and 4.00 Mbit/s with the other seed." in told
+    assert "only seed" not in told
+    assert drops_by_seed(result_set(found, test_cases=(SATLOSS,)), SATLOSS).rows == (("picoquic", "", ""),)
+
+
+def test_campaigns_with_one_sequence_of_losses_are_named() -> None:
+    results = result_set(runs(1 * MBPS, 2 * MBPS, test_case="satloss"), test_cases=(SATLOSS,))
+    queue = replace(SATLOSS, name="satloss-paper-queue")
+    one = result_set(runs(1 * MBPS, test_case=queue.name), test_cases=(queue,))
+    other = replace(results, results=results.results[1:])
+    told = "\n".join(seeds(results, None, {"queues": one, "repeat": one, "spread": result_set(runs(MBPS))}))
+    assert "Over this link, queues has only seed 1, so their results hold for one sequence of losses only." in told
+    told = "\n".join(seeds(results, None, {"queues": one, "variants": other, "again": replace(results)}))
+    assert "queues and variants have only seeds 1 and 2, so their results hold for 2 sequences of losses" in told

@@ -14,6 +14,7 @@ from tests.scripts.stored_paper_report.stored import (
     Run,
     all_goodputs,
     by_client,
+    documents,
     goodputs,
     listed,
     manifest,
@@ -22,6 +23,7 @@ from tests.scripts.stored_paper_report.stored import (
     metric,
     metrics,
     rows,
+    runs_of,
     so_far,
     the_findings,
     the_page,
@@ -172,3 +174,15 @@ def test_servers_that_are_faster_or_slower_with_more_acknowledgements() -> None:
     told = f"Over `satloss`, {', and '.join(parts)} with clients that acknowledge more often"
     assert f"{told}: the whole confidence interval of the correlation is {sides}." in the_page()
     assert ("For msquic, the source code shows the reason" in the_page()) is any("msquic" in each for each in faster)
+
+
+def test_the_seed_of_msquic_without_the_underflow() -> None:
+    """One for all runs, and the same as with the underflow."""
+    seeds = [each["manifest"]["seed"] for each in documents("msquic-counter")]
+    if len(seeds) == 1:
+        count = len(runs_of("msquic-counter"))
+        assert f"({count} runs each, all with seed {seeds[0]})" in the_page()
+        assert (
+            f"In {count} runs over `satloss` with the same losses, one for each client, all with seed {seeds[0]}, its"
+            in the_page()
+        )

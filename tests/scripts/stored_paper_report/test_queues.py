@@ -238,3 +238,30 @@ def test_factors_that_hold_in_virtual_time_only(test_case: str) -> None:
         f"virtual time is to goodput in real time (RMS {100 * rms(ratios):.1f} % over `{test_case}`, see [Virtual"
     )
     assert (told in section_of(heading_of(test_case))) == bool(near)
+
+
+def test_drops_with_seeds_that_the_longer_queue_does_not_have() -> None:
+    """Over satloss, in how many runs with 25 packets."""
+    seeds = [each["manifest"]["seed"] for each in documents("queues")]
+    runs = {each["manifest"]["seed"]: matching(each["results"], test_case="satloss") for each in documents("matrix")}
+    assert len(seeds) == 1
+    assert {*seeds} < runs.keys()
+    few, never = list[str](), list[str]()
+    for server in manifest()["servers"]:
+        drops = {
+            seed: [run["evidence"]["simulator"]["forward"]["queue_drops"] > 0 for run in matching(each, server=server)]
+            for seed, each in runs.items()
+        }
+        mine, others = drops.pop(seeds[0]), list(drops.values())
+        if fmean(mine) < 0.5 < max(map(fmean, others)):
+            few.append(f"{server} ({sum(mine)}; {', '.join(str(sum(each)) for each in others)})")
+        never += [] if any(map(any, (mine, *others))) else [server]
+    rest = listed(str(seed) for seed in runs if seed not in seeds)
+    section = section_of(heading_of("satloss"))
+    assert f"- All runs over `satloss` in this section have seed {seeds[0]}, so their results hold for one" in section
+    assert (
+        f" The queue of 25 packets drops packets of {listed(few)} in fewer than half of the runs with seed {seeds[0]}, "
+        f"but in more than half of the runs with another seed (in parentheses: runs with drops with seed {seeds[0]}, "
+        f"and with seeds {rest})."
+    ) in section
+    assert f" The servers whose packets this queue does not drop with any seed are {listed(never)}." in section

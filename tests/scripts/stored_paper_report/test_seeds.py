@@ -11,9 +11,12 @@ import pytest
 
 from tests.scripts.stored_paper_report.stored import (
     IN_THE_PAPER,
+    Run,
+    all_goodputs,
     cases_of,
     documents,
     half_width,
+    listed,
     manifest,
     matching,
     matrix,
@@ -93,3 +96,51 @@ def test_numbers_of_the_spread() -> None:
         assert int(pairs) == len(shares)
         assert float(middle) == pytest.approx(100 * median(shares), abs=0.051)
         assert float(largest) == pytest.approx(100 * max(shares), abs=0.051)
+
+
+def runs_by_seed(server: str = "") -> list[list[Run]]:
+    """Runs over satloss of a server or all servers, by campaign."""
+    wanted = {"server": server} if server else {}
+    return [matching(each["results"], test_case="satloss", **wanted) for each in documents("matrix")]
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_goodput_by_seed() -> None:
+    found = rows("Goodput by seed over satloss")
+    assert [row[0] for row in found] == [*manifest()["servers"], "all"]
+    for server, *cells in found:
+        means = [fmean(all_goodputs(runs)) for runs in runs_by_seed("" if server == "all" else server)]
+        assert list(map(float, cells)) == pytest.approx(means, abs=0.0051)
+    first, *others = (fmean(all_goodputs(runs)) for runs in runs_by_seed())
+    assert (
+        f"The mean goodput of all runs over `satloss` is {first:.2f} Mbit/s with seed 1 and {min(others):.2f} to "
+        f"{max(others):.2f} Mbit/s with the other seeds."
+    ) in the_page()
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_numbers_of_queue_drops_by_seed() -> None:
+    """Share of the packets in per cent, and runs with drops."""
+    found = rows("Queue drops by seed over satloss")
+    assert [row[0] for row in found] == manifest()["servers"]
+    for server, *cells in found:
+        for cell, runs in zip(cells, runs_by_seed(server), strict=True):
+            counts = [run["evidence"]["simulator"]["forward"] for run in runs]
+            share = sum(each["queue_drops"] for each in counts) / sum(each["received"] for each in counts)
+            assert cell == f"{100 * share:.2f} ({sum(each['queue_drops'] > 0 for each in counts)})"
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_campaigns_with_one_sequence_of_losses() -> None:
+    """Other campaigns over satloss, whose runs have one seed, which the matrix also has."""
+    known = {run["evidence"]["seed"]: each["manifest"]["seed"] for each in documents("matrix")
+             for run in matching(each["results"], test_case="satloss")}  # fmt: skip
+    names, numbers = list[str](), set[int]()
+    for part in (row[0] for row in rows("Campaigns")[:-1]):
+        used = {run["evidence"]["seed"] for run in runs_of(part) if run["test_case"].startswith("satloss")}
+        if part not in ("matrix", "repeat") and len(used) == 1 and used <= known.keys():
+            names, numbers = [*names, part], numbers | {known[seed] for seed in used}
+    assert {"variants", "msquic-counter", "queues"} <= {*names} or not {*names}
+    assert len(numbers) == 1
+    told = f"Over this link, {listed(names)} have only seed {numbers.pop()}, so their results hold for one sequence of"
+    assert told in the_page()
