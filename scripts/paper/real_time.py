@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bench.paper import REPETITIONS_IN_REAL_TIME
 from interop.model.emulated_link import loss_share
-from interop.model.outcomes import Outcome
+from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.samples import GOODPUT, samples
+from scripts.paper.data_set import seeds_in_words
 from scripts.paper.endpoints import has_measured_cost
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
@@ -85,14 +89,22 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     yield ""
     yield (
         f"We also measured some pairs in real time: {repetitions}. Each run was "
-        "[checked](../reference/valid-attempts.md) for a busy machine. A pair *agrees* if its mean in virtual time is "
-        f"within the range of the repetitions in real time, or within {100 * CLOSE:.0f} % of their mean. [Virtual and "
-        "real time compared](../measurements/virtual-time.md) explains differences that we found earlier."
+        f"[checked](../reference/valid-attempts.md) for a busy machine. {outcomes(real)}"
     )
+    yield ""
+    yield (
+        "A pair *agrees* if its mean in virtual time is within the range of the repetitions in real time, or within "
+        f"{100 * CLOSE:.0f} % of their mean. [Virtual and real time compared](../measurements/virtual-time.md) "
+        "explains differences that we found earlier."
+    )
+    yield ""
     for case in cases:
         if loss_share(case.emulated.forward_loss):
-            yield from _with_which_seeds(virtual, real, case)
-    yield ""
+            yield _with_which_seeds(virtual, real, case)
+            yield ""
+    if told := numbers_of_runs(virtual, real):
+        yield told
+        yield ""
     yield from rendered(agreement(virtual, real))
     if told := servers_with_a_bias(virtual, real):
         yield told
@@ -101,19 +113,102 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
         yield from rendered(by_pair(virtual, real, case))
 
 
-def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[str]:
+def outcomes(real: ResultSet) -> str:
+    """How many runs succeeded, and which ones did not, and why."""
+    runs = real.results
+    bad = [run for run in runs if run.verdict.outcome is not Outcome.SUCCEEDED]
+    again = f" quicsat repeated {counted(len(real.earlier), 'invalid attempt')}." if real.earlier else ""
+    if not bad:
+        return f"All {len(runs)} runs succeeded.{again}"
+    groups: dict[tuple[str, str], list[RunResult]] = {}
+    for run in bad:
+        groups.setdefault((_end(run), run.verdict.code), []).append(run)
+    told = listed(
+        f"{len(each)} {end.replace('were', 'was') if len(each) == 1 else end} ({code and f'`{code}`: '}{_which(each)})"
+        for (end, code), each in groups.items()
+    )
+    return (
+        f"Of the {len(runs)} runs, {len(runs) - len(bad)} succeeded. Of the others, {told}. The comparison does not "
+        f"include {'this run' if len(bad) == 1 else f'these {len(bad)} runs'}.{again}"
+    )
+
+
+def _end(run: RunResult) -> str:
+    """``failed because the server closed the connection with PROTOCOL_VIOLATION``."""
+    verdict = run.verdict
+    word = {Outcome.TIMEOUT: "timed out", Outcome.FAILED: "failed"}.get(verdict.outcome, "were invalid")
+    reason = WHY_INVALID.get(verdict.code, "")
+    if closed := re.search(r"The (client|server) closed the connection .*?with ([A-Z_]+)", verdict.reason):
+        reason = f"the {closed[1]} closed the connection with {closed[2]}"
+    return f"{word}{reason and f' because {reason}'}"
+
+
+WHY_INVALID = {
+    ErrorCode.HOST_STARVED: "the machine was too busy",
+    ErrorCode.SIMULATOR_LAG: "the simulator sent packets late",
+}
+"""Reasons for attempts in real time that do not count."""
+
+
+def _which(runs: Sequence[RunResult]) -> str:
+    """``quiche with quic-go twice over `satloss`; …``: by link."""
+    found = Counter((run.test_case, run.server, run.client) for run in runs)
+    links = dict.fromkeys(test_case for test_case, _, _ in found)
+    return "; ".join(
+        ", ".join(
+            f"{server} with {client}{TIMES.get(number, f' {number} times')}"
+            for (test_case, server, client), number in found.items()
+            if test_case == link
+        )
+        + f" over `{link}`"
+        for link in links
+    )
+
+
+TIMES = {1: "", 2: " twice"}
+"""By a number of runs."""
+
+
+def numbers_of_runs(virtual: ResultSet, real: ResultSet) -> str:
+    """How many runs in real time the mean of a pair has; empty if nothing is compared."""
+    found = list[str]()
+    for case in real.manifest.test_cases:
+        counts = Counter(len(each.real) for each in both_clocks(virtual, real, case))
+        if counts:
+            told = listed(
+                f"{counted(number, 'run')} for {counted(pairs, 'pair')}" for number, pairs in sorted(counts.items())
+            )
+            found.append(f"{told} over `{case.name}`")
+    return f"The mean of a pair in real time is that of {'; '.join(found)}." if found else ""
+
+
+def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> str:
     kept = with_the_same_seeds(virtual, real, case)[1]
     repetitions = sorted({run.repetition for run in kept.results})
-    yield (
+    later = sorted({run.repetition for run in of_case(real, case) if run.repetition > REPETITIONS_IN_REAL_TIME})
+    return (
         f"Over `{case.name}`, the seed determines which packets the link drops. We therefore compare only runs with "
         "the same seed in virtual and in real time. We made this choice after we had compared means over different "
-        "sequences of losses, with which fewer pairs agreed. "
+        f"sequences of losses, with which fewer pairs agreed. {_added(virtual, real, case, later)}"
         + (
             f"In real time, the runs that we compare have the repetition number{'' if len(repetitions) == 1 else 's'} "
             f"{listed(map(str, repetitions))}."
             if repetitions
             else NONE_IN_COMMON
         )
+    )
+
+
+def _added(virtual: ResultSet, real: ResultSet, case: TestCase, later: Sequence[int]) -> str:
+    """That repetitions beyond the planned ones were measured afterwards; empty if there are none."""
+    if not later:
+        return ""
+    used = {run.evidence.seed for run in of_case(real, case) if run.repetition in later}
+    seeds = sorted({run.repetition for run in of_case(virtual, case) if run.evidence.seed in used})
+    with_seeds = f", with {seeds_in_words(seeds)} of the matrix" if seeds else ""
+    return (
+        f"After this comparison, we also measured the repetition{'' if len(later) == 1 else 's'} "
+        f"{listed(map(str, later))} in real time{with_seeds}. "
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from interop.model.implementation import CpuCost
+from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import MBPS
 from scripts.paper.real_time import (
@@ -17,6 +18,8 @@ from scripts.paper.real_time import (
     both_clocks,
     by_pair,
     errors,
+    numbers_of_runs,
+    outcomes,
     real_time,
     repetitions_of,
     servers_with_a_bias,
@@ -137,3 +140,56 @@ def test_without_a_common_sequence_of_losses_nothing_is_compared() -> None:
     mine, theirs = over_losses({1: 4}), over_losses({2: 5})
     assert both_clocks(mine, theirs, SATLOSS) == []
     assert "No run in real time has such a seed." in "\n".join(real_time(mine, theirs))
+
+
+def test_runs_that_did_not_succeed_are_told() -> None:
+    closed = (
+        'The client\'s last line: "x". The server closed the connection after 1.8 s with PROTOCOL_VIOLATION (packet 1).'
+    )
+    invalid, failed = Outcome.ERROR, Outcome.FAILED
+    found = [
+        run_result(5 * MBPS),
+        run_result(None, client="a", outcome=invalid, code=ErrorCode.HOST_STARVED),
+        run_result(None, client="b", outcome=invalid, code=ErrorCode.HOST_STARVED),
+        run_result(None, client="b", outcome=invalid, code=ErrorCode.HOST_STARVED, test_case="satloss"),
+        *[run_result(None, client="c", repetition=number, outcome=failed, code=ErrorCode.CLIENT_FAILED, reason=closed)
+          for number in (1, 2)],
+        run_result(None, client="d"),
+    ]  # fmt: skip
+    results = result_set(found)
+    assert outcomes(results) == (
+        "Of the 7 runs, 1 succeeded. Of the others, 3 were invalid because the machine was too busy (`host-starved`: "
+        "picoquic with a, picoquic with b over `sat`; picoquic with b over `satloss`), 2 failed because the server "
+        "closed the connection with PROTOCOL_VIOLATION (`client-failed`: picoquic with c twice over `sat`) and 1 timed "
+        f"out (`{ErrorCode.TIMEOUT}`: picoquic with d over `sat`). The comparison does not include these 6 runs."
+    )
+    assert outcomes(replace(results, results=results.results[:2])) == (
+        "Of the 2 runs, 1 succeeded. Of the others, 1 was invalid because the machine was too busy (`host-starved`: "
+        "picoquic with a over `sat`). The comparison does not include this run."
+    )
+    whole = replace(results, results=results.results[:1], earlier=(found[1],))
+    assert outcomes(whole) == "All 1 runs succeeded. quicsat repeated 1 invalid attempt."
+    assert outcomes(result_set(runs(MBPS, MBPS))) == "All 2 runs succeeded."
+    assert outcomes(results) in "\n".join(real_time(VIRTUAL, results))
+
+
+def test_the_numbers_of_runs_of_the_means_are_told() -> None:
+    assert numbers_of_runs(VIRTUAL, REAL) == (
+        "The mean of a pair in real time is that of 2 runs for 3 pairs over `sat`."
+    )
+    fewer = replace(REAL, results=REAL.results[1:])
+    assert numbers_of_runs(VIRTUAL, fewer).endswith("of 1 run for 1 pair and 2 runs for 2 pairs over `sat`.")
+    assert numbers_of_runs(VIRTUAL, fewer) in "\n".join(real_time(VIRTUAL, fewer))
+    assert numbers_of_runs(VIRTUAL, result_set()) == ""
+
+
+def test_repetitions_that_were_added_are_told() -> None:
+    mine = over_losses({1: 4, 2: 9})
+    told = "\n".join(real_time(mine, over_losses({1: 5, 7: 5, 8: 5, 2: 5})))
+    assert (
+        "After this comparison, we also measured the repetition 4 in real time, with seed 2 of the matrix. In" in told
+    )
+    assert "repetition numbers 1 and 4." in told
+    assert "After this comparison" not in "\n".join(real_time(mine, over_losses({1: 5, 2: 5, 3: 5})))
+    told = "\n".join(real_time(mine, over_losses({1: 5, 7: 5, 8: 5, 9: 5, 10: 5})))
+    assert "we also measured the repetitions 4 and 5 in real time. In" in told

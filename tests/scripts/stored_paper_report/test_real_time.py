@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from statistics import fmean, geometric_mean
 
@@ -183,3 +185,67 @@ def place(pair: tuple[str, str]) -> list[int]:
     names = [dict.fromkeys(name for each in documents("real") for name in each["manifest"][side])
              for side in ("servers", "clients")]  # fmt: skip
     return [list(known).index(name) for known, name in zip(names, pair, strict=True)]
+
+
+INVALID = {"host-starved": "the machine was too busy", "simulator-lag": "the simulator sent packets late"}
+
+
+def test_runs_in_real_time_that_did_not_succeed() -> None:
+    runs, groups = runs_of("real"), defaultdict[tuple[str, str], list[Run]](list)
+    for run in (run for run in runs if not succeeded(run)):
+        verdict = run["verdict"]
+        reason = INVALID.get(verdict["code"], "")
+        if closed := re.search(r"The (client|server) closed the connection .*with ([A-Z_]+)", verdict["reason"]):
+            reason = f"the {closed[1]} closed the connection with {closed[2]}"
+        word = {"timeout": "timed out", "failed": "failed"}.get(verdict["outcome"], "were invalid")
+        groups[f"{word} because {reason}" if reason else word, verdict["code"]].append(run)
+    bad = sum(map(len, groups.values()))
+    text = the_page()
+    told = f"Of the {len(runs)} runs, {len(runs) - bad} succeeded." if bad else f"All {len(runs)} runs succeeded."
+    assert told in text
+    for (word, code), mine in groups.items():
+        word = word.replace("were", "was") if len(mine) == 1 else word
+        [pairs] = re.findall(rf"{len(mine)} {re.escape(word)} \(`{code}`: ([^)]+)\)", text)
+        count = 0
+        for link in pairs.split("; "):
+            names, _, test_case = link.removesuffix("`").partition(" over `")
+            for name in names.split(", "):
+                server, client, times = re.fullmatch(r"(\S+) with (\S+)( twice| \d+ times)?", name).groups()  # type: ignore[union-attr]
+                number = {None: 1, " twice": 2}.get(times) or int(times.split()[0])
+                assert number == len(matching(mine, server=server, client=client, test_case=test_case))
+                count += number
+        assert count == len(mine)
+    again = sum(len(each["earlier"]) for each in documents("real"))
+    assert ("quicsat repeated " in text) == bool(again)
+    assert not again or f"quicsat repeated {again} invalid attempt{'' if again == 1 else 's'}." in text
+
+
+def test_numbers_of_runs_in_real_time() -> None:
+    parts = []
+    for test_case in cases_of("real"):
+        both = [with_both_clocks(*pair, test_case) for pair in real_pairs()]
+        counts = Counter(len(real) for virtual, real in both if virtual and real)
+        told = listed(
+            f"{number} run{'' if number == 1 else 's'} for {pairs} pair{'' if pairs == 1 else 's'}"
+            for number, pairs in sorted(counts.items())
+        )
+        parts.append(f"{told} over `{test_case}`")
+    assert f"The mean of a pair in real time is that of {'; '.join(parts)}.\n" in the_page()
+
+
+def test_repetitions_that_were_added_later() -> None:
+    """Beyond the three that are planned; their seeds are among those of the matrix."""
+    later = [(number, run) for number, run in with_repetitions() if number > 3]
+    assert ("After this comparison, we also measured the repetition" in the_page()) == bool(later)
+    if later:
+        numbers, seeds = {number for number, _ in later}, {run["evidence"]["seed"] for _, run in later}
+        known = [
+            str(each["manifest"]["seed"])
+            for each in campaigns("matrix")
+            if {run["evidence"]["seed"] for run in each["results"]} & seeds
+        ]
+        assert {run["test_case"] for _, run in later} == {"satloss"}
+        assert (
+            f"we also measured the repetition{'' if len(numbers) == 1 else 's'} {listed(map(str, sorted(numbers)))} in "
+            f"real time, with seed{'' if len(known) == 1 else 's'} {listed(known)} of the matrix."
+        ) in the_page()
