@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interop.model.results import ResultSet
 from interop.report.table import Column, Table, Unit
@@ -16,28 +16,30 @@ from scripts.paper.words import counted, listed
 
 LEAST_CLIENTS = 4
 """With fewer, the interval of a correlation is not defined."""
-NORMAL_95 = 1.96
-STRONG = 0.5
-"""Correlation that the whole interval has to exceed before a server is named."""
+ERROR = 0.05
+"""Probability that an interval misses the correlation, or at least one of several if they are corrected."""
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Pearson's correlation, with its 95 % confidence interval (Fisher 1921)."""
+    """Pearson's correlation, with its confidence interval (Fisher 1921)."""
 
     value: float
     low: float
     high: float
 
 
-def correlate(first: Sequence[float], second: Sequence[float]) -> Correlation | None:
-    """The correlation of pairs of values; None if there are too few, or if one of both does not vary."""
+def correlate(first: Sequence[float], second: Sequence[float], intervals: int = 1) -> Correlation | None:
+    """The correlation of pairs of values; None if there are too few, or if one of both does not vary.
+
+    ``intervals``: how many intervals the 95 % confidence is for (Bonferroni).
+    """
     if len(first) < LEAST_CLIENTS or len({*first}) == 1 or len({*second}) == 1:
         return None
     value = max(-1.0, min(1.0, statistics.correlation(first, second)))
     if abs(value) == 1.0:
         return Correlation(value, value, value)
-    half = NORMAL_95 / math.sqrt(len(first) - 3)
+    half = statistics.NormalDist().inv_cdf(1 - ERROR / 2 / intervals) / math.sqrt(len(first) - 3)
     return Correlation(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half))
 
 
@@ -55,7 +57,12 @@ class ByAcknowledgements:
     @property
     def correlation(self) -> Correlation | None:
         """Of the logarithms."""
-        return correlate(*([math.log(value) for value in values] for values in (self.returned, self.goodputs)))
+        return self.corrected(1)
+
+    def corrected(self, intervals: int) -> Correlation | None:
+        """The same with an interval that is corrected for the number of intervals."""
+        returned, goodputs = ([math.log(value) for value in values] for values in (self.returned, self.goodputs))
+        return correlate(returned, goodputs, intervals)
 
 
 def by_acknowledgements(results: ResultSet, test_case: str) -> list[ByAcknowledgements]:
@@ -89,18 +96,23 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
     if not found:
         return
     yield from rendered(_table(found))
-    faster = [each for each in found if each.correlation and each.correlation.low > STRONG]
-    slower = [each for each in found if each.correlation and each.correlation.high < -STRONG]
-    groups = [
-        (f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word}", side)
-        for servers, word, side in ((faster, "faster", f"above {STRONG:g}"), (slower, "slower", f"below -{STRONG:g}"))
+    corrected_ones = [(each, both) for each in found if (both := each.corrected(len(found))) is not None]
+    faster = [each for each, both in corrected_ones if both.low > 0]
+    slower = [each for each, both in corrected_ones if both.high < 0]
+    told = ", and ".join(
+        f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word}"
+        for servers, word in ((faster, "faster"), (slower, "slower"))
         if servers
-    ]
-    if groups:
+    )
+    if told:
         yield (
-            f"Over `satloss`, {', and '.join(told for told, _ in groups)} with clients that acknowledge more often: "
-            f"the whole confidence interval of the correlation is {' or '.join(side for _, side in groups)}. However, "
-            "clients also differ in other ways, and in no run did we change only the acknowledgements."
+            f"Over `satloss`, {told} with clients that acknowledge more often. For "
+            f"{'this server' if len(faster) + len(slower) == 1 else 'these servers'}, the interval still excludes 0 if "
+            f"it is corrected for the {counted(len(found), 'interval')} of the table (Bonferroni: "
+            f"{100 * (1 - ERROR / len(found)):.2f} % confidence each). However, clients also differ in other ways, and "
+            "in no run did we change only the acknowledgements. The correlations therefore do not show the cause. The "
+            "intervals of the other servers are wide, so these data do not show that acknowledgements have no "
+            "influence there."
         )
         yield ""
     yield from _growth([each.server for each in faster], found)
@@ -114,25 +126,23 @@ def _growth(faster: Sequence[str], found: Sequence[ByAcknowledgements]) -> Itera
     slow = [name for name in faster if name in PER_ACKNOWLEDGEMENT]
     if not slow:
         return
-    others = [
-        each.server
-        for each in found
-        if each.server in PER_PACKET and each.correlation and each.correlation.low <= 0 <= each.correlation.high
-    ]
-    intervals = (
-        "interval of its correlation includes" if len(others) == 1 else "intervals of their correlations include"
-    )
+    others = [(each.server, each.correlation) for each in found if each.server in PER_PACKET and each.correlation]
+    wide = [both for _, both in others if both.low <= 0 <= both.high]
     rest = (
-        f" In {listed(others)}, the window grows with the number of packets or bytes that an acknowledgement covers; "
-        f"the confidence {intervals} 0."
-        if others
+        f" In {listed(server for server, _ in others)}, the window grows with the number of packets or bytes that an "
+        f"acknowledgement covers. The confidence {'interval' if len(others) == 1 else 'intervals'} of "
+        f"{'its correlation' if len(others) == 1 else 'their correlations'} ("
+        f"{listed(f'{both.low:.2f} to {both.high:.2f}' for _, both in others)}) {'does' if len(others) == 1 else 'do'} "
+        "not rule out a correlation."
+        if others and len(wide) == len(others)
         else ""
     )
     yield (
         f"According to the source code of {listed(slow)}, the window of CUBIC grows by (target − window) / window "
         "packets with each acknowledgement that arrives, no matter how many packets it covers. [RFC 9438, section "
         "4.4](https://www.rfc-editor.org/rfc/rfc9438#section-4.4) specifies the same for the acknowledgements of TCP. "
-        f"With clients that acknowledge rarely, the window therefore grows more slowly than the target.{rest}"
+        f"With clients that acknowledge rarely, the window therefore grows more slowly than the target, which fits "
+        f"the correlation.{rest}"
     )
     yield ""
 
@@ -149,7 +159,7 @@ def _range(each: ByAcknowledgements) -> str:
 
 SERVER = "msquic"
 UNDERFLOW = (
-    "For msquic, the source code shows the reason (2.5.1-beta, `cubic.c`). While the window grows like that of Reno, "
+    "For msquic, the source code shows a reason (2.5.1-beta, `cubic.c`). While the window grows like that of Reno, "
     "`AimdAccumulator` counts acknowledged bytes. When this counter exceeds the window, msquic first adds a packet to "
     "the window, and then subtracts the enlarged window from the counter. If the counter exceeded the old window by "
     "less than a packet, the difference is negative. Because the counter is an unsigned 32-bit integer, it is then "
@@ -183,7 +193,36 @@ def in_words(results: ResultSet, corrected: ResultSet | None) -> str:
         f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client{_seed(corrected)}, its "
         f"mean goodput is then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) instead of "
         f"{statistics.fmean(before):.2f} Mbit/s ({min(before):.2f} to {max(before):.2f}). "
+        f"{_correlations(results, corrected)}"
         "[Causes](../measurements/causes.md#msquic-as-server) gives the command."
+    )
+
+
+def _correlations(results: ResultSet, corrected: ResultSet | None) -> str:
+    """The correlation of the same runs with and without the underflow; empty if one of both is not known."""
+    if corrected is None:
+        return ""
+    kept = {(run.client, run.test_case, run.evidence.seed) for run in corrected.results}
+    runs = (run for run in results.results if run.server == SERVER)
+    same = replace(
+        results,
+        results=tuple(run for run in runs if (run.client, run.test_case, run.evidence.seed) in kept),
+    )
+    both = [
+        (found, correlation)
+        for each in (same, corrected)
+        for found in by_acknowledgements(each, "satloss")
+        if (correlation := found.correlation) is not None
+    ]
+    if len(both) < 2:
+        return ""
+    before, after = (f"{each.value:.2f} ({each.low:.2f} to {each.high:.2f})" for _, each in both)
+    most, least = (max(found.goodputs) / min(found.goodputs) for found, _ in both)
+    also = "The underflow is therefore not the only cause of the correlation. " if both[1][1].low > 0 else ""
+    return (
+        "In these runs, the correlation of goodput and acknowledgements, with its 95 % confidence interval, is "
+        f"{before} with the underflow and {after} without it; the fastest client is {most:.1f} and {least:.1f} times "
+        f"as fast as the slowest one. {also}"
     )
 
 
@@ -225,7 +264,8 @@ def _table(found: Sequence[ByAcknowledgements]) -> Table:
     note = (
         "*Correlation* is computed over the clients, between the logarithm of goodput and the logarithm of the number "
         "of packets (mostly acknowledgements) that a client sent per packet it received. *Low* and *high* are the "
-        "limits of its 95 % confidence interval (Fisher 1921), which is not corrected for the number of servers. "
+        "limits of its 95 % confidence interval (Fisher 1921), which is not corrected for the number of "
+        f"intervals ({len(found)}). "
         "Servers without a successful run are omitted."
     )
     title = "Goodput and acknowledgements over satloss"

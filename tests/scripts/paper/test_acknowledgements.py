@@ -37,8 +37,9 @@ def test_a_server_that_follows_its_acknowledgements_is_named() -> None:
     assert re.search(r"\| msquic \| +1\.00 \|", told)
     assert "| 10 to 80 " in told
     assert (
-        "Over `satloss`, msquic (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often: the whole "
-        "confidence interval of the correlation is above 0.5."
+        "Over `satloss`, msquic (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often. For this "
+        "server, the interval still excludes 0 if it is corrected for the 1 interval of the table (Bonferroni: 95.00 % "
+        "confidence each)."
     ) in told
     assert "`AimdAccumulator`" in told
 
@@ -53,7 +54,8 @@ def test_other_servers_are_not_named() -> None:
 def test_servers_that_are_slower_with_more_acknowledgements() -> None:
     told = "\n".join(acknowledgements(campaign("quinn", (8, 4, 2, 1, 3), (0.1, 0.2, 0.4, 0.8, 0.31)), None))
     assert "Over `satloss`, quinn (1.00 to 8.00 Mbit/s) is slower with clients" in told
-    assert "of the correlation is below -0.5." in told
+    assert "For this server, the interval still excludes 0" in told
+    assert "these data do not show that acknowledgements have no influence there." in told
 
 
 def test_servers_that_count_acknowledgements_and_those_that_count_packets() -> None:
@@ -65,9 +67,10 @@ def test_servers_that_count_acknowledgements_and_those_that_count_packets() -> N
         manifest=replace(many[0].manifest, servers=("ngtcp2", "quinn")),
     )
     told = "\n".join(acknowledgements(both, None))
+    assert "for the 2 intervals of the table (Bonferroni: 97.50 % confidence each)" in told
     assert "According to the source code of ngtcp2, the window of CUBIC grows by (target − window) / window" in told
     assert "In quinn, the window grows with the number of packets or bytes that an acknowledgement covers" in told
-    assert "the confidence interval of its correlation includes 0." in told
+    assert re.search(r"The confidence interval of its correlation \(-0\.\d\d to 0\.\d\d\) does not rule out a", told)
     assert "source code" not in "\n".join(acknowledgements(many[1], None))
 
 
@@ -94,6 +97,46 @@ def test_few_clients_or_equal_ones_have_no_correlation() -> None:
     assert correlate((1, 1, 1, 1), (1, 2, 3, 4)) is None
     assert list(acknowledgements(campaign("quinn", (1, 2, 3), (0.1, 0.2, 0.3)), None)) == []
     assert list(acknowledgements(result_set(), None)) == []
+
+
+def test_an_interval_that_is_corrected_is_longer() -> None:
+    """Bonferroni: for 12 intervals, 2.8653 instead of 1.9600 standard errors."""
+    first, second = (1, 2, 3, 4, 5, 6, 7), (1, 3, 2, 5, 4, 7, 6)
+    one, many = correlate(first, second), correlate(first, second, 12)
+    assert one is not None
+    assert many is not None
+    assert one.value == many.value
+    widths = [np.arctanh(each.value) - np.arctanh(each.low) for each in (one, many)]
+    assert widths == pytest.approx([1.95996 / 2, 2.86526 / 2], abs=1e-4)
+
+
+def test_a_server_is_named_only_if_its_corrected_interval_excludes_0() -> None:
+    """The interval of one server excludes 0, but not that of one of 20."""
+    shares, rates = (0.1, 0.2, 0.4, 0.8, 0.3), (1, 1.5, 2, 4, 3)
+    names = [f"s{number}" for number in range(20)]
+    many = [campaign(name, rates, shares) for name in names]
+    told = "\n".join(acknowledgements(many[0], None))
+    all_of_them = replace(
+        many[0],
+        results=tuple(run for each in many for run in each.results),
+        manifest=replace(many[0].manifest, servers=tuple(names)),
+    )
+    assert ("s0 (1.00 to 4.00 Mbit/s) is faster" in told) is True
+    assert "faster with clients" not in "\n".join(acknowledgements(all_of_them, None))
+
+
+def test_the_correlation_without_the_underflow() -> None:
+    """It is as large as with it, and the range of goodput is smaller."""
+    shares = (0.1, 0.2, 0.4, 0.8, 0.31)
+    first, second = campaign("msquic", (1, 2, 4, 8, 3), shares), campaign("msquic", (1, 1.1, 1.2, 1.3, 1.15), shares)
+    told = "\n".join(acknowledgements(first, second))
+    assert (
+        "the correlation of goodput and acknowledgements, with its 95 % confidence interval, is 1.00 (1.00 to 1.00) "
+        "with the underflow and 1.00 (0.98 to 1.00) without it; the fastest client is 8.0 and 1.3 times as fast as the "
+        "slowest one. The underflow is therefore not the only cause of the correlation. [Causes"
+    ) in told
+    none = campaign("msquic", (1.1, 1.2, 1, 1.1, 1.2), shares)
+    assert "not the only cause" not in "\n".join(acknowledgements(first, none))
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.6, 0.95])
