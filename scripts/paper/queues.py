@@ -34,9 +34,11 @@ def queues(matrix: ResultSet, longer: ResultSet, real: ResultSet | None = None) 
     yield (
         "According to the paper, the queues hold 25 packets. Over `sat` and `satloss`, however, the queues of its "
         "simulator held up to 125. The source code of the QUIC Interop Runner Satellite Edition sets the queue of the "
-        "ns-3 device to 25 packets, and ns-3 puts its default queue of 100 packets in front of this queue. The runs in "
-        "this section differ from the matrix only in the queue: the random numbers are the same, and so is the "
-        "sequence of losses. The tables compare only runs that both campaigns contain: the same "
+        "ns-3 device to 25 packets, and ns-3 puts its default queue of 100 packets in front of this queue. Over "
+        "`terrestrial`, the source code uses another scenario: it sets the queue in front to 25 packets and that of "
+        "the device to 1, so these queues held 26 packets. The runs in this section differ from the matrix only in the "
+        "queue: the random numbers are the same, and so is the sequence of losses. The tables compare only runs that "
+        "both campaigns contain: the same "
         f"pairs{_with_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table "
         "II](#table-ii)."
     )
@@ -53,12 +55,13 @@ def queues(matrix: ResultSet, longer: ResultSet, real: ResultSet | None = None) 
         if loss_share(case.emulated.forward_loss):
             yield from with_other_seeds(matrix, one, base(case.name))
         else:
+            yield from more_of_both(one, other, case.name)
             yield from bursts(matrix, ratios(one, other, case.name), base(case.name))
         yield ""
 
 
 def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> Iterator[str]:
-    """Which of the servers that gain most send bursts that the shorter queue cannot hold."""
+    """Which of the servers that gain most send bursts that the shorter queue cannot hold, and which ones do not."""
     case, longest = results_case(matrix, test_case), dict[str, float]()
     queue = case.emulated.forward_queue
     for name in factors:
@@ -66,24 +69,54 @@ def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> It
         if known_values := [value for value in values if value is not None]:
             longest[name] = statistics.median(known_values)
     most = [name for name, mean in factors.items() if mean.value >= MUCH]
-    large = [
-        f"{name} ({longest[name]:.0f})" for name in most if isinstance(queue, int) and longest.get(name, 0.0) > queue
-    ]
-    if most:
-        told = f"- {listed(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
+    if not most:
+        return
+    told = f"- {listed(most)} {'gains' if len(most) == 1 else 'gain'} a factor of {MUCH:g} or more. "
+    if isinstance(queue, int):
+        large = [f"{name} ({longest[name]:.0f})" for name in most if longest.get(name, 0.0) > queue]
+        small = [f"{name} ({longest[name]:.0f})" for name in most if longest.get(name, queue + 1.0) <= queue]
         if large:
             told += f"The longest bursts of {listed(large)} contain more packets than the shorter queue (medians). "
-        yield told + WITHOUT_PACING
+        if small:
+            told += f"Bursts do not explain the gain of {listed(small)}, whose longest bursts fit into this queue. "
+        little = [
+            f"{name} ({longest[name]:.0f}, factor {mean.value:.2f})"
+            for name, mean in factors.items()
+            if name not in most and longest.get(name, 0.0) > queue
+        ]
+        if little:
+            told += f"In contrast, {listed(little)} {'gains' if len(little) == 1 else 'gain'} less with longer bursts. "
+    order = rank_correlation(longest, {name: mean.value for name, mean in factors.items()})
+    if order is not None:
+        told += (
+            f"The rank correlation between the longest burst and the factor is {order:.2f} over "
+            f"{counted(len(longest), 'server')}. "
+        )
+    yield told.rstrip()
+    yield WITHOUT_PACING
+
+
+def more_of_both(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
+    """For how many servers the longer queue raises both goodput and drops."""
+    rows = [row for row in by_server(matrix, longer, name).rows if row[5] is not None and row[6] is not None]
+    both = [row[0] for row in rows if float(row[1] or 0) > 1 and float(row[6] or 0) > float(row[5] or 0)]
+    if both:
+        yield (
+            f"- With {len(both)} of {counted(len(rows), 'server')}, both goodput and the share of dropped packets are "
+            "higher with the longer queue. Fewer drops are therefore not the reason for the goodput of "
+            f"{'this server' if len(both) == 1 else 'these servers'}."
+        )
 
 
 MUCH = 2.0
 """Factor from which on a server gains much."""
 WITHOUT_PACING = (
-    "Without pacing, a server that doubles its window in a round trip sends twice as fast as its acknowledgements "
-    "arrive. A queue of 25 packets then overflows when the window exceeds about 50 packets, and slow start ends. "
-    "According to their source code, nginx 1.26.3 and the QUIC implementation of haproxy 3.0.11 have no pacing, quiche "
-    "0.30.0 does not pace its CUBIC (`recovery.rs`), and ngtcp2 1.11.0 sends up to 64 KiB at once (`ngtcp2_conn.c`), "
-    "which is 45 packets. We have not checked the other servers."
+    "- Missing pacing is a possible reason for some servers. Without pacing, a server that doubles its window in a "
+    "round trip sends twice as fast as its acknowledgements arrive. A queue of 25 packets then overflows when the "
+    "window exceeds about 50 packets, and slow start ends. According to their source code, nginx 1.26.3 and the QUIC "
+    "implementation of haproxy 3.0.11 have no pacing, quiche 0.30.0 does not pace its CUBIC (`recovery.rs`), and "
+    "ngtcp2 1.11.0 sends up to 64 KiB at once (`ngtcp2_conn.c`), which is 45 packets. We have not checked the other "
+    "servers, and no two runs differ in pacing only."
 )
 
 
@@ -294,10 +327,15 @@ def rank_correlation(first: Mapping[str, float], second: Mapping[str, float]) ->
     names = sorted(first.keys() & second.keys())
     if len(names) < LEAST_SERVERS:
         return None
-    ranks = [
-        [sorted(values[name] for name in names).index(values[name]) for name in names] for values in (first, second)
-    ]
+    ranks = [_ranks([values[name] for name in names]) for values in (first, second)]
     return statistics.correlation(*ranks) if all(len({*each}) > 1 for each in ranks) else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Equal values have the mean of their ranks."""
+    return [
+        sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values
+    ]
 
 
 LEAST_SERVERS = 3
