@@ -100,8 +100,8 @@ def _cpu_costs(results: ResultSet) -> str:
     )
     return (
         f" For {counted(len(measured), 'implementation')} ({', '.join(measured)}), we [measured this time]"
-        f"(../reference/implementations.md#cpu-cost){rest}. [Fidelity](../measurements/virtual-time.md#fidelity) also "
-        f"compares real time with virtual time for a cost of {default} in all programs."
+        f"(../reference/implementations.md#cpu-cost){rest}. We also compared real time with virtual time in which each "
+        f"system call of all programs takes {default} (see [Fidelity](../measurements/virtual-time.md#fidelity))."
     )
 
 

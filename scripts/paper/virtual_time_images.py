@@ -44,5 +44,11 @@ def _difference(parts: Mapping[str, ResultSet], by_image: Mapping[str, list[str]
         return ""
     changes = [max(values) / min(values) - 1 for values in both]
     same = sum(change == 0 for change in changes)
-    told = f" {counted(len(both), 'run')} took place with both; in {same} of them, goodput is exactly the same"
-    return f"{told}." if same == len(both) else f"{told}; the largest difference is {100 * max(changes):.1f} %."
+    runs = f"{counted(len(both), 'run')} took place with both"
+    if same == len(both):
+        which = "this run" if same == 1 else f"all {same} runs"
+        return f" {runs}; in {which}, goodput is exactly the same."
+    return (
+        f" {runs}; in {same or 'none'} of them, goodput is exactly the same; the largest difference is "
+        f"{100 * max(changes):.1f} %."
+    )

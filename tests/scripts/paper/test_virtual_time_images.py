@@ -26,7 +26,12 @@ def test_runs_with_both_images_are_compared() -> None:
         "took place with both; in 1 of them, goodput is exactly the same; the largest difference is 5.0 %."
     )
     [told] = virtual_time_images({**parts, "windows": with_image("b", 1, 2)})
-    assert told.endswith(" 2 runs took place with both; in 2 of them, goodput is exactly the same.")
+    assert told.endswith(" 2 runs took place with both; in all 2 runs, goodput is exactly the same.")
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1)})
+    assert told.endswith(" 1 run took place with both; in this run, goodput is exactly the same.")
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1.1)})
+    assert told.endswith(" 1 run took place with both; in none of them, goodput is exactly the same; the largest "
+                         "difference is 10.0 %.")  # fmt: skip
 
 
 def test_changed_endpoints_are_not_compared() -> None:

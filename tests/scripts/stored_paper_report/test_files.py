@@ -163,8 +163,14 @@ def test_images_of_virtual_time() -> None:
     ]
     shared = keyed[0].keys() & keyed[1].keys()
     changes = [abs(keyed[0][key] / keyed[1][key] - 1) for key in shared]
-    told = f"{len(shared)} runs took place with both; in {changes.count(0)} of them, goodput is exactly the same"
-    largest = f"; the largest difference is {100 * max(changes):.1f} %." if any(changes) else "."
+    if any(changes):
+        which, largest = (
+            f"{changes.count(0) or 'none'} of them",
+            f"; the largest difference is {100 * max(changes):.1f} %.",
+        )
+    else:
+        which, largest = f"all {len(shared)} runs", "."
+    told = f"{len(shared)} runs took place with both; in {which}, goodput is exactly the same"
     assert told + largest in the_page()
     for image, runs in by_image.items():
         [names] = re.findall(rf"(?:[;:]\*\*|;) ([a-z0-9, -]+) used `{re.escape(image)}`", the_page())
