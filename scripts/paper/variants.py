@@ -17,7 +17,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import THRESHOLD
 from interop.statistics.samples import GOODPUT, samples, value_of
-from scripts.paper.crossed import Crossed, Difference, decompose_crossed, with_several_algorithms
+from scripts.paper.crossed import FEWEST, Crossed, Difference, decompose_crossed, with_several_algorithms
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import Line, rendered
 from scripts.paper.words import counted, listed
@@ -25,6 +25,8 @@ from scripts.paper.words import counted, listed
 CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 """Variants of servers that several implementations have, and their congestion control."""
 ORDER = tuple(dict.fromkeys(CONTROLS.values()))
+FEWEST_IN_WORDS = {3: "three"}[FEWEST]
+"""With so few implementations, the interval of a difference is not informative."""
 
 
 def with_known_controls(results: ResultSet) -> ResultSet:
@@ -206,8 +208,8 @@ SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], Mapping[str, str]], dic
 
 
 def including_0(table: Table) -> tuple[int, int]:
-    """In how many rows of ``robustness`` the interval includes 0, and how many have an interval."""
-    ends = [(row[4], row[5]) for row in table.rows]
+    """In how many rows of ``robustness`` the interval includes 0, and how many have an informative interval."""
+    ends = [(row[4], row[5]) for row in table.rows if isinstance(row[2], int) and row[2] > FEWEST]
     known = [(low, high) for low, high in ends if isinstance(low, float) and isinstance(high, float)]
     return sum(low <= 0 <= high for low, high in known), len(known)
 
@@ -217,8 +219,9 @@ def uncertain(table: Table) -> Iterator[str]:
     number, rows = including_0(table)
     if rows:
         yield (
-            f"In {number} of {rows} rows, the confidence interval includes 0: in these subsets, the data do not show "
-            "which share is larger."
+            f"Of the {rows} rows with more than {FEWEST_IN_WORDS} implementations, {number} "
+            f"{'has' if number == 1 else 'have'} a confidence interval that includes 0: in these subsets, the data do not "
+            "show which share is larger."
         )
         yield ""
 
@@ -246,7 +249,8 @@ def robustness(results: ResultSet) -> Table:
             rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
     note = (
         "*Difference* is defined as in the table above. Implementations with only one algorithm in a subset are "
-        "omitted. A cell is empty if the model cannot be solved without one of the implementations."
+        "omitted. A cell is empty if the model cannot be solved without one of the implementations. With only "
+        f"{FEWEST_IN_WORDS} implementations, the interval is not informative."
     )
     return Table("robustness", "Difference of the shares in subsets of the runs", columns, tuple(rows), (note,))
 
@@ -276,8 +280,8 @@ def shares(results: ResultSet) -> Iterator[str]:
             "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
             "is the average effect of an implementation over all algorithms. *Combination* is what these two averages "
             "do not explain: for example, switching from Reno to CUBIC affects picoquic far more than other "
-            "implementations. The three algorithms are fixed, so the results do not extend to other algorithms. A "
-            "share of 0 % is the lower limit of the estimate, and does not mean that there is no effect."
+            "implementations. The three algorithms are fixed, so the results do not extend to other algorithms. "
+            f"{AT_THE_LIMIT}"
         ),
     )
     title = "Sources of the variance with different congestion controls"
@@ -301,7 +305,8 @@ def _differences(found: Mapping[str, Crossed]) -> Table:
         (
             "*Low* and *high* are the limits of the 95 % confidence interval, generalized to other implementations "
             "with these algorithms. They come from a jackknife that leaves out one implementation at a time, with all "
-            "its runs. With only three implementations, this interval is not informative."
+            "its runs. Differences are rounded after the subtraction, so they can differ by 1 from those of the "
+            "rounded shares."
         ),
         "The last column shows the smallest and the largest difference if one implementation is left out.",
     )
@@ -318,14 +323,25 @@ def _least_and_most(without: Mapping[str, float], digits: int, times: float = 1)
 def conclusion(results: ResultSet) -> Iterator[str]:
     """What the intervals of the difference allow to say, for each test case."""
     for case, found in of_cases(results).items():
-        implementation, control, combination, *_ = (f"{100 * share:.0f} %" for share in found.shares.values())
         yield (
-            f"- Over `{case}`, the implementation accounts for {implementation} of the variance, the congestion "
-            f"control for {control}, and their combination for {combination}. The difference between the first two "
-            f"shares is {_points(found.difference, INTERVAL)}, so {_larger(found.difference)}. If the combination "
-            f"counts as part of the implementation, the difference is {_points(found.with_combination)}, so "
-            f"{_larger(found.with_combination)}."
+            f"- Over `{case}`, {_shares_in_words(found)} The implementation's share minus that of the congestion "
+            f"control is {_points(found.difference)} percentage points (95 % confidence interval "
+            f"{_limits(found.difference)}). {_larger(found.difference)} If the combination counts as part of the "
+            f"implementation, the difference is {_points(found.with_combination)} percentage points "
+            f"({_limits(found.with_combination)}). {_larger(found.with_combination)}"
         )
+
+
+AT_THE_LIMIT = "A share of 0 % is the lower limit of the estimator, and does not mean that there is no effect."
+
+
+def _shares_in_words(found: Crossed) -> str:
+    """``the implementation accounts for 61 % of the variance, the congestion control for 10 % and …``."""
+    own, other, both, *_ = (f"{100 * share:.0f} %" for share in found.shares.values())
+    return (
+        f"the implementation accounts for {own} of the variance, the congestion control for {other}, and their "
+        f"combination for {both}."
+    )
 
 
 def finding(results: ResultSet) -> Iterator[str]:
@@ -343,13 +359,29 @@ def finding(results: ResultSet) -> Iterator[str]:
                 changes.append(f"switching from {slower} to {faster} multiplies {what} by {_with_limits(ratio, name)}")
         spread = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(results, case)).values()]
         within = f" to {max(spread):.1f}" if len(spread) > 1 else ""
-        own, other = (f"{100 * found.shares[source]:.0f} %" for source in ("implementation", "algorithm"))
+        at_the_limit = f" {AT_THE_LIMIT}" if min(list(found.shares.values())[:3]) == 0 else ""
         yield (
             f"- Over `{case.name}`, {', and '.join(changes)}. With the same congestion control, the goodput of the "
-            f"fastest implementation is {min(spread):.1f}{within} times that of the slowest. The implementation "
-            f"accounts for {own} of the variance, and the congestion control for {other}; {_larger(found.difference)}."
-            f"{_doubts(results, case.name)} See [Algorithm or implementation](#algorithm-or-implementation)."
+            f"fastest implementation is {min(spread):.1f}{within} times that of the slowest. Over all these runs, "
+            f"{_shares_in_words(found)}{at_the_limit}{_if_it_counts(found)}{_doubts(results, case.name)} See "
+            "[Algorithm or implementation](#algorithm-or-implementation)."
         )
+
+
+def _if_it_counts(found: Crossed) -> str:
+    """Whether it is open which share is larger, if the combination counts as neither, or as implementation."""
+    neither, both = (each.low <= 0 <= each.high for each in (found.difference, found.with_combination))
+    if neither:
+        return (
+            " The 95 % confidence interval of the difference between the first two shares "
+            f"({_limits(found.difference)} percentage points) includes 0."
+        )
+    if both:
+        return (
+            " If the combination counts as part of the implementation, the 95 % confidence interval of the difference "
+            f"between both shares ({_limits(found.with_combination)} percentage points) includes 0."
+        )
+    return ""
 
 
 INTERVAL = "95 % confidence interval "
@@ -365,8 +397,8 @@ def _doubts(results: ResultSet, case: str) -> str:
     table = robustness(results)
     number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
     return (
-        f" In {number} of {counted(rows, 'subset')} of the runs, the confidence interval of the difference between the "
-        "two shares includes 0."
+        f" If it counts as neither, the interval includes 0 in {number} of {counted(rows, 'subset')} of the runs with "
+        f"more than {FEWEST_IN_WORDS} implementations."
         if number
         else ""
     )
@@ -374,24 +406,20 @@ def _doubts(results: ResultSet, case: str) -> str:
 
 def _larger(difference: Difference) -> str:
     if difference.low > 0:
-        return "the implementation's share is significantly larger"
+        return "The interval is above 0, so the implementation's share is larger."
     if difference.high < 0:
-        return "the congestion control's share is significantly larger"
-    return "these data do not show which share is larger"
+        return "The interval is below 0, so the congestion control's share is larger."
+    return "The interval includes 0, so these data do not show which share is larger."
 
 
-def _points(each: Difference, name: str = "") -> str:
-    """``77 percentage points in favour of the congestion control (31 to 94)``; ``name``: of the interval."""
-    names = ("the implementation", "the congestion control")
-    value, low, high = each.value, each.low, each.high
-    if value < 0:
-        names, value, low, high = (names[1], names[0]), -value, -high, -low
-    told = (
-        f"{100 * low:.0f} to {100 * high:.0f}"
-        if low >= 0
-        else f"from {-100 * low:.0f} in favour of {names[1]} to {100 * high:.0f} in favour of {names[0]}"
-    )
-    return f"{100 * value:.0f} percentage points in favour of {names[0]} ({name}{told})"
+def _points(each: Difference) -> str:
+    """``+52``."""
+    return f"{100 * each.value:+.0f}"
+
+
+def _limits(each: Difference) -> str:
+    """``-13 to +95``."""
+    return f"{100 * each.low:+.0f} to {100 * each.high:+.0f}"
 
 
 # ---- means ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,8 +16,10 @@ from scripts.paper.variants import (
     factors_of,
     fastest_over_slowest,
     finding,
+    including_0,
     means_of_controls,
     robustness,
+    uncertain,
     with_known_controls,
 )
 from tests.results_builder import SAT, SATLOSS, result_set, runs
@@ -80,12 +83,13 @@ def test_the_larger_share_is_named() -> None:
         ]
         return "\n".join(conclusion(result_set(found, servers=servers, clients=clients)))
 
-    assert "percentage points in favour of the congestion control (95 % confidence interval " in told(20, 1.01)
-    assert "percentage points in favour of the implementation (95 % confidence interval " in told(1.01, 3)
-    assert "95 % confidence interval from " in told(3, 1.4)
-    assert "so the congestion control's share is significantly larger" in told(20, 1.01)
-    assert "so the implementation's share is significantly larger" in told(1.01, 3)
-    assert "so these data do not show which share is larger" in told(3, 1.4)
+    assert re.search(r"is -\d+ percentage points \(95 % confidence interval -\d+ to -\d+\)", told(20, 1.01))
+    assert re.search(r"is \+\d+ percentage points \(95 % confidence interval \+\d+ to \+\d+\)", told(1.01, 3))
+    assert re.search(r"percentage points \(95 % confidence interval -\d+ to \+\d+\)", told(3, 1.4))
+    assert "The interval is below 0, so the congestion control's share is larger." in told(20, 1.01)
+    assert "The interval is above 0, so the implementation's share is larger." in told(1.01, 3)
+    assert "The interval includes 0, so these data do not show which share is larger." in told(3, 1.4)
+    assert "significant" not in told(20, 1.01)
 
 
 def three_algorithms() -> ResultSet:
@@ -115,6 +119,16 @@ def test_differences_of_some_of_the_runs() -> None:
     assert all(isinstance(row[3], float) for row in rows.values())
 
 
+def test_rows_with_three_implementations_are_not_counted() -> None:
+    table = robustness(three_algorithms())
+    row = list(table.rows[0])
+    few, several, above = ((*row[:2], count, 0.1, low, 0.3, 0.2) for count, low in ((3, -0.2), (4, -0.2), (5, 0.05)))
+    assert including_0(replace(table, rows=(few, several, above))) == (1, 2)
+    [told, _] = uncertain(replace(table, rows=(few, several, above)))
+    assert told.startswith("Of the 2 rows with more than three implementations, 1 has a confidence interval")
+    assert list(uncertain(replace(table, rows=(few,)))) == []
+
+
 def test_other_versions_of_bbr_are_left_out() -> None:
     """Two of five implementations with BBR have version 1; without another BBR, msquic has CUBIC alone."""
     results = three_algorithms()
@@ -137,7 +151,9 @@ def test_the_finding_has_factors_and_shares_of_each_link() -> None:
     ratios = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(three_algorithms(), SAT)).values()]
     assert f"the goodput of the fastest implementation is {min(ratios):.1f} to " in told
     assert ratios[0] == pytest.approx((5 + 0.05) / (1 + 0.05))
-    assert "The implementation accounts for 9" in told
+    assert "Over all these runs, the implementation accounts for 9" in told
+    assert " of the variance, the congestion control for " in told
+    assert ", and their combination for " in told
     assert list(finding(result_set())) == []
 
 

@@ -166,24 +166,28 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
             f"{100 * least:.0f} (without {names[without.index(least)]}) to "
             f"{100 * most:.0f} (without {names[without.index(most)]})"
         )
-        larger = "implementation" if ends[0] > 0 else "congestion control"
-        told = (
-            f"the {larger}'s share is significantly larger"
-            if ends[0] > 0 or ends[1] < 0
-            else "these data do not show which share is larger"
-        )
+        told = "includes 0, so these data do not show which share is larger"
+        if ends[0] > 0 or ends[1] < 0:
+            side, larger = ("above", "implementation") if ends[0] > 0 else ("below", "congestion control")
+            told = f"is {side} 0, so the {larger}'s share is larger"
         start, name = "counts as part of the implementation, the difference", ""
         if row[1] == "counts as neither":
-            start, name = "The difference between the first two shares", "95 % confidence interval "
-        sides = ("the implementation", "the congestion control")
-        middle, low, high = map(int, row[2:5])
-        if middle < 0:
-            sides, middle, low, high = (sides[1], sides[0]), -middle, -high, -low
-        limits = f"{low} to {high}"
-        if low < 0:
-            limits = f"from {-low} in favour of {sides[1]} to {high} in favour of {sides[0]}"
-        numbers = rf"{middle} percentage points in favour of {sides[0]} \({name}{limits}\)"
-        assert re.search(rf"- Over `{test_case}`, .*{start} is {numbers}, so {told}\.", page)
+            start = "The implementation's share minus that of the congestion control"
+            name = "95 % confidence interval "
+        middle, low, high = (f"{100 * each:+.0f}" for each in (value, *ends))
+        numbers = rf"\{middle} percentage points \({name}\{low} to \{high}\)"
+        assert re.search(rf"- Over `{test_case}`, .*{start} is {numbers}\. The interval {told}\.", page)
+    assert f"- Over `{test_case}`, {shares_in_words(whole)} The implementation's" in page
+    assert "significantly" not in section_of("Share of the implementation minus share of the congestion control")
+
+
+def shares_in_words(shares: dict[str, float]) -> str:
+    """``the implementation accounts for 61 % of the variance, …``."""
+    own, other, both = (f"{100 * shares[source]:.0f} %" for source in list(shares)[:3])
+    return (
+        f"the implementation accounts for {own} of the variance, the congestion control for {other}, and their "
+        f"combination for {both}."
+    )
 
 
 def versions_of_bbr() -> dict[str, str]:
@@ -252,9 +256,11 @@ def test_differences_of_shares_of_some_of_the_runs(test_case: str) -> None:
 
 
 def intervals_that_include_0(test_case: str) -> list[bool]:
-    """Of the difference of the shares for some of the runs."""
+    """Of the difference of the shares for some of the runs, with more than three implementations."""
     found = []
     for logs in selected(test_case).values():
+        if len({key[0] for key in logs}) <= 3:
+            continue
         value, without = (
             difference(components(logs), "counts as neither"), differences_without_one(logs, "counts as neither")
         )  # fmt: skip
@@ -265,7 +271,11 @@ def intervals_that_include_0(test_case: str) -> list[bool]:
 
 def test_intervals_of_some_of_the_runs_that_include_0() -> None:
     known = [each for test_case in ("sat", "satloss") for each in intervals_that_include_0(test_case)]
-    assert f"In {sum(known)} of {len(known)} rows, the confidence interval includes 0" in section_of(SUBSETS)
+    verb = "has" if sum(known) == 1 else "have"
+    assert (
+        f"Of the {len(known)} rows with more than three implementations, {sum(known)} {verb} a confidence interval "
+        "that includes 0"
+    ) in section_of(SUBSETS)
 
 
 def factors_in_words(means: dict[str, dict[str, float]]) -> list[str]:
@@ -297,18 +307,30 @@ def test_the_finding_about_algorithms(test_case: str) -> None:
     }
     spread, logs = fastest_over_slowest(test_case).values(), with_several_controls(logs_of_goodput(test_case))
     shares, includes_0 = components(logs), intervals_that_include_0(test_case)
-    value = difference(shares, "counts as neither")
-    low, high = jackknifed(value, differences_without_one(logs, "counts as neither"))
-    larger = f"the {'implementation' if low > 0 else 'congestion control'}'s share is significantly larger"
-    told = "these data do not show which share is larger" if low <= 0 <= high else larger
-    open_ = f"{sum(includes_0)} of {len(includes_0)} subsets of the runs"
-    includes = "the confidence interval of the difference between the two shares includes 0"
-    doubts = f" In {open_}, {includes}." if any(includes_0) else ""
+    told, limit = "", "A share of 0 % is the lower limit of the estimator, and does not mean that there is no effect."
+    for counts, what in (
+        ("counts as neither", "The 95 % confidence interval of the difference between the first two shares"),
+        (
+            "counts as implementation",
+            (
+                "If the combination counts as part of the implementation, the 95 % confidence interval of the "
+                "difference between both shares"
+            ),
+        ),
+    ):
+        low, high = jackknifed(difference(shares, counts), differences_without_one(logs, counts))
+        if not told and low <= 0 <= high:
+            told = f" {what} ({100 * low:+.0f} to {100 * high:+.0f} percentage points) includes 0."
+    doubts = (
+        f" If it counts as neither, the interval includes 0 in {sum(includes_0)} of {len(includes_0)} subsets of the "
+        "runs with more than three implementations."
+    )
+    at_the_limit = f" {limit}" if 0 in list(shares.values())[:3] else ""
     assert (
         f"- Over `{test_case}`, {', and '.join(factors_in_words(means))}. With the same congestion control, the "
         f"goodput of the fastest implementation is {min(spread):.1f} to {max(spread):.1f} times that of the slowest. "
-        f"The implementation accounts for {100 * shares['implementation']:.0f} % of the variance, and the congestion "
-        f"control for {100 * shares['congestion control']:.0f} %; {told}.{doubts} See [Algorithm or implementation]"
+        f"Over all these runs, {shares_in_words(shares)}{at_the_limit}{told}"
+        f"{doubts if any(includes_0) else ''} See [Algorithm or implementation]"
     ) in the_findings()
 
 
