@@ -18,6 +18,7 @@ from scripts.paper.acknowledgements import acknowledgements
 from scripts.paper.goodput import STREAM_GOODPUT, known, mean_of, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
+from scripts.paper.resampling import RESAMPLES, bootstrapped_share
 from scripts.paper.seeds import percentile
 from scripts.paper.words import listed
 
@@ -32,8 +33,8 @@ def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterato
         "Efficiency is goodput divided by the constant rate of the link, so the shares are the same for the logarithm "
         "of goodput. The intervals are generalized confidence intervals (Weerahandi 1993); see "
         "[Statistics](../reference/statistics.md#intervals). They assume that the effects of servers and clients are "
-        "normally distributed. The shares describe these servers and clients; other servers and clients would give "
-        "different shares."
+        f"normally distributed.{_without_a_distribution(results)} The shares describe these servers and clients; other "
+        "servers and clients would give different shares."
     )
     yield ""
     yield from rendered(effects(results))
@@ -75,15 +76,78 @@ def in_words(part: Share) -> str:
     return f"{100 * part.share:.0f} % ({100 * part.low:.0f} to {100 * part.high:.0f} %)"
 
 
-def shares_that_one_server_makes(results: ResultSet) -> Iterator[str]:
-    """Links over which the server has less than half of the variance without the slowest server, in words."""
-    for case in results.manifest.test_cases:
-        slowest, share = without_the_slowest(results, case)
-        if share is not None and share.share < HALF:
-            yield f"Without {slowest}, the server's share over `{case.name}` is {in_words(share)}."
-
-
 HALF = 0.5
+
+
+def finding(results: ResultSet) -> Iterator[str]:
+    """Over which links goodput depends mostly on the server, as an item of a list; nothing without shares."""
+    shares = {case.name: share for case in results.manifest.test_cases if (share := share_of_server(results, case))}
+    if not shares:
+        return
+    mostly = [case.name for case in results.manifest.test_cases if case.name in shares and _mostly(results, case)]
+    told = list[str]()
+    if mostly:
+        links = listed(f"`{name}`" for name in mostly)
+        of_links = listed(f"{in_words(shares[name])} over `{name}`" for name in mostly)
+        told.append(
+            f"Over {links}, the goodput of a pair depends mostly on its server: the server's share of the variance of "
+            f"the logarithm of goodput, with its 95 % confidence interval, is {of_links}. The lower limits also exceed "
+            "50 % without the slowest server, and in a bootstrap over servers and clients."
+        )
+    told += [
+        _not_mostly(results, case, shares[case.name])
+        for case in results.manifest.test_cases
+        if case.name in shares and case.name not in mostly
+    ]
+    told.append(_factors(results))
+    yield f"- {' '.join(told)} See [Influence of server and client](#influence-of-server-and-client)."
+
+
+def _mostly(results: ResultSet, case: TestCase) -> bool:
+    """Whether all lower limits of the server's share exceed a half: also without the slowest one, and resampled."""
+    lows = [each.low for each in (share_of_server(results, case), without_the_slowest(results, case)[1]) if each]
+    resampled = bootstrapped_share(samples(results, case.name, EFFICIENCY))
+    return len(lows) == 2 and resampled is not None and min(*lows, resampled[0]) > HALF
+
+
+def _not_mostly(results: ResultSet, case: TestCase, share: Share) -> str:
+    slowest, other = without_the_slowest(results, case)
+    resampled = bootstrapped_share(samples(results, case.name, EFFICIENCY))
+    intervals = f", with a bootstrap interval of {_interval(resampled)}" if resampled else ""
+    without = f" Without {slowest}, it is {in_words(other)}." if other else ""
+    return (
+        f"Over `{case.name}`, the data do not show this: the server's share is {in_words(share)}{intervals}.{without}"
+    )
+
+
+def _factors(results: ResultSet) -> str:
+    sizes = [(case, servers, clients) for case, servers, _, clients, _ in effects(results).rows]
+    of_servers = listed(f"{servers} times over `{case}`" for case, servers, _ in sizes)
+    return (
+        "Among the servers whose runs all succeeded, the 90th percentile of the servers' means is "
+        f"{of_servers.replace(' times', ' times the 10th percentile', 1)}; for the clients' means over the same runs, "
+        f"the factors are {listed(str(clients) for _, _, clients in sizes)}."
+    )
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    """``36 to 91 %``."""
+    return f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
+
+
+def _without_a_distribution(results: ResultSet) -> str:
+    """Intervals of the bootstrap, in words."""
+    found = [
+        f"{_interval(ends)} over `{case.name}`"
+        for case in results.manifest.test_cases
+        if (ends := bootstrapped_share(samples(results, case.name, EFFICIENCY))) is not None
+    ]
+    return (
+        f" A bootstrap that draws servers and clients with replacement ({RESAMPLES:,} resamples) does not assume this; "
+        f"its 95 % intervals of the server's share are {listed(found)}."
+        if found
+        else ""
+    )
 
 
 def means_of_servers(results: ResultSet, case: TestCase) -> dict[str, float]:
@@ -92,6 +156,12 @@ def means_of_servers(results: ResultSet, case: TestCase) -> dict[str, float]:
         name: known(run for run in of_case(results, case) if run.server == name) for name in results.manifest.servers
     }
     return {name: statistics.fmean(values) for name, values in found.items() if values}
+
+
+def means_of_successful_servers(results: ResultSet, case: TestCase) -> dict[str, float]:
+    """Mean goodput of each server that succeeded with all clients, bit/s."""
+    servers = always_successful(results, case)
+    return {name: mean for name, mean in means_of_servers(results, case).items() if name in servers}
 
 
 def means_of_clients(results: ResultSet, case: TestCase) -> dict[str, float]:
@@ -110,12 +180,12 @@ def effects(results: ResultSet) -> Table:
     rows = list[tuple[float | int | str | None, ...]]()
     for case in results.manifest.test_cases:
         row: list[str | int] = [case.name]
-        for means in (means_of_servers(results, case), means_of_clients(results, case)):
+        for means in (means_of_successful_servers(results, case), means_of_clients(results, case)):
             row += [_ratio(means), len(means)]
         rows.append(tuple(row))
     note = (
-        "The percentiles are those of the means of servers and of clients. The mean of a server is over all its runs. "
-        "The mean of a client is over its successful runs with the servers whose runs all succeeded."
+        "The percentiles are those of the means of servers and of clients. Both means are over the same runs: those of "
+        "the servers whose runs all succeeded over this link."
     )
     return Table("effects", "How far means of servers and clients differ", columns, tuple(rows), (note,))
 

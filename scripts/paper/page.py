@@ -16,7 +16,8 @@ from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
 from scripts.paper.goodput import known, of_case
-from scripts.paper.influence import effects, in_words, influence, share_of_server, shares_that_one_server_makes
+from scripts.paper.influence import finding as influence_finding
+from scripts.paper.influence import influence
 from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import (
     beside_the_paper,
@@ -245,22 +246,7 @@ def findings(results: ResultSet) -> Iterator[str]:
             f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )
-    parts = []
-    for case in cases:
-        server = share_of_server(results, case)
-        if server is not None:
-            parts.append(f"{in_words(server)} over `{case.name}`")
-    if parts:
-        sizes = [(case, servers, clients) for case, servers, _, clients, _ in effects(results).rows]
-        exceptions = "".join(f" {told}" for told in shares_that_one_server_makes(results))
-        of_servers = listed(f"{servers} times over `{case}`" for case, servers, _ in sizes)
-        yield (
-            "- The goodput of a pair depends mostly on its server. The server's share of the variance of the logarithm "
-            f"of goodput, with its 95 % confidence interval, is {listed(parts)}.{exceptions} The 90th percentile of "
-            f"the servers' means is {of_servers.replace(' times', ' times the 10th percentile', 1)}; for the clients' "
-            f"means, the factors are {listed(str(clients) for _, _, clients in sizes)}. See [Influence of server and "
-            "client](#influence-of-server-and-client)."
-        )
+    yield from influence_finding(results)
     if any(each.above for servers in exceeding(results).values() for each in servers):
         yield (
             f"- Over `satloss`, {_exceeding(results)} exceed an efficiency of 10 %. See [Servers and "

@@ -220,8 +220,8 @@ def uncertain(table: Table) -> Iterator[str]:
     if rows:
         yield (
             f"Of the {rows} rows with more than {FEWEST_IN_WORDS} implementations, {number} "
-            f"{'has' if number == 1 else 'have'} a confidence interval that includes 0: in these subsets, the data do not "
-            "show which share is larger."
+            f"{'has' if number == 1 else 'have'} a confidence interval that includes 0: in these subsets, the data do "
+            "not show which share is larger."
         )
         yield ""
 
