@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from interop.model.emulated_link import loss_share
@@ -24,6 +24,8 @@ from scripts.paper.words import counted, listed
 
 CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 """Variants of servers that several implementations have, and their congestion control."""
+FURTHER_BBR: Mapping[str, tuple[str, str]] = {"picoquic:bbr1": ("1", "bbr1.c")}
+"""A second BBR of an implementation: its version and the file of its source code that says so."""
 ORDER = tuple(dict.fromkeys(CONTROLS.values()))
 FEWEST_IN_WORDS = {3: "three"}[FEWEST]
 """With so few implementations, the interval of a difference is not informative."""
@@ -76,14 +78,25 @@ def _seeds(results: ResultSet) -> str:
 def _left_out(results: ResultSet) -> str:
     """Variants that were measured and are not compared, and why."""
     shown = with_known_controls(results)
-    names = [name for name in results.manifest.servers if name not in shown.manifest.servers]
-    if not names:
+    others = [name for name in results.manifest.servers if name not in shown.manifest.servers]
+    if not others:
         return ""
+    names = [name for name in others if name not in FURTHER_BBR]
     pairs, compared = (len({(run.server, run.client) for run in each.results}) for each in (results, shown))
-    return (
-        f" This section compares {compared} of the {pairs} pairs of the campaign. It omits {listed(names)}, because no "
-        f"other implementation has {'this algorithm' if len(names) == 1 else 'these algorithms'}."
-    )
+    told = f" This section compares {compared} of the {pairs} pairs of the campaign."
+    if names:
+        told += (
+            f" It omits {listed(names)}, because no other implementation has "
+            f"{'this algorithm' if len(names) == 1 else 'these algorithms'}."
+        )
+    for name, (version, source) in FURTHER_BBR.items():
+        if name in others:
+            implementation = name.partition(":")[0]
+            told += (
+                f" {name} is BBR of version {version} (`{source}` of {implementation}). So that each implementation "
+                f"has one BBR, only the subset *{OF_VERSION_1}* uses it, as the BBR of {implementation}."
+            )
+    return told
 
 
 def versions_of_bbr(results: ResultSet) -> dict[str, str]:
@@ -175,12 +188,29 @@ def crossed(results: ResultSet, case: TestCase) -> Crossed | None:
 
 def cells_of(results: ResultSet, case: TestCase) -> dict[Cell, float]:
     """Each pair counts once, with the mean of its logarithms."""
-    cells = {}
-    for sample in samples(with_timeouts(with_known_controls(results)), case.name, GOODPUT):
+    return {
+        (name, CONTROLS[variant], client): value
+        for (name, variant, client), value in _logarithms(with_known_controls(results), case).items()
+    }
+
+
+def further_bbr(results: ResultSet, case: TestCase, version: str) -> dict[Cell, float]:
+    """The same of ``FURTHER_BBR`` with this version, as the BBR of its implementation."""
+    return {
+        (name, "BBR", client): value
+        for (name, variant, client), value in _logarithms(results, case).items()
+        if FURTHER_BBR.get(f"{name}:{variant}", ("",))[0] == version
+    }
+
+
+def _logarithms(results: ResultSet, case: TestCase) -> dict[Cell, float]:
+    """By implementation, variant and client."""
+    found = {}
+    for sample in samples(with_timeouts(results), case.name, GOODPUT):
         name, _, variant = sample.server.partition(":")
         if sample.values and min(sample.values) > 0:
-            cells[name, CONTROLS[variant], sample.client] = statistics.fmean(map(math.log, sample.values))
-    return cells
+            found[name, variant, sample.client] = statistics.fmean(map(math.log, sample.values))
+    return found
 
 
 def _with_all(cells: Mapping[Cell, float]) -> dict[Cell, float]:
@@ -195,16 +225,30 @@ def _without(cells: Mapping[Cell, float], name: str, control: str) -> dict[Cell,
     return {key: value for key, value in cells.items() if key[:2] != (name, control)}
 
 
-SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], Mapping[str, str]], dict[Cell, float]]] = {
+OF_VERSION_1 = "BBR of version 1 only"
+
+
+@dataclass(frozen=True)
+class _Bbr:
+    """What a selection by the version of BBR needs."""
+
+    versions: Mapping[str, str]
+    """Of the BBR that each implementation has in all other selections."""
+    further: Mapping[Cell, float]
+    """Cells of further BBRs of version 1."""
+
+
+SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], _Bbr], dict[Cell, float]]] = {
     "implementations with all three algorithms": lambda cells, _: _with_all(cells),
     "Reno and CUBIC only": lambda cells, _: {key: value for key, value in cells.items() if key[1] != "BBR"},
-    "BBR of version 1 only": lambda cells, versions: {
-        key: value for key, value in cells.items() if key[1] != "BBR" or versions.get(key[0]) == "1"
+    OF_VERSION_1: lambda cells, bbr: {
+        **{key: value for key, value in cells.items() if key[1] != "BBR" or bbr.versions.get(key[0]) == "1"},
+        **bbr.further,
     },
     "without msquic:bbr": lambda cells, _: _without(cells, "msquic", "BBR"),
     "without picoquic:cubic": lambda cells, _: _without(cells, "picoquic", "CUBIC"),
 }
-"""Subsets of the runs, for which the report computes the difference of the shares again; from the versions of BBR."""
+"""Subsets of the runs, for which the report computes the difference of the shares again."""
 
 
 def including_0(table: Table) -> tuple[int, int]:
@@ -236,10 +280,10 @@ def robustness(results: ResultSet) -> Table:
     rows = list[tuple[float | int | str | None, ...]]()
     versions = versions_of_bbr(results)
     for case in results.manifest.test_cases:
-        every = cells_of(results, case)
+        every, bbr = cells_of(results, case), _Bbr(versions, further_bbr(results, case, "1"))
         known = [with_several_algorithms(every)]
         for name, select in SELECTIONS.items():
-            cells = with_several_algorithms(select(every, versions))
+            cells = with_several_algorithms(select(every, bbr))
             if cells in known:
                 continue
             known.append(cells)
@@ -362,9 +406,9 @@ def finding(results: ResultSet) -> Iterator[str]:
         at_the_limit = f" {AT_THE_LIMIT}" if min(list(found.shares.values())[:3]) == 0 else ""
         yield (
             f"- Over `{case.name}`, {', and '.join(changes)}. With the same congestion control, the goodput of the "
-            f"fastest implementation is {min(spread):.1f}{within} times that of the slowest. Over all these runs, "
-            f"{_shares_in_words(found)}{at_the_limit}{_if_it_counts(found)}{_doubts(results, case.name)} See "
-            "[Algorithm or implementation](#algorithm-or-implementation)."
+            f"fastest implementation is {min(spread):.1f}{within} times that of the slowest (arithmetic means). Over "
+            f"all these runs, {_shares_in_words(found)}{at_the_limit}{_if_it_counts(found)}"
+            f"{_doubts(results, case.name)} See [Algorithm or implementation](#algorithm-or-implementation)."
         )
 
 
@@ -471,7 +515,7 @@ def _ratios(means: Mapping[tuple[str, str], tuple[float, bool]]) -> Iterator[str
     for control, (ratio, count) in fastest_over_slowest(means).items():
         yield (
             f"- With {control}, the goodput of the fastest implementation is {ratio:.1f} times that of the slowest "
-            f"({count} implementations)."
+            f"({count} implementations; arithmetic means of the table)."
         )
 
 

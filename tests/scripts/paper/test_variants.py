@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -11,11 +12,13 @@ from interop.model.implementation import CongestionControl
 from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
 from scripts.paper.variants import (
+    OF_VERSION_1,
     algorithm_or_implementation,
     conclusion,
     factors_of,
     fastest_over_slowest,
     finding,
+    further_bbr,
     including_0,
     means_of_controls,
     robustness,
@@ -141,6 +144,34 @@ def test_other_versions_of_bbr_are_left_out() -> None:
     found = {row[1]: row for row in rows}
     assert found["BBR of version 1 only"][2] == 5
     assert found["BBR of version 1 only"][3] != found["Reno and CUBIC only"][3]
+
+
+def test_a_further_bbr_of_version_1_counts_as_the_one_of_its_implementation() -> None:
+    """picoquic:bbr1 beside picoquic:bbr, whose version is another one."""
+    results = three_algorithms()
+    names = {"i0": "picoquic"}
+    renamed = tuple(
+        replace(run, server=names.get(name, name) + ":" + variant)
+        for run in results.results
+        for name, _, variant in [run.server.partition(":")]
+    )
+    more = tuple(run for step, client in enumerate("xy") for run in runs((8 + step) * MBPS, server="picoquic:bbr1",
+                                                                         client=client))  # fmt: skip
+    servers = tuple(dict.fromkeys(run.server for run in (*renamed, *more)))
+    both = result_set((*renamed, *more), servers=servers, clients=("x", "y"), repetitions=1)
+    [case] = both.manifest.test_cases
+    assert further_bbr(both, case, "1") == {
+        ("picoquic", "BBR", "x"): pytest.approx(math.log(8 * MBPS)),
+        ("picoquic", "BBR", "y"): pytest.approx(math.log(9 * MBPS)),
+    }
+    assert further_bbr(both, case, "2") == {}
+    with_it = {row[1]: row for row in robustness(both).rows}[OF_VERSION_1]
+    without = {row[1]: row for row in robustness(with_known_controls(both)).rows}
+    assert with_it[2] == 5
+    assert with_it[3:] not in [row[3:] for row in without.values()]
+    told = "\n".join(str(line) for line in algorithm_or_implementation(both, ()))
+    assert "picoquic:bbr1 is BBR of version 1 (`bbr1.c` of picoquic)." in told
+    assert "It omits" not in told
 
 
 def test_the_finding_has_factors_and_shares_of_each_link() -> None:
