@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
-from interop.statistics.overview import THRESHOLD, Scenario, family, scenario
+from interop.statistics.overview import Scenario, family, scenario
 from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.endpoints import version_in_words
 from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
@@ -221,55 +221,3 @@ def _median_with_slowest(runs: Sequence[RunResult], slowest: int) -> float | Non
     """Median goodput of the successful runs and of so many that are slower; None if it is one of the latter."""
     values = [0.0] * slowest + [value for run in runs if (value := value_of(run, GOODPUT)) is not None]
     return statistics.median(values) if len(values) > 2 * slowest else None
-
-
-@dataclass(frozen=True)
-class AboveThreshold:
-    """How often a server exceeds the paper's threshold over satloss."""
-
-    server: str
-    above: int
-    """Runs above it; those that timed out are not."""
-    runs: int
-
-    @property
-    def in_words(self) -> str:
-        """``msquic (23 of 70 runs)``, or the name alone if all runs are above it."""
-        return self.server if self.above == self.runs else f"{self.server} ({self.above} of {self.runs} runs)"
-
-
-def exceeding(results: ResultSet) -> dict[str, list[AboveThreshold]]:
-    """All servers over satloss, by their congestion control."""
-    case = next((each for each in results.manifest.test_cases if each.name == "satloss"), None)
-    known = {each.name: each for each in results.manifest.implementations}
-    found: dict[str, list[AboveThreshold]] = {}
-    for server in results.manifest.servers:
-        runs = [run for run in of_case(results, case) if run.server == server] if case is not None else []
-        if case is not None and runs:
-            limit = THRESHOLD * case.emulated.forward_rate
-            above = sum((value_of(run, GOODPUT) or 0.0) > limit for run in runs)
-            control = family(known.get(server)).replace("NewReno", "Reno")
-            found.setdefault(control, []).append(AboveThreshold(server, above, len(runs)))
-    return dict(sorted(found.items()))
-
-
-def clusters(results: ResultSet) -> Iterator[str]:
-    """Which servers exceed the paper's threshold over satloss, by congestion control (its section IV-C)."""
-    found = exceeding(results)
-    if not found:
-        return
-    yield (
-        "The paper found that only servers with CUBIC or BBR exceed an efficiency of 10 % over `satloss`. In our "
-        "measurements, the following servers exceed it in at least one run, grouped by their default congestion "
-        "control (runs that timed out count as below 10 %):"
-    )
-    yield ""
-    for name, servers in found.items():
-        above = [each for each in servers if each.above]
-        named = f": {', '.join(each.in_words for each in above)}" if above else ""
-        yield f"- {name}: {len(above)} of {counted(len(servers), 'server')}{named}"
-    yield ""
-    yield (
-        "All runs of a server share its program, and all runs with the same seed share the lost packets. The number of "
-        "servers is therefore better evidence about a congestion control than the number of runs."
-    )

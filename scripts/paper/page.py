@@ -10,6 +10,8 @@ from interop.model.clock import Clock
 from interop.model.results import Manifest, ResultSet
 from interop.statistics.overview import scenario
 from scripts.paper.acknowledgements import finding as msquic_finding
+from scripts.paper.algorithms import algorithms
+from scripts.paper.algorithms import finding as algorithms_finding
 from scripts.paper.data_set import Part, by_seed, data_sheet, others, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
@@ -22,10 +24,8 @@ from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import (
     beside_the_paper,
     clients,
-    clusters,
     congestion_controls,
     differences,
-    exceeding,
     time_limits,
 )
 from scripts.paper.method import definitions, limitations, link_conditions, links, method
@@ -125,7 +125,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
         *rendered(congestion_controls(results)),
         *rendered(clients(results)),
         *shown["heatmap"], *shown["violin"],
-        *clusters(results), "",
+        *algorithms(results, parts.get(Part.VARIANTS), parts.get(Part.COUNTER)), "",
         *shown["two-case-scatter"],
         "## Formulas of Reno and CUBIC", "",
         *theory(results), "",
@@ -247,23 +247,6 @@ def findings(results: ResultSet) -> Iterator[str]:
             "II](#table-ii)."
         )
     yield from influence_finding(results)
-    if any(each.above for servers in exceeding(results).values() for each in servers):
-        yield (
-            f"- Over `satloss`, {_exceeding(results)} exceed an efficiency of 10 %. See [Servers and "
-            "clients](#servers-and-clients)."
-        )
-
-
-def _exceeding(results: ResultSet) -> str:
-    """``3 of 3 servers with BBR as their default …, 1 of 7 with CUBIC (msquic, in 23 of 70 runs) and 0 of 6 …``."""
-    parts = list[str]()
-    for control, servers in exceeding(results).items():
-        above = [each for each in servers if each.above]
-        some = [f"{each.server}, in {each.above} of {each.runs} runs" for each in above if each.above < each.runs]
-        whose = f" ({'; '.join(some)})" if some else ""
-        word, default = ("", "") if parts else (" servers", " as their default congestion control")
-        parts.append(f"{len(above)} of {len(servers)}{word} with {control}{default}{whose}")
-    return listed(parts)
 
 
 def _possible(results: ResultSet) -> str:
@@ -287,6 +270,7 @@ def _possible(results: ResultSet) -> str:
 
 def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     """What parts beside the matrix show, as a list."""
+    yield from algorithms_finding(parts[Part.MATRIX], parts.get(Part.VARIANTS), parts.get(Part.COUNTER))
     yield from msquic_finding(parts[Part.MATRIX], parts.get(Part.COUNTER))
     if Part.QUEUES in parts:
         yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])

@@ -6,7 +6,7 @@ import pytest
 
 from interop.model.outcomes import Outcome
 from interop.model.units import MBPS
-from scripts.paper.matrix import beside_the_paper, clients, clusters, differences, exceeding, time_limits
+from scripts.paper.matrix import beside_the_paper, clients, differences, time_limits
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late, matrix
 
@@ -41,23 +41,6 @@ def test_servers_and_clients_that_the_paper_did_not_measure_are_left_out_of_the_
     assert (every[2], shared[2]) == (8 * MBPS, 4 * MBPS)
     assert "the mean goodput is 4.00 Mbit/s" in list(differences(results))[-1]
     assert shared[1] == "quicsat, 1 server and 1 client of the paper"
-
-
-def test_servers_above_the_threshold_are_counted_by_congestion_control() -> None:
-    """The slow server fails once, and its other run has exactly the threshold, 2 Mbit/s."""
-    found = exceeding(matrix())
-    servers = {each.server: (each.above, each.runs) for many in found.values() for each in many}
-    assert servers == {"picoquic": (2, 2), "quic-go": (0, 2)}
-    told = "\n".join(clusters(matrix()))
-    assert "the following servers exceed it in at least one run, grouped by" in told
-    assert "1 of 2 servers: picoquic\n" in told
-
-
-def test_a_server_above_the_threshold_in_some_runs_is_named_with_their_number() -> None:
-    found = runs(6 * MBPS, 1 * MBPS, server="picoquic", test_case="satloss")
-    results = result_set(found, servers=("picoquic",), test_cases=(SATLOSS,), repetitions=2)
-    assert "1 of 1 server: picoquic (1 of 2 runs)" in "\n".join(clusters(results))
-    assert list(clusters(result_set())) == []
 
 
 def test_clients_are_compared_with_the_same_servers() -> None:

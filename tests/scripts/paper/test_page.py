@@ -44,8 +44,9 @@ def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
         return written({Part.MATRIX: replace(matrix(), manifest=manifest)})
 
     default = "as their default congestion control"
-    assert f"Over `satloss`, 1 of 1 servers with BBR {default} and 0 of 1 with Reno exceed" in told("bbr")
-    assert f"Over `satloss`, 1 of 2 servers with Reno {default} exceed an efficiency of 10 %" in told("reno")
+    start = "- Over `satloss`, the mean efficiency exceeds 10 % for"
+    assert f"{start} 1 of 1 servers with BBR and 0 of 1 with Reno {default}. See" in told("bbr")
+    assert f"{start} 1 of 2 servers with Reno {default}. See" in told("reno")
 
 
 def test_only_stored_parts_have_a_section() -> None:

@@ -14,13 +14,10 @@ from tests.scripts.stored_paper_report.stored import (
     goodputs,
     in_both,
     listed,
-    manifest,
-    matching,
     matrix,
     metric,
     metrics,
     rows,
-    section_of,
     so_far,
     succeeded,
     the_findings,
@@ -78,44 +75,6 @@ def test_numbers_of_clients() -> None:
             assert float(cell) == pytest.approx(fmean(values), abs=0.0051)
         runs = [run for run in matrix() if run["client"] == client]
         assert good == f"{len(goodputs(client=client))} of {len(runs)}"
-
-
-def above_the_threshold() -> dict[str, dict[str, str]]:
-    """Servers over satloss by congestion control: ``23 of 70`` runs exceed 2 Mbit/s; those that timed out do not."""
-    controls = {each["name"]: each["congestion_control"]["default"].lower() for each in manifest()["implementations"]}
-    found: dict[str, dict[str, str]] = {"BBR": {}, "CUBIC": {}, "Reno": {}}
-    for server in manifest()["servers"]:
-        [control] = [name for name in found if name.lower() in controls[server]]
-        runs = matching(matrix(), test_case="satloss", server=server)
-        above = sum(value > 2 for value in goodputs(test_case="satloss", server=server))
-        found[control][server] = f"{above} of {len(runs)}"
-    return found
-
-
-def is_always(counted: str) -> bool:
-    above, _, every = counted.partition(" of ")
-    return above == every
-
-
-def test_servers_above_the_threshold() -> None:
-    section = section_of("Clients")
-    for control, servers in above_the_threshold().items():
-        above = {name: counted for name, counted in servers.items() if not counted.startswith("0 ")}
-        listed = [name if is_always(counted) else f"{name} ({counted} runs)" for name, counted in above.items()]
-        ending = f": {', '.join(listed)}" if listed else ""
-        assert f"\n- {control}: {len(above)} of {len(servers)} servers{ending}\n" in section
-
-
-def test_servers_above_the_threshold_in_the_findings() -> None:
-    parts = list[str]()
-    for control, servers in above_the_threshold().items():
-        above = {name: counted for name, counted in servers.items() if not counted.startswith("0 ")}
-        some = [f"{name}, in {counted} runs" for name, counted in above.items() if not is_always(counted)]
-        word, default = ("", "") if parts else (" servers", " as their default congestion control")
-        whose = f" ({'; '.join(some)})" if some else ""
-        parts.append(f"{len(above)} of {len(servers)}{word} with {control}{default}{whose}")
-    told = f"- Over `satloss`, {', '.join(parts[:-1])} and {parts[-1]} exceed an efficiency of 10 %. See"
-    assert told in the_findings()
 
 
 def test_efficiency_of_all_runs_in_the_findings() -> None:

@@ -1,0 +1,179 @@
+"""Which congestion controls are fast over satloss: one criterion for default congestion controls and for variants."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+
+from interop.model.emulated_link import loss_share
+from interop.model.results import ResultSet, RunResult
+from interop.model.test_case import TestCase
+from interop.statistics.overview import THRESHOLD, family
+from interop.statistics.samples import GOODPUT, find, value_of
+from scripts.paper.acknowledgements import SERVER
+from scripts.paper.goodput import known, of_case
+from scripts.paper.variants import ORDER, means_of_controls
+from scripts.paper.words import counted, listed
+
+Means = Mapping[str, Mapping[str, float]]
+"""Mean goodput of all runs, bit/s, by congestion control and server."""
+WITH_UNDERFLOW = "CUBIC"
+"""Congestion control of ``SERVER`` whose counter underflows."""
+
+
+def of_defaults(results: ResultSet, case: TestCase) -> Means:
+    """With the default congestion control of each server, and all clients."""
+    implementations = {each.name: each for each in results.manifest.implementations}
+    found: dict[str, dict[str, float]] = {}
+    for server in results.manifest.servers:
+        if values := known(run for run in of_case(results, case) if run.server == server):
+            control = family(implementations.get(server)).replace("NewReno", "Reno")
+            found.setdefault(control, {})[server] = statistics.fmean(values)
+    return dict(sorted(found.items()))
+
+
+def of_variants(results: ResultSet, case: TestCase) -> Means:
+    """With each congestion control of ``variants``, the fastest first."""
+    means = means_of_controls(results, case)
+    found = {control: {name: mean for (name, own), (mean, _) in means.items() if own == control} for control in ORDER}
+    return {control: each for control, each in reversed(found.items()) if each}
+
+
+def above(means: Means, limit: float) -> dict[str, list[str]]:
+    """The servers above a goodput, by congestion control."""
+    return {control: [name for name, mean in each.items() if mean > limit] for control, each in means.items()}
+
+
+def in_words(means: Means, limit: float, of: str, *, names: bool = True) -> str:
+    """``3 of 3 servers with BBR (picoquic, tquic, lsquic), 0 of 7 with CUBIC and …``; ``of``: servers."""
+    parts = list[str]()
+    for control, found in above(means, limit).items():
+        named = f" ({', '.join(found)})" if found and names else ""
+        parts.append(f"{len(found)} of {len(means[control])}{'' if parts else f' {of}'} with {control}{named}")
+    return listed(parts)
+
+
+def algorithms(results: ResultSet, variants: ResultSet | None, corrected: ResultSet | None) -> Iterator[str]:
+    """All servers over satloss, by one criterion (the paper's section IV-C), without and with the underflow."""
+    case = find(results, "satloss")
+    if case is None or not loss_share(case.emulated.forward_loss) or not of_defaults(results, case):
+        return
+    limit = THRESHOLD * case.emulated.forward_rate
+    clients = counted(len(results.manifest.clients), "client")
+    yield (
+        f"The paper found that only servers with CUBIC or BBR exceed an efficiency of {100 * THRESHOLD:.0f} % over "
+        f"`{case.name}`. We use one criterion: whether the mean efficiency of all runs of a server exceeds "
+        f"{100 * THRESHOLD:.0f} % ({limit / 1e6:.2f} Mbit/s). For runs that timed out, goodput is the number of bytes "
+        "that had arrived, divided by the client's run time. Exceeding it:"
+    )
+    yield ""
+    yield (
+        f"- with the default congestion controls and {clients}: "
+        f"{in_words(of_defaults(results, case), limit, 'servers')}.{_single_runs(results, case, limit)}"
+    )
+    if variants is not None and (chosen := of_variants(variants, case)):
+        yield (
+            f"- with the congestion controls of [Algorithm or implementation](#algorithm-or-implementation) and "
+            f"{counted(len(variants.manifest.clients), 'client')}: {in_words(chosen, limit, 'implementations')}."
+        )
+    yield from _without_underflow(results, variants, corrected)
+    yield ""
+    yield (
+        "All runs of a server share its program, and all runs with the same seed share the lost packets. The number of "
+        "servers is therefore better evidence about a congestion control than the number of runs."
+    )
+
+
+def _single_runs(results: ResultSet, case: TestCase, limit: float) -> str:
+    """Servers whose mean is not above the limit, although some runs are."""
+    fast = {name for names in above(of_defaults(results, case), limit).values() for name in names}
+    told = list[str]()
+    for server in results.manifest.servers:
+        runs = [run for run in of_case(results, case) if run.server == server]
+        count = sum((value_of(run, GOODPUT) or 0.0) > limit for run in runs)
+        if count and server not in fast:
+            told.append(f"{server} ({count} of {counted(len(runs), 'run')})")
+    return f" Single runs of {listed(told)} also exceed it." if told else ""
+
+
+def without_underflow(
+    results: ResultSet, variants: ResultSet | None, corrected: ResultSet | None
+) -> dict[int, tuple[float, float]]:
+    """Mean goodput of ``SERVER`` with and without the underflow, bit/s, by number of clients; with the same losses."""
+    case = find(results, "satloss")
+    found = dict[int, tuple[float, float]]()
+    if corrected is None or case is None:
+        return found
+    server = f"{SERVER}:{WITH_UNDERFLOW.lower()}"
+    for campaign, name in ((results, SERVER), (variants, server)):
+        if campaign is None:
+            continue
+        both = [{_losses(run): run for run in of_case(campaign, case) if run.server == name},
+                {_losses(run): run for run in of_case(corrected, case)}]  # fmt: skip
+        own, other = (known(each[key] for key in both[0].keys() & both[1].keys()) for each in both)
+        if other and own:
+            found[len(campaign.manifest.clients)] = statistics.fmean(own), statistics.fmean(other)
+    return found
+
+
+def _losses(run: RunResult) -> tuple[str, int | None]:
+    return run.client, run.evidence.seed
+
+
+def _without_underflow(results: ResultSet, variants: ResultSet | None, corrected: ResultSet | None) -> Iterator[str]:
+    found, case = without_underflow(results, variants, corrected), find(results, "satloss")
+    if not found or case is None:
+        return
+    limit = THRESHOLD * case.emulated.forward_rate
+    means = listed(
+        f"{other / 1e6:.2f} instead of {own / 1e6:.2f} Mbit/s with {counted(clients, 'client')}"
+        for clients, (own, other) in found.items()
+    )
+    chosen = _counted_without(variants, case, limit) if variants is not None else ""
+    yield (
+        f"- without the [underflow](#goodput-and-acknowledgements-over-satloss) of {SERVER}'s counter, {SERVER} with "
+        f"{WITH_UNDERFLOW} reaches {means} (runs with the same losses){chosen}."
+    )
+
+
+def _counted_without(variants: ResultSet, case: TestCase, limit: float) -> str:
+    """How many variants with the same congestion control remain."""
+    cubic = of_variants(variants, case).get(WITH_UNDERFLOW, {})
+    others = above({WITH_UNDERFLOW: cubic}, limit)[WITH_UNDERFLOW]
+    if SERVER not in others:
+        return ""
+    rest = [name for name in others if name != SERVER]
+    named = f" ({', '.join(rest)})" if rest else ""
+    return f", so {len(rest)} of {counted(len(cubic), 'implementation')} with {WITH_UNDERFLOW} exceed the limit{named}"
+
+
+def finding(results: ResultSet, variants: ResultSet | None, corrected: ResultSet | None) -> Iterator[str]:
+    """The same counts, as an item of a list; nothing if no server exceeds the limit."""
+    case = find(results, "satloss")
+    if case is None or not loss_share(case.emulated.forward_loss):
+        return
+    limit = THRESHOLD * case.emulated.forward_rate
+    defaults = of_defaults(results, case)
+    if not any(above(defaults, limit).values()):
+        return
+    told = (
+        f"- Over `{case.name}`, the mean efficiency exceeds {100 * THRESHOLD:.0f} % for "
+        f"{in_words(defaults, limit, 'servers', names=False)} as their default congestion control."
+    )
+    if variants is not None and (chosen := of_variants(variants, case)):
+        told += (
+            f" If we choose the congestion control, it does so for {in_words(chosen, limit, 'implementations')}."
+            f"{_slower(variants, results, corrected, limit)}"
+        )
+    yield f"{told} See [Servers and clients](#servers-and-clients)."
+
+
+def _slower(variants: ResultSet, results: ResultSet, corrected: ResultSet | None, limit: float) -> str:
+    """That the underflow alone lifts ``SERVER`` above the limit, if it does."""
+    pairs = without_underflow(results, variants, corrected).get(len(variants.manifest.clients))
+    if pairs is None or not pairs[0] > limit > pairs[1]:
+        return ""
+    return (
+        f" {SERVER} with {WITH_UNDERFLOW} exceeds it only because a counter underflows: {pairs[1] / 1e6:.2f} Mbit/s "
+        f"without the underflow, {pairs[0] / 1e6:.2f} Mbit/s with it."
+    )
