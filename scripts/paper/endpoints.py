@@ -222,20 +222,15 @@ def _median(runs: Sequence[RunResult], metric: str, unit: float = 1.0) -> int | 
 
 
 def _grown(runs: Sequence[RunResult]) -> Iterator[str]:
-    """In how many runs the server had more in flight than the client allowed at first."""
-    pairs = [
-        (flying, limit)
-        for run in runs
-        if (flying := value_of(run, "in_flight_max")) is not None
-        and isinstance(limit := fact_of(run, "client.initial_max_data"), int)
-    ]
-    if not pairs:
+    """In how many runs the server had more in flight than the smaller window that the client allowed at first."""
+    shares = [share for run in runs if (share := share_of_window(run)) is not None]
+    if not shares:
         return
-    above = sum(flying > RAISED * limit for flying, limit in pairs)
+    above = sum(share > RAISED for share in shares)
     full = [run for run in runs if _window_was_full(run)]
     yield (
-        f"In {above} of {len(pairs)} successful runs over `sat`, the server had more than {100 * RAISED:.0f} % of the "
-        "client's initial connection window in flight at some time, so the client must have raised this window. The "
+        f"In {above} of {len(shares)} successful runs over `sat`, the server had more than {100 * RAISED:.0f} % of the "
+        "client's smaller initial window in flight at some time, so the client must have raised this window. The "
         "handshake does not show how far clients raise their windows, and we recorded no qlogs of these runs. The data "
         "set therefore does not show for how long congestion control or flow control limited a server."
     )

@@ -15,6 +15,7 @@ from interop.statistics.overview import family
 from interop.statistics.samples import EFFICIENCY, find, samples
 from interop.statistics.variance import Share, decompose
 from scripts.paper.acknowledgements import acknowledgements
+from scripts.paper.client_windows import by_construction, client_windows, share_of_client
 from scripts.paper.goodput import STREAM_GOODPUT, known, mean_of, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
@@ -99,7 +100,7 @@ def finding(results: ResultSet) -> Iterator[str]:
         for case in results.manifest.test_cases
         if case.name in shares and case.name not in mostly
     ]
-    told.append(_factors(results))
+    told += [_factors(results), *_of_clients(results)]
     yield f"- {' '.join(told)} See [Influence of server and client](#influence-of-server-and-client)."
 
 
@@ -128,6 +129,17 @@ def _factors(results: ResultSet) -> str:
         f"{of_servers.replace(' times', ' times the 10th percentile', 1)}; for the clients' means over the same runs, "
         f"the factors are {listed(str(clients) for _, _, clients in sizes)}."
     )
+
+
+def _of_clients(results: ResultSet) -> Iterator[str]:
+    """That the client's share is small, and why it must be."""
+    found = [
+        f"{100 * share.share:.0f} % over `{case.name}`"
+        for case in results.manifest.test_cases
+        if (share := share_of_client(results, case.name, list(results.manifest.clients))) is not None
+    ]
+    if found and (why := by_construction(results)):
+        yield f"The client's share ({listed(found)}) is small partly by construction: {why}."
 
 
 def _interval(ends: tuple[float, float]) -> str:
@@ -225,6 +237,7 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
     ]
     if without:
         yield f"- Without the slowest server that succeeded at least once, the server's share is {listed(without)}."
+    yield from client_windows(results)
     for case in results.manifest.test_cases:
         if loss_share(case.emulated.forward_loss):
             yield from _by_control(results, case)

@@ -69,7 +69,7 @@ def test_clients_have_their_windows() -> None:
 def test_windows_that_grew_and_windows_that_were_full() -> None:
     told = "\n".join(conditions(campaign()))
     assert "All runs used QUIC v1 with the application protocol hq-interop." in told
-    assert "In 1 of 3 successful runs over `sat`, the server had more than 110 % of the client's initial" in told
+    assert "In 1 of 3 successful runs over `sat`, the server had more than 110 % of the client's smaller" in told
     assert "In 1 run, the maximum in flight was 85 to 110 % of the smaller initial window" in told
     assert "limited the server: picoquic with x. We use this range" in told
 

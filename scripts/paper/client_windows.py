@@ -1,0 +1,94 @@
+"""Whether the share of the client is small because of its receive windows: some clients have those that we chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from interop.model.results import ResultSet
+from interop.statistics.facts import fact_of
+from interop.statistics.samples import EFFICIENCY, find, samples
+from interop.statistics.variance import Share, decompose
+from scripts.paper.endpoints import SETTINGS, WINDOWS
+from scripts.paper.goodput import mean_of, of_case
+from scripts.paper.matrix import always_successful
+from scripts.paper.words import counted, listed
+
+FEWEST = 3
+"""Clients of which a share is computed."""
+
+
+@dataclass(frozen=True)
+class ByWindow:
+    """Clients by the smaller of the two windows that they announce, over ``sat``."""
+
+    product: float
+    """Bandwidth-delay product of the link, bytes."""
+    large: list[str]
+    """Clients with at least so much."""
+    small: list[str]
+
+
+def by_window(results: ResultSet) -> ByWindow | None:
+    """None if no client announced both windows over ``sat``."""
+    case = find(results, "sat")
+    if case is None:
+        return None
+    least: dict[str, int] = {}
+    for run in of_case(results, case):
+        for name in WINDOWS:
+            if isinstance(value := fact_of(run, f"client.{name}"), int):
+                least[run.client] = min(value, least.get(run.client, value))
+    product = case.emulated.forward_rate * case.emulated.round_trip_delay / 8
+    known = [name for name in results.manifest.clients if name in least]
+    groups = [[name for name in known if (least[name] >= product) is large] for large in (True, False)]
+    return ByWindow(product, *groups) if known else None
+
+
+def raised(results: ResultSet) -> list[str]:
+    """Clients whose receive windows we set."""
+    return [name for name in results.manifest.clients if "receive" in SETTINGS.get(name, "")]
+
+
+def share_of_client(results: ResultSet, test_case: str, clients: list[str]) -> Share | None:
+    """The client's share of the variance of the logarithm of goodput, with these clients alone."""
+    found = decompose([each for each in samples(results, test_case, EFFICIENCY) if each.client in clients])
+    return next((part for part in found.shares if part.source == "client"), None) if found else None
+
+
+def by_construction(results: ResultSet) -> str:
+    """``Our programs raise …, and 9 of 14 clients announce at least …``; empty if the windows are not known."""
+    found = by_window(results)
+    if found is None:
+        return ""
+    ours, every = raised(results), len(found.large) + len(found.small)
+    set_by_us = f"our programs set larger receive windows for {counted(len(ours), 'client')}, and " if ours else ""
+    return (
+        f"{set_by_us}{len(found.large)} of {every} clients announce at least the bandwidth-delay product of `sat` "
+        f"({found.product / 1e6:.1f} MB)"
+    )
+
+
+def client_windows(results: ResultSet) -> Iterator[str]:
+    """The client's share over ``sat`` among clients with large and with small windows, as items of a list."""
+    found, case = by_window(results), find(results, "sat")
+    if found is None or case is None:
+        return
+    told = (
+        f"- The client's share is small partly by construction: {by_construction(results)}. This counts the smaller of "
+        "the two windows of a client; [Programs](#programs) lists our settings."
+    )
+    if min(len(found.large), len(found.small)) < FEWEST:
+        yield told
+        return
+    servers, parts = always_successful(results, case), list[str]()
+    for clients, what in ((found.large, "with such windows"), (found.small, "with smaller windows")):
+        share = share_of_client(results, case.name, clients)
+        means = [mean for name in clients if (mean := mean_of(results, case, servers, client=name)) is not None]
+        if share is None or not means:
+            continue
+        parts.append(
+            f"{100 * share.share:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f} %) among the {len(clients)} "
+            f"clients {what} ({', '.join(clients)}; {min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s)"
+        )
+    yield f"{told} Over `{case.name}`, the client's share is {listed(parts)}."
