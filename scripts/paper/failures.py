@@ -73,12 +73,14 @@ def not_successful(results: ResultSet) -> Table:
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LISTED = re.compile(r"; the link lost packets \d+(, \d+)*( and \d+ more)?")
+ON_AVERAGE = re.compile(r", with [\d.]+ \w+/s on average")
+"""Over the time between the first and the last byte, which is not that of the goodput of such a run."""
 FLYING = re.compile(r"Congestion control kept ([\d.]+) KiB in flight \(median\)")
 
 
 def told(run: RunResult) -> str:
     """The reason without the numbers of single packets; the median in flight alone does not tell what limited it."""
-    return LISTED.sub("", run.verdict.reason).replace("Congestion control kept", "The server kept")
+    return ON_AVERAGE.sub("", LISTED.sub("", run.verdict.reason)).replace("Congestion control kept", "The server kept")
 
 
 def with_ranges(reasons: Sequence[str]) -> str:
@@ -130,13 +132,13 @@ def unfinished(results: ResultSet) -> Table:
             mine = [run for run in of_case(results, case) if run.server == server]
             late = [run for run in mine if run.verdict.outcome is Outcome.TIMEOUT]
             good = [run for run in mine if run.verdict.outcome is Outcome.SUCCEEDED]
-            files = [arrived(run) / sum(case.file_sizes) for run in late if run.evidence.downloaded]
+            files = [size / sum(case.file_sizes) for run in late if (size := arrived(run)) is not None]
             if late:
                 share = statistics.fmean(files) if files else None
                 rows.append((case.name, server, len(late), share, _mean(late), len(good), _mean(good)))
     note = (
-        "Values are means over the clients. *Arrived* is the share of the file that the client had written by the time "
-        f"limit.{_no_file(results)}"
+        "Values are means over all runs that timed out. *Arrived* is the share of the file that had arrived by the "
+        f"time limit (see [Definitions](#definitions)).{_unknown(results)}"
     )
     return Table("unfinished", "Runs that timed out", columns, tuple(rows), (note,))
 
@@ -146,13 +148,13 @@ def _mean(runs: Sequence[RunResult]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-def _no_file(results: ResultSet) -> str:
-    late = [run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT]
-    names = sorted({run.client for run in late if not run.evidence.downloaded})
-    count = sum(not run.evidence.downloaded for run in late)
-    if not names:
+def _unknown(results: ResultSet) -> str:
+    """Runs of which neither the trace nor a file shows what had arrived."""
+    late = [run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT and arrived(run) is None]
+    if not late:
         return ""
-    return f" The means omit {counted(count, 'run')} in which the client ({', '.join(names)}) left no file."
+    names = ", ".join(sorted({run.client for run in late}))
+    return f" The means omit {counted(len(late), 'run')} with {names}, for which we do not know what had arrived."
 
 
 def failures(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:

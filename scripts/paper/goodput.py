@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -9,27 +10,40 @@ from dataclasses import replace
 from interop.model.outcomes import Outcome
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.model.units import KIB, MIB
 from interop.statistics.samples import EFFICIENCY, GOODPUT, value_of
 
 STREAM_GOODPUT = "stream_goodput"
 """From the first to the last new byte of the file (docs/reference/metrics.md)."""
 
 
+ARRIVED = re.compile(r"([\d.]+) (B|KiB|MiB) of [\d.]+ \w+ arrived")
+"""In the reason of a run whose trace shows how much of the file the client received."""
+BYTES = {"B": 1, "KiB": KIB, "MiB": MIB}
+
+
 def goodput_so_far(run: RunResult) -> float | None:
     """Goodput, bit/s; of a run without success, what had arrived over the time that the client ran.
 
-    None if the client of such a run left no file: some write files only when they are complete.
+    None if it is not known what had arrived.
     """
     if run.verdict.outcome is Outcome.SUCCEEDED:
         return value_of(run, GOODPUT)
-    if not run.evidence.downloaded or not run.evidence.transfer_time:
+    size = arrived(run)
+    if size is None or not run.evidence.transfer_time:
         return None
-    return 8 * arrived(run) / run.evidence.transfer_time
+    return 8 * size / run.evidence.transfer_time
 
 
-def arrived(run: RunResult) -> int:
-    """Bytes of the files that the client had written when it ended."""
-    return sum(file.size for file in run.evidence.downloaded)
+def arrived(run: RunResult) -> float | None:
+    """Bytes of the file that the client's trace shows, or else that the client had written when it ended.
+
+    None without both: some clients write files only when they are complete.
+    """
+    if found := ARRIVED.search(run.verdict.reason):
+        return float(found[1]) * BYTES[found[2]]
+    files = run.evidence.downloaded
+    return float(sum(file.size for file in files)) if files else None
 
 
 def known(runs: Iterable[RunResult]) -> list[float]:

@@ -74,7 +74,7 @@ def in_common(results: ResultSet) -> str:
 def _without_file(results: ResultSet) -> str:
     """How many runs have no goodput at all."""
     lost = sum(goodput_so_far(each) is None for each in results.results)
-    return f" It omits {counted(lost, 'run')} in which the client left no file." if lost else ""
+    return f" It omits {counted(lost, 'run')} for which we do not know what had arrived." if lost else ""
 
 
 def congestion_controls(results: ResultSet) -> Table:
@@ -211,8 +211,8 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     servers, rates = below_the_limit(results)
     if servers:
         yield (
-            f"Over `satloss`, a run {rates} for {listed(servers)}. The timeouts of these servers over this link are "
-            "therefore due to the time limit rather than to defects. See [Reasons for failures](#reasons-for-failures)."
+            f"Over `satloss`, a run {rates} for {listed(servers)}. We attribute the timeouts of these servers over "
+            "this link to the time limit rather than to defects. See [Reasons for failures](#reasons-for-failures)."
         )
         yield ""
 

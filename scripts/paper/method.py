@@ -178,6 +178,11 @@ def definitions() -> Iterator[str]:
         "- **All runs**: runs that did not finish are also included; their goodput is the number of bytes that arrived "
         "divided by the client's run time."
     )
+    yield (
+        "- **Arrived**: the bytes of the file that the client received according to its trace. If the trace does not "
+        "show them, because no key log decrypts it or because a run failed, they are the bytes that the client had "
+        "written."
+    )
     yield ""
 
 

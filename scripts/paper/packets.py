@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from interop.model.arrays import Floats
 from interop.model.names import pair_folder
 from interop.model.results import ResultSet, RunResult
 from interop.statistics.samples import value_of
@@ -65,29 +68,63 @@ def stored_series(data: Path) -> list[str]:
     ]
 
 
-def packets(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
-    """Figures 7 and 8 of the paper, and what it says of them."""
+def packets(results: ResultSet, figures: Sequence[Line], data: Path | None = None) -> Iterator[Line]:
+    """Figures 7 and 8 of the paper, and what it says of them; ``data``: directory of the data set."""
     yield "## Packets of single runs"
     yield ""
     yield from figures
-    told = [text for pair in OF_THE_PAPER if (text := _beside_the_paper(results, pair))]
+    told = [
+        text
+        for pair in OF_THE_PAPER
+        if (text := _beside_the_paper(results, pair, series_of(data, pair) if data else None))
+    ]
     yield from told
 
 
-def _beside_the_paper(results: ResultSet, pair: Pair) -> str:
+def _beside_the_paper(results: ResultSet, pair: Pair, series: Series | None) -> str:
     run = _run(results, pair)
     goodput, completion = (value_of(run, name) if run else None for name in ("goodput", "completion_time"))
     startup, burst = (value_of(run, name) if run else None for name in ("startup_time", "longest_burst"))
-    sent = value_of(run, "sent_per_useful_byte") if run else None
+    sent, steady = (value_of(run, name) if run else None for name in ("sent_per_useful_byte", "steady_rate"))
     if goodput is None or completion is None or startup is None or burst is None or sent is None:
         return ""
     ours = (
         f"In our measurement, the transfer from {pair.server} to {pair.client} over `{pair.test_case}` takes "
-        f"{completion:.1f} s, with a goodput of {goodput / 1e6:.1f} Mbit/s. The server reaches 80 % of its steady rate "
-        f"after {startup:.1f} s. It sends {sent:.2f} bytes per byte of the file, and at most {burst:.0f} packets back "
-        "to back"
+        f"{completion:.1f} s, with a goodput of {goodput / 1e6:.1f} Mbit/s. The server "
+        f"{_start(series, startup, steady or 0.0)}. It sends {sent:.2f} bytes per byte of the file, and "
+        f"at most {burst:.0f} packets back to back"
     )
     return f"- {ours}. {PAPER_SAYS[OF_THE_PAPER[pair]]}"
+
+
+LOW, REACHED = 0.5, 0.8
+"""Shares of the steady rate: a later rate below the first one contradicts a start that ended at the second one."""
+WINDOW = 3
+"""Seconds over which a later rate is taken: several round trips."""
+
+
+def _start(series: Series | None, startup: float, steady: float) -> str:
+    """``reaches 80 % of its steady rate after 2.5 s``, and that it falls after that, if it does."""
+    told = f"reaches {100 * REACHED:.0f} % of its steady rate after {startup:.1f} s"
+    rates = rates_of(series) if series is not None else np.zeros(0)
+    later = rates[int(startup) // WINDOW + 1 :]
+    if not len(later) or later.min() >= LOW * steady:
+        return told
+    begin = WINDOW * (int(startup) // WINDOW + 1 + int(later.argmin()))
+    kept = WINDOW * (1 + int(np.flatnonzero(rates < REACHED * steady)[-1]))
+    return (
+        f"{told}, but does not keep this rate ({steady / 1e6:.1f} Mbit/s): only {later.min() / 1e6:.1f} Mbit/s arrive "
+        f"from {begin} to {begin + WINDOW} s. Averaged over {WINDOW} s, the rate stays above "
+        f"{100 * REACHED:.0f} % only after {kept} s"
+    )
+
+
+def rates_of(series: Series) -> Floats:
+    """New bytes of the file that arrived in each full window from the client's first packet on, as bit/s."""
+    arrived = series.arrived
+    windows = (arrived.time // WINDOW).astype(int)
+    rates = 8 / WINDOW * np.bincount(windows, arrived.new)[: int(arrived.time.max() // WINDOW)]
+    return rates.astype(np.float64)
 
 
 PAPER_SAYS = {

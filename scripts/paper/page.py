@@ -78,7 +78,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield from windows(parts[Part.WINDOWS], parts.get(Part.LARGE_WINDOWS), shown, runs)
         yield ""
     if offsets := [figure for name in OF_THE_PAPER.values() for figure in figures.get(("packets", name), ())]:
-        yield from packets(parts[Part.MATRIX], offsets)
+        yield from packets(parts[Part.MATRIX], offsets, data)
         yield ""
     yield "## What these measurements do not show"
     yield ""

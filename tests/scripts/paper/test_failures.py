@@ -48,7 +48,7 @@ def test_what_had_arrived_in_runs_that_timed_out() -> None:
     table = unfinished(result_set(found, clients=("x", "y", "z"), test_cases=(SATLOSS,)))
     [row] = table.rows
     assert list(row) == ["satloss", "picoquic", 2, 0.5, pytest.approx(4 * size / limit), 1, 3 * MBPS]
-    assert table.notes[0].endswith("The means omit 1 run in which the client (z) left no file.")
+    assert table.notes[0].endswith("The means omit 1 run with z, for which we do not know what had arrived.")
 
 
 def test_repeated_attempts_are_counted_by_outcome() -> None:

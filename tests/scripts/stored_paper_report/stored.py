@@ -88,10 +88,18 @@ def so_far(run: Run) -> float | None:
     """Goodput of a run, Mbit/s; without success, what had arrived over the time of its client."""
     if succeeded(run):
         return float(run["measurement"]["values"]["goodput"]) / 1e6
-    if not run["evidence"]["downloaded"]:
-        return None
-    life = run["evidence"]["client"]["life"]
-    return float(8 * sum(file["size"] for file in run["evidence"]["downloaded"]) / (life["end"] - life["begin"])) / 1e6
+    life, size = run["evidence"]["client"]["life"], arrived(run)
+    return None if size is None else float(8 * size / (life["end"] - life["begin"])) / 1e6
+
+
+def arrived(run: Run) -> float | None:
+    """Bytes of the file in the client's trace, or else in its file; None without both."""
+    told = re.findall(r" ([0-9.]+) ([KM]i)?B of 10 MiB arrived", run["verdict"]["reason"])
+    if told:
+        [(number, unit)] = told
+        return float(number) * {"Mi": 2**20, "Ki": 2**10, "": 1}[unit]
+    sizes = [file["size"] for file in run["evidence"]["downloaded"]]
+    return float(sum(sizes)) if sizes else None
 
 
 def all_goodputs(runs: Iterable[Run]) -> list[float]:
