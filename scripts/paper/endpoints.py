@@ -14,7 +14,7 @@ from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.failures import named
 from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.lines import rendered
-from scripts.paper.theory import INITIAL_WINDOW, IP_AND_UDP, MTU, payload_of
+from scripts.paper.theory import INITIAL_BYTES, payload_of
 from scripts.paper.words import counted
 
 UNLIMITED = 2**50
@@ -206,14 +206,14 @@ def _announced(runs: Sequence[RunResult], name: str, *, in_bytes: bool = False) 
 
 
 def servers_with_larger_starts(results: ResultSet) -> list[str]:
-    """Servers that send more than ``INITIAL_WINDOW`` packets in the first round trip over ``sat``, at the median."""
+    """Servers that send more than ``INITIAL_BYTES`` in the first round trip over ``sat``, at the median."""
     case = find(results, "sat")
     runs = of_case(results, case) if case else []
     starts = {
         name: _median([run for run in runs if run.server == name], "initial_window")
         for name in results.manifest.servers
     }
-    return [name for name, start in starts.items() if start and start > INITIAL_WINDOW * (MTU - IP_AND_UDP)]
+    return [name for name, start in starts.items() if start and start > INITIAL_BYTES]
 
 
 def _median(runs: Sequence[RunResult], metric: str, unit: float = 1.0) -> int | None:

@@ -36,7 +36,7 @@ from scripts.paper.real_time import real_time
 from scripts.paper.repeated import Sample, repeated, without_a_version
 from scripts.paper.seeds import seeds
 from scripts.paper.sweeps import sweeps
-from scripts.paper.theory import INITIAL_WINDOW, fastest, theory
+from scripts.paper.theory import INITIAL_BYTES, INITIAL_WINDOW, PER_PACKET, QUIC_OVERHEAD, fastest, theory
 from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
 from scripts.paper.virtual_time_images import virtual_time_images
@@ -261,10 +261,12 @@ def _possible(results: ResultSet) -> str:
         return ""
     more = len(servers_with_larger_starts(results))
     return (
-        f" A sender that starts with {INITIAL_WINDOW} packets, doubles this number in each round trip, and then uses "
-        f"the full rate without loss would reach {listed(most)}. In the first round trip, "
+        f" A sender that starts with {INITIAL_WINDOW} packets ({INITIAL_BYTES:,} bytes, as in RFC 9002), doubles this "
+        f"number in each round trip, and then uses the full rate without loss would reach {listed(most)}, with "
+        f"{PER_PACKET:,} bytes of the file in each packet (the largest UDP payload, {PER_PACKET + QUIC_OVERHEAD:,} "
+        f"bytes, minus about {QUIC_OVERHEAD} bytes of QUIC headers). In the first round trip, "
         f"{counted(more, 'server') if more else 'no server'} {'send' if more > 1 else 'sends'} more than "
-        f"{INITIAL_WINDOW} packets."
+        f"{INITIAL_BYTES:,} bytes of the response."
     )
 
 

@@ -36,17 +36,23 @@ def cubic(payload: float, trip: float, loss: float) -> float:
 
 MTU, IP_AND_UDP, LINK_HEADER = 1500, 28, 2
 """Bytes: largest IP packet of a link, headers of IPv4 and UDP in it, and the PPP header that a link's rate counts."""
+QUIC_OVERHEAD = 25
+"""Bytes, about: short header, header of the STREAM frame and authentication tag of a packet."""
 INITIAL_WINDOW = 10
 """Packets, as RFC 9002 recommends (section 7.2)."""
+INITIAL_BYTES = INITIAL_WINDOW * (MTU - IP_AND_UDP)
+"""The same in bytes of UDP payload: the 14,720 bytes of RFC 9002."""
+PER_PACKET = MTU - IP_AND_UDP - QUIC_OVERHEAD
+"""Bytes of the file in a packet that is as large as possible."""
 
 
 def fastest(size: int, link: EmulatedLink) -> float:
     """Goodput, bit/s, of a server that only slow start and the forward rate limit.
 
     It begins with ``INITIAL_WINDOW`` packets, sends twice as many in each further round trip until that fills the link,
-    and from then on at its rate; all packets are as large as possible, no header of QUIC counts, and none is lost.
+    and from then on at its rate; all packets are as large as possible, each with ``QUIC_OVERHEAD``, and none is lost.
     """
-    payload, per_packet = MTU - IP_AND_UDP, 8 * (MTU + LINK_HEADER) / link.forward_rate
+    payload, per_packet = PER_PACKET, 8 * (MTU + LINK_HEADER) / link.forward_rate
     window, left, time = INITIAL_WINDOW, math.ceil(size / payload), 0.0
     while window * per_packet < link.round_trip_delay and window < left:
         left -= window

@@ -63,7 +63,7 @@ def test_cubic_is_never_slower_than_reno() -> None:
 def test_slow_start_bounds_the_goodput() -> None:
     """Packet by packet: round trip n begins after n round trips, and each packet takes its time on the link."""
     link = SAT.emulated
-    left, time, window = math.ceil(10 * MIB / 1472), 0.0, 10
+    left, time, window = math.ceil(10 * MIB / 1447), 0.0, 10
     while left:
         sent_now = min(left, window)
         busy = sent_now * 1502 * 8 / link.forward_rate
@@ -77,7 +77,7 @@ def test_slow_start_bounds_the_goodput() -> None:
 
 def test_a_small_file_fits_into_the_initial_window() -> None:
     """It takes no round trip, only the time of its ten packets on the link."""
-    assert fastest(14_720, SAT.emulated) == pytest.approx(20e6 * 1472 / 1502)
+    assert fastest(14_470, SAT.emulated) == pytest.approx(20e6 * 1447 / 1502)
     assert fastest(20_000, SAT.emulated) == pytest.approx(8 * 20_000 / (0.6 + 4 * 1502 * 8 / 20e6))
 
 
