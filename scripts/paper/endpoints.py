@@ -148,7 +148,7 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
         rows.append(
             (
                 name,
-                _hystart(control),
+                hystart_in_words(control),
                 _median(mine, "initial_window", KIB),
                 None if payload is None else round(payload),
                 _median(mine, "longest_burst"),
@@ -159,7 +159,8 @@ def of_servers(results: ResultSet, runs: Sequence[RunResult]) -> Table:
     return Table("server-conditions", "How servers send", columns, tuple(rows))
 
 
-def _hystart(control: CongestionControl | None) -> str:
+def hystart_in_words(control: CongestionControl | None) -> str:
+    """``yes``, ``no`` or ``unknown``; ``BBR`` if the server uses it without HyStart."""
     if control is not None and not control.hystart and "bbr" in (control.default or "").lower():
         return "BBR"
     return YES_NO[control.hystart if control is not None else None]

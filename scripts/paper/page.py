@@ -35,6 +35,7 @@ from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
 from scripts.paper.repeated import Sample, repeated, without_a_version
 from scripts.paper.seeds import seeds
+from scripts.paper.senders import senders
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_BYTES, INITIAL_WINDOW, PER_PACKET, QUIC_OVERHEAD, fastest, theory
 from scripts.paper.variants import algorithm_or_implementation
@@ -123,6 +124,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
         *shown["cdf"],
         "## Servers and clients", "",
         *rendered(congestion_controls(results)),
+        *senders(results),
         *rendered(clients(results)),
         *shown["heatmap"], *shown["violin"],
         *algorithms(results, parts.get(Part.VARIANTS), parts.get(Part.COUNTER)), "",

@@ -1,0 +1,89 @@
+"""What servers send beyond the file: bytes per byte of it, and packets that the queue drops."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from interop.model.results import ResultSet
+from interop.model.test_case import TestCase
+from interop.report.table import Column, Table, Unit
+from interop.statistics.samples import find, value_of
+from scripts.paper.endpoints import hystart_in_words
+from scripts.paper.goodput import of_case
+from scripts.paper.lines import rendered
+
+SATELLITE = ("sat", "satloss")
+HYSTART = {"yes": True, "no": False}
+METRICS = ("sent_per_useful_byte", "queue_loss")
+
+
+def means(results: ResultSet, case: TestCase, metric: str) -> dict[str, float]:
+    """Mean of a metric over the successful runs of each server."""
+    found = dict[str, float]()
+    for name in results.manifest.servers:
+        mine = [run for run in of_case(results, case) if run.server == name]
+        if values := [value for run in mine if (value := value_of(run, metric)) is not None]:
+            found[name] = statistics.fmean(values)
+    return found
+
+
+def of_senders(results: ResultSet) -> Table:
+    """A row for each server: bytes sent per byte of the file, and share of packets dropped, over satellite links."""
+    cases = [case for name in SATELLITE if (case := find(results, name)) is not None]
+    columns = [Column("server")]
+    for case in cases:
+        columns += [
+            Column(f"bytes sent per byte, {case.name}", Unit.RATIO),
+            Column(f"dropped by the queue, {case.name}", Unit.SHARE, 1),
+        ]
+    cells = [means(results, case, metric) for case in cases for metric in METRICS]
+    rows = tuple((name, *(each.get(name) for each in cells)) for name in results.manifest.servers)
+    notes = (
+        (
+            "Goodput alone ranks a server high even if it sends much that does not arrive. *Bytes sent* counts the UDP "
+            "payload that the server sent, headers and repeated data included, per byte of the file. *Dropped by the "
+            "queue* is the share of the server's packets. Both are means of the successful runs; a cell is empty if "
+            "there are none."
+        ),
+    )
+    return Table("senders", "What servers send and the queue drops", tuple(columns), rows, notes)
+
+
+def senders(results: ResultSet) -> Iterator[str]:
+    """The table, the server that wastes most, and servers with and without HyStart."""
+    case = find(results, "sat")
+    if case is None or not (dropped := means(results, case, "queue_loss")):
+        return
+    yield from rendered(of_senders(results))
+    most = max(dropped, key=dropped.__getitem__)
+    sent = means(results, case, "sent_per_useful_byte")
+    told = f" and it sends {sent[most]:.2f} bytes per byte of the file" if most in sent else ""
+    middle = f" (median of the servers: {statistics.median(sent.values()):.2f})" if told else ""
+    yield (
+        f"Over `{case.name}`, the queue drops {100 * dropped[most]:.0f} % of the packets of {most}, the largest share "
+        f"of all servers (median: {100 * statistics.median(dropped.values()):.1f} %),{told}{middle}. "
+        f"{with_hystart(results, dropped)}".strip()
+    )
+    yield ""
+
+
+def with_hystart(results: ResultSet, dropped: dict[str, float]) -> str:
+    """Median of the shares of servers with and without HyStart; those that use BBR without it are neither."""
+    known = {each.name: each.congestion_control for each in results.manifest.implementations}
+    groups: dict[bool, list[float]] = {True: [], False: []}
+    for name, share in dropped.items():
+        control = known.get(name)
+        if hystart_in_words(control) in HYSTART:
+            groups[HYSTART[hystart_in_words(control)]].append(share)
+    if not all(groups.values()):
+        return ""
+    medians = {has: 100 * statistics.median(shares) for has, shares in groups.items()}
+    told = (
+        f"The median is {medians[True]:.1f} % for the {len(groups[True])} servers with HyStart and "
+        f"{medians[False]:.1f} % for the {len(groups[False])} servers without it (see [How servers "
+        "send](#how-servers-send))"
+    )
+    if medians[True] >= medians[False]:
+        return f"{told}, so HyStart does not explain which servers lose few packets."
+    return f"{told}."

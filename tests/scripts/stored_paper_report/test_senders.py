@@ -1,0 +1,52 @@
+"""The stored report docs/paper: what servers send beyond the file."""
+
+from __future__ import annotations
+
+from statistics import fmean, median
+
+import pytest
+
+from tests.scripts.stored_paper_report.stored import manifest, matching, matrix, metrics, rows, section_of
+
+SENDERS = "What servers send and the queue drops"
+
+
+def means(test_case: str, name: str) -> dict[str, float]:
+    """Of the successful runs, by server."""
+    found = {server: metrics(matching(matrix(), server=server, test_case=test_case), name)
+             for server in manifest()["servers"]}  # fmt: skip
+    return {server: fmean(values) for server, values in found.items() if values}
+
+
+def test_bytes_sent_and_packets_dropped() -> None:
+    found = rows(SENDERS)
+    assert [row[0] for row in found] == manifest()["servers"]
+    columns = [(test_case, name) for test_case in ("sat", "satloss") for name in ("sent_per_useful_byte", "queue_loss")]
+    for place, (test_case, name) in enumerate(columns, start=1):
+        known = means(test_case, name)
+        for row in found:
+            assert (row[place] != "") == (row[0] in known)
+            if row[0] in known:
+                times, near = (1, 0.0051) if name == "sent_per_useful_byte" else (100, 0.051)
+                assert float(row[place]) == pytest.approx(times * known[row[0]], abs=near)
+
+
+def test_the_server_that_wastes_most() -> None:
+    dropped, sent = means("sat", "queue_loss"), means("sat", "sent_per_useful_byte")
+    most = max(dropped, key=lambda name: dropped[name])
+    assert (
+        f"Over `sat`, the queue drops {100 * dropped[most]:.0f} % of the packets of {most}, the largest share of all "
+        f"servers (median: {100 * median(dropped.values()):.1f} %), and it sends {sent[most]:.2f} bytes per byte of "
+        f"the file (median of the servers: {median(sent.values()):.2f})."
+    ) in section_of(SENDERS)
+
+
+def test_servers_with_and_without_hystart() -> None:
+    shares, dropped = {row[0]: row[1] for row in rows("How servers send")}, means("sat", "queue_loss")
+    with_it, without = ([dropped[name] for name, cell in shares.items() if cell == word] for word in ("yes", "no"))
+    told = (
+        f"The median is {100 * median(with_it):.1f} % for the {len(with_it)} servers with HyStart and "
+        f"{100 * median(without):.1f} % for the {len(without)} servers without it"
+    )
+    assert told in section_of(SENDERS)
+    assert ("so HyStart does not explain" in section_of(SENDERS)) is (median(with_it) >= median(without))
