@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
-from interop.statistics.samples import find, value_of
+from interop.statistics.samples import GOODPUT, find, value_of
 from scripts.paper.endpoints import hystart_in_words
-from scripts.paper.goodput import of_case
+from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.lines import rendered
+from scripts.paper.queues import rank_correlation
+from scripts.paper.words import listed
 
 SATELLITE = ("sat", "satloss")
 HYSTART = {"yes": True, "no": False}
@@ -64,6 +66,33 @@ def senders(results: ResultSet) -> Iterator[str]:
         f"Over `{case.name}`, the queue drops {100 * dropped[most]:.0f} % of the packets of {most}, the largest share "
         f"of all servers (median: {100 * statistics.median(dropped.values()):.1f} %),{told}{middle}. "
         f"{with_hystart(results, dropped)}".strip()
+    )
+    yield ""
+    yield from two_goodputs(results, case)
+
+
+TOP = 8
+"""Ranks among which a change is told."""
+
+
+def two_goodputs(results: ResultSet, case: TestCase) -> Iterator[str]:
+    """How the ranks of servers change if goodput is measured from the first to the last byte of the file."""
+    both = [means(results, case, metric) for metric in (GOODPUT, STREAM_GOODPUT)]
+    order = rank_correlation(*both)
+    if order is None:
+        return
+    names = both[0].keys() & both[1].keys()
+    ranks = [[name for name in sorted(each, key=each.__getitem__, reverse=True) if name in names] for each in both]
+    places = {name: tuple(1 + rank.index(name) for rank in ranks) for name in ranks[0]}
+    moved = [
+        f"{name} from {before} to {after}"
+        for name, (before, after) in places.items()
+        if before != after and min(before, after) <= TOP
+    ]
+    changes = f" Of the first {TOP} servers, these change their rank: {listed(moved)}." if moved else ""
+    yield (
+        f"Over `{case.name}`, the rank correlation of the servers between goodput and goodput from the first to the "
+        f"last byte of the file is {order:.3f} ({len(names)} servers; means of the successful runs).{changes}"
     )
     yield ""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from interop.model.implementation import CongestionControl
 from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.senders import of_senders, senders
+from scripts.paper.senders import of_senders, senders, two_goodputs
 from tests.results_builder import result_set, run_result, runs
 
 VALUES = {"a": (1.5, 0.3), "b": (1.1, 0.1), "c": (1.2, 0.04)}
@@ -54,3 +54,20 @@ def test_hystart_beside_drops() -> None:
     assert "so HyStart does not explain" in told(a=True, b=True, c=False)
     assert "so HyStart does not explain" not in told(a=False, b=True, c=True)
     assert "HyStart" not in told(a=True, b=None)
+
+
+def test_the_metric_changes_the_ranks() -> None:
+    """a and b change places; c stays the last."""
+    found = [
+        replace(run_result(MBPS, server=server), measurement=Measurement({"goodput": rate, "stream_goodput": stream}))
+        for server, rate, stream in (("a", 3e6, 3e6), ("b", 2e6, 4e6), ("c", 1e6, 1e6))
+    ]
+    results = result_set(found, servers=("a", "b", "c"), repetitions=1)
+    [told, _] = two_goodputs(results, results.manifest.test_cases[0])
+    assert told == (
+        "Over `sat`, the rank correlation of the servers between goodput and goodput from the first to the last byte "
+        "of the file is 0.500 (3 servers; means of the successful runs). Of the first 8 servers, these change their "
+        "rank: a from 1 to 2 and b from 2 to 1."
+    )
+    few = result_set(found[:2], servers=("a", "b"))
+    assert list(two_goodputs(few, few.manifest.test_cases[0])) == []

@@ -6,7 +6,7 @@ from statistics import fmean, median
 
 import pytest
 
-from tests.scripts.stored_paper_report.stored import manifest, matching, matrix, metrics, rows, section_of
+from tests.scripts.stored_paper_report.stored import listed, manifest, matching, matrix, metrics, rows, section_of
 
 SENDERS = "What servers send and the queue drops"
 
@@ -50,3 +50,21 @@ def test_servers_with_and_without_hystart() -> None:
     )
     assert told in section_of(SENDERS)
     assert ("so HyStart does not explain" in section_of(SENDERS)) is (median(with_it) >= median(without))
+
+
+def test_ranks_by_both_goodputs() -> None:
+    goodput, stream = means("sat", "goodput"), means("sat", "stream_goodput")
+    ranks = [{name: sum(other >= value for other in each.values()) for name, value in each.items()}
+             for each in (goodput, stream)]  # fmt: skip
+    count = len(goodput)
+    squares = sum((ranks[0][name] - ranks[1][name]) ** 2 for name in goodput)
+    moved = [
+        f"{name} from {ranks[0][name]} to {ranks[1][name]}"
+        for name in sorted(goodput, key=lambda name: ranks[0][name])
+        if ranks[0][name] != ranks[1][name] and min(ranks[0][name], ranks[1][name]) <= 8
+    ]
+    assert (
+        "between goodput and goodput from the first to the last byte of the file is "
+        f"{1 - 6 * squares / (count * (count**2 - 1)):.3f} ({count} servers; means of the successful runs). Of the "
+        f"first 8 servers, these change their rank: {listed(moved)}."
+    ) in section_of(SENDERS)
