@@ -42,6 +42,7 @@ def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterato
     yield from _with_other_runs(results)
     yield ""
     yield from rendered(of_clients(results, "sat"))
+    yield from far_below(results, "sat")
     yield from acknowledgements(results, corrected)
 
 
@@ -61,6 +62,34 @@ def of_clients(results: ResultSet, test_case: str) -> Table:
             rows.append((server, least, means[least], most, means[most], f"{means[most] / means[least]:.1f}"))
     note = "Goodput is the mean of all runs of a pair."
     return Table("slowest-client", f"Clients of each server over {test_case}", columns, tuple(rows), (note,))
+
+
+FAR = 3
+"""A client is far below the median of a server's clients if it has less than this part of it."""
+
+
+def far_below(results: ResultSet, test_case: str) -> Iterator[str]:
+    """Clients with which a server is far below its median; nothing if there are none."""
+    case, told = find(results, test_case), list[str]()
+    for server in results.manifest.servers if case is not None else ():
+        runs = [run for run in of_case(results, case) if run.server == server] if case is not None else []
+        found = {name: known(run for run in runs if run.client == name) for name in results.manifest.clients}
+        means = {name: statistics.fmean(values) for name, values in found.items() if values}
+        limit = statistics.median(means.values()) / FAR if means else 0.0
+        slow = {name: mean for name, mean in means.items() if mean < limit}
+        others = [mean for name, mean in means.items() if name not in slow]
+        if slow:
+            clients = listed(f"{name} ({mean / 1e6:.2f} Mbit/s)" for name, mean in slow.items())
+            told.append(
+                f"{server} with {clients}; with the other clients, it reaches {min(others) / 1e6:.2f} to "
+                f"{max(others) / 1e6:.2f} Mbit/s"
+            )
+    if told:
+        yield (
+            f"Over `{test_case}`, these pairs are below a third of the median of the server's clients: "
+            f"{'; '.join(told)}. This report does not explain why."
+        )
+        yield ""
 
 
 def share_of_server(

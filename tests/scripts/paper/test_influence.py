@@ -8,7 +8,15 @@ import pytest
 
 from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.influence import effects, finding, influence, means_of_clients, of_clients, share_of_server
+from scripts.paper.influence import (
+    effects,
+    far_below,
+    finding,
+    influence,
+    means_of_clients,
+    of_clients,
+    share_of_server,
+)
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 
 SERVERS, CLIENTS = ("a", "b", "c", "d"), ("x", "y", "z")
@@ -97,3 +105,20 @@ def test_the_finding_names_links_that_depend_mostly_on_the_server() -> None:
     assert "The lower limits also exceed 50 % without the slowest server, and in a bootstrap over servers" in told
     assert "do not show" not in told
     assert list(finding(result_set())) == []
+
+
+def test_clients_far_below_the_median_are_named() -> None:
+    """A third of 6 Mbit/s is not below it."""
+    found = [
+        run
+        for server, rates in (("a", (1, 6, 8)), ("b", (2, 6, 7)))
+        for client, rate in zip(CLIENTS, rates, strict=True)
+        for run in runs(rate * MBPS, server=server, client=client)
+    ]
+    results = result_set(found, servers=("a", "b"), clients=CLIENTS, repetitions=1)
+    [told, _] = far_below(results, "sat")
+    assert told == (
+        "Over `sat`, these pairs are below a third of the median of the server's clients: a with x (1.00 Mbit/s); with "
+        "the other clients, it reaches 6.00 to 8.00 Mbit/s. This report does not explain why."
+    )
+    assert list(far_below(campaign(), "satloss")) == []
