@@ -265,7 +265,7 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
         if share is not None
     ]
     if without:
-        yield f"- Without the slowest server that succeeded at least once, the server's share is {listed(without)}."
+        yield f"- Without the slowest of the servers with a successful run, the server's share is {listed(without)}."
     yield from client_windows(results)
     for case in results.manifest.test_cases:
         if loss_share(case.emulated.forward_loss):

@@ -10,11 +10,12 @@ from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
+from interop.statistics.clusters import MOST_CLUSTERS
 from interop.statistics.overview import Scenario, family, scenario
 from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.endpoints import version_in_words
 from scripts.paper.goodput import goodput_so_far, known, mean_of, of_case
-from scripts.paper.lines import rendered
+from scripts.paper.lines import Line, rendered
 from scripts.paper.published import PAPER_CONGESTION_CONTROL, PAPER_PAIRS, PAPER_TIME_LIMITS, TABLE_II, PaperRow
 from scripts.paper.theory import below_the_limit
 from scripts.paper.words import counted, listed
@@ -41,8 +42,8 @@ def beside_the_paper(results: ResultSet) -> Table:
         f"had arrived divided by the client's run time.{_without_file(results)}"
     )
     counts = (
-        "A pair counts as T if any of its repetitions timed out, and as × if any failed; if both occurred, the earlier "
-        "one counts. More repetitions therefore lead to higher counts; the paper has ten per pair."
+        "A pair without full success counts once: as T if its first unsuccessful repetition timed out, and as × if it "
+        "failed. More repetitions therefore lead to higher counts; the paper has ten per pair."
     )
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
@@ -205,7 +206,8 @@ def time_limits(results: ResultSet) -> Iterator[str]:
         "The paper's limits include the time to start and stop the containers, whereas ours begin when the client "
         "starts. The goodput of a run that reaches the limit is below the file size divided by the limit. Means over "
         "successful runs omit such runs, and are therefore too high. The medians in the last column rank runs at the "
-        "limit below all successful runs, so they do not depend on the limit."
+        "limit below all successful runs. They do not depend on the limit as long as fewer than half of the runs reach "
+        "it; otherwise, the cell is empty."
     )
     yield ""
     servers, rates = below_the_limit(results)
@@ -221,3 +223,13 @@ def _median_with_slowest(runs: Sequence[RunResult], slowest: int) -> float | Non
     """Median goodput of the successful runs and of so many that are slower; None if it is one of the latter."""
     values = [0.0] * slowest + [value for run in runs if (value := value_of(run, GOODPUT)) is not None]
     return statistics.median(values) if len(values) > 2 * slowest else None
+
+
+def about_groups(figures: Sequence[Line]) -> Iterator[str]:
+    """How the groups of the following figures are found, and that the report does not use them."""
+    if figures:
+        yield (
+            f"In the next figures, the groups come from k-means. Of 2 to {MOST_CLUSTERS} groups, each figure shows the "
+            "number with the largest silhouette. The groups only describe the points; we draw no conclusions from them."
+        )
+        yield ""

@@ -22,6 +22,7 @@ from scripts.paper.influence import finding as influence_finding
 from scripts.paper.influence import influence
 from scripts.paper.lines import Line, moment, numbered, rendered
 from scripts.paper.matrix import (
+    about_groups,
     beside_the_paper,
     clients,
     congestion_controls,
@@ -128,7 +129,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
         *rendered(clients(results)),
         *shown["heatmap"], *shown["violin"],
         *algorithms(results, parts.get(Part.VARIANTS), parts.get(Part.COUNTER)), "",
-        *shown["two-case-scatter"],
+        *about_groups(shown["two-case-scatter"]), *shown["two-case-scatter"],
         "## Formulas of Reno and CUBIC", "",
         *theory(results), "",
         "## Influence of server and client", "",

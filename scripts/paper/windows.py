@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
@@ -16,7 +17,7 @@ from interop.statistics.samples import GOODPUT, value_of
 from interop.traces.series import Series
 from scripts.paper.endpoints import FULL, RAISED, share_of_window
 from scripts.paper.goodput import known
-from scripts.paper.lines import Line, rendered
+from scripts.paper.lines import Figure, Line, rendered
 from scripts.paper.words import listed
 
 SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
@@ -49,8 +50,8 @@ def windows(
     yield from rendered(by_window(results))
     yield from growth(results)
     yield from figures
-    if figures:
-        yield from about_the_figure(results)
+    if (figure := next((each for each in figures if isinstance(each, Figure)), None)) is not None:
+        yield from about_the_figure(results, figure.title)
     yield from cause(results, large, *runs)
 
 
@@ -59,18 +60,19 @@ def by_window(results: ResultSet) -> Table:
     servers = results.manifest.servers
     columns = (
         Column("client"), Column("connection window"), Column("stream window"),
-        *(Column(name, Unit.RATE) for name in servers), Column(f"maximum in flight of {servers[0]} [KiB]", Unit.COUNT),
+        *(Column(f"{name} [Mbit/s]") for name in servers),
+        Column(f"maximum in flight of {servers[0]} [KiB]", Unit.COUNT),
     )  # fmt: skip
     rows = []
     for client in results.manifest.clients:
         mine = [run for run in results.results if run.client == client]
-        means = [_mean([run for run in mine if run.server == server]) for server in servers]
+        means = [_marked([run for run in mine if run.server == server]) for server in servers]
         flying = [value for run in mine if run.server == servers[0] and (value := value_of(run, "in_flight_max"))]
         most = round(max(flying) / KIB) if flying else None
         rows.append((client, *(_announced(mine, name) for name in FACTS), *means, most))
     note = (
-        "For runs that timed out, goodput is based on the bytes that had arrived. If all runs with a client timed out, "
-        "its windows are not known."
+        "For runs that timed out (T), goodput is based on the bytes that had arrived. If all runs with a client timed "
+        "out, its windows are not known."
     )
     return Table("windows", "Goodput over sat by the windows of the client", columns, tuple(rows), (note,))
 
@@ -100,7 +102,7 @@ def growth(results: ResultSet) -> Iterator[str]:
         yield ""
 
 
-def about_the_figure(results: ResultSet) -> Iterator[str]:
+def about_the_figure(results: ResultSet, title: str) -> Iterator[str]:
     """What the figure of the variants does not show: stream windows, and clients without a success."""
     known, smaller = set[str](), dict[str, str]()
     variants = with_variants(results)
@@ -114,13 +116,19 @@ def about_the_figure(results: ResultSet) -> Iterator[str]:
     told = [f" It omits {listed(lost)}, which did not finish any run."] if lost else []
     told += [f" It does not show stream windows, which are smaller for {listed(smaller.values())}."] if smaller else []
     if told:
-        yield f"The first of these figures shows connection windows.{''.join(told)}"
+        yield f"The figure *{title}* shows connection windows.{''.join(told)}"
         yield ""
 
 
 def _announced(runs: Sequence[RunResult], name: str) -> str:
     found = sorted({value for run in runs if isinstance(value := fact_of(run, f"client.{name}"), int)})
     return " or ".join(map(byte_size, found))
+
+
+def _marked(runs: Sequence[RunResult]) -> str:
+    """``0.68 T`` if a run timed out."""
+    late = any(run.verdict.outcome is Outcome.TIMEOUT for run in runs)
+    return "" if (mean := _mean(runs)) is None else f"{mean / 1e6:.2f}{' T' if late else ''}"
 
 
 def _mean(runs: Sequence[RunResult]) -> float | None:

@@ -48,7 +48,7 @@ def test_without_the_slowest_server() -> None:
     told = "\n".join(influence(campaign()))
     share = share_of_server(campaign(), SATLOSS, ["b", "c", "d"])
     assert share is not None
-    assert f"that succeeded at least once, the server's share is {100 * share.share:.0f} % (" in told
+    assert f"of the servers with a successful run, the server's share is {100 * share.share:.0f} % (" in told
     assert "over `satloss` (without a)." in told
     assert "the shares are the same for the logarithm of goodput" in told
 

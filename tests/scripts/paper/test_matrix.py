@@ -6,7 +6,7 @@ import pytest
 
 from interop.model.outcomes import Outcome
 from interop.model.units import MBPS
-from scripts.paper.matrix import beside_the_paper, clients, differences, time_limits
+from scripts.paper.matrix import about_groups, beside_the_paper, clients, differences, time_limits
 from tests.results_builder import SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late, matrix
 
@@ -75,3 +75,9 @@ def test_runs_at_the_time_limit_count_as_the_slowest_in_a_median() -> None:
 
     assert cells(2) == ["satloss", "360", "360", "5", "2", "", "0.23", "2.00"]
     assert cells(4)[4:] == ["4", "", "0.23", ""]
+
+
+def test_groups_of_figures_are_explained_once() -> None:
+    [told, _] = about_groups(["a figure"])
+    assert "Of 2 to 6 groups, each figure shows the number with the largest silhouette." in told
+    assert list(about_groups([])) == []

@@ -52,9 +52,9 @@ def with_qlog() -> Series:
 
 def test_goodput_by_window() -> None:
     first, second, third = by_window(campaign()).rows
-    assert first == ("quic-go", "512 KiB", "512 KiB", 2e6, 9e6, 512)
-    assert second == ("ngtcp2", "16 MiB", "16 MiB", 8e6, None, 16384)
-    assert list(third) == ["ngtcp2:window-64k", "", "", pytest.approx(1e6), None, None]
+    assert first == ("quic-go", "512 KiB", "512 KiB", "2.00", "9.00", 512)
+    assert second == ("ngtcp2", "16 MiB", "16 MiB", "8.00", "", 16384)
+    assert list(third) == ["ngtcp2:window-64k", "", "", "1.00 T", "", None]
 
 
 def test_the_figure_shows_variants_only() -> None:
@@ -145,7 +145,8 @@ def test_what_the_figure_does_not_show() -> None:
     small = replace(one, measurement=replace(one.measurement, negotiated=negotiated))
     both = replace(campaign(), results=(*campaign().results, small))
     both = replace(both, manifest=replace(both.manifest, clients=(*CLIENTS, "ngtcp2:window-1m")))
-    [told, _] = about_the_figure(both)
+    [told, _] = about_the_figure(both, "Goodput over windows")
+    assert told.startswith("The figure *Goodput over windows* shows connection windows. It omits")
     assert "It omits ngtcp2:window-64k, which did not finish any run. It does not show" in told
     assert told.endswith("stream windows, which are smaller for ngtcp2:window-1m (512 KiB).")
 

@@ -162,3 +162,8 @@ def test_other_rows_of_table_ii(test_case: str) -> None:
     assert float(most) == pytest.approx(max(metrics(runs, "goodput")) / 1e6, abs=0.051)
     lost = {(run["server"], run["client"]) for run in runs if not succeeded(run)}
     assert int(late) + int(failed) == len(lost)
+
+
+def test_groups_of_figures() -> None:
+    """The number with the largest silhouette, of those that the clustering tries."""
+    assert the_page().count("Of 2 to 6 groups, each figure shows the number with the largest silhouette.") == 1
