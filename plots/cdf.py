@@ -64,7 +64,11 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.step([0, *values, end], [0, *shares, 100], where="post", color=style.colour, linestyle=style.dash,
                 label=label)  # fmt: skip
     ax.set(xlabel=panel.facts["label"], ylabel="share of repetitions [%]", xlim=(0, end), ylim=(0, 101))
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    longest = max(len(str(text.get_label())) for text in ax.get_lines())
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=max(1, min(3, LEGEND_WIDTH // (longest + HANDLE))))
 
+
+LEGEND_WIDTH, HANDLE = 130, 9
+"""Characters that fit into a row of the legend, and those that a line beside its label takes."""
 
 PLOT = Plot("cdf", "Distribution of the efficiency", "results", table, draw)

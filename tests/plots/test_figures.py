@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -68,6 +69,18 @@ def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
                 assert "[" in label or label in NO_UNIT
             assert ax.has_data() or ax.collections or ax.texts
         assert overlaps(made) == []
+        assert cut(made) == []
+
+
+def cut(made: Figure) -> list[str]:
+    """First labels of legends that reach beyond the left or right edge of the figure."""
+    found = []
+    for legend in [*made.legends, *(ax.get_legend() for ax in made.axes)]:
+        if legend is not None:
+            box = legend.get_window_extent()
+            if box.x0 < made.bbox.x0 or box.x1 > made.bbox.x1:
+                found.append(legend.get_texts()[0].get_text() if legend.get_texts() else "")
+    return found
 
 
 def painted(made: Figure) -> None:
@@ -105,6 +118,30 @@ def ticks_inside(ax: Axes, labels: list[Text]) -> list[Text]:
 def meeting(texts: list[Text]) -> list[tuple[str, str]]:
     boxes = [(text.get_text(), text.get_window_extent().padded(-0.5)) for text in texts]
     return [(a, b) for (a, box), (b, other) in combinations(boxes, 2) if box.overlaps(other) and a != b]
+
+
+def test_the_check_for_cut_legends_finds_one() -> None:
+    made = Figure(figsize=(3, 2))
+    ax = made.subplots()
+    for number in range(3):
+        ax.plot([0, 1], label=f"a label of many words, number {number}")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    painted(made)
+    assert cut(made) == ["a label of many words, number 0"]
+
+
+def test_a_legend_of_long_labels_has_fewer_columns() -> None:
+    """``SATL (n = 1000, 500 without success)`` three times is wider than the figure."""
+    cases = tuple(replace(SATLOSS, name=name, abbreviation=f"SATL{name.upper()}") for name in ("a", "b", "c"))
+    many = [run for case in cases for run in runs(*[1e6, None] * 500, test_case=case.name)]
+    plot = plots()["cdf"]
+    [drawing] = plot.table(plot_request(result_set(many, test_cases=cases)))
+    made = figure(plot, drawing)
+    painted(made)
+    assert cut(made) == []
+    legend = made.axes[0].get_legend()
+    assert legend is not None
+    assert legend.get_texts()[0].get_text() == "SATLA (n = 1000, 500 without success)"
 
 
 def test_the_check_for_overlaps_finds_one() -> None:
