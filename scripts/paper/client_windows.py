@@ -15,7 +15,7 @@ from scripts.paper.matrix import always_successful
 from scripts.paper.words import counted, listed
 
 FEWEST = 3
-"""Clients of which a share is computed."""
+"""The report computes no share for fewer clients."""
 
 
 @dataclass(frozen=True)

