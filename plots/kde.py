@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from interop.model.implementation import Role
@@ -29,14 +29,14 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     columns: dict[str, list[object]] = {"case": [], "role": [], "name": [], "mean": []}
-    counted, silent = [], []
+    counted, silent = dict[str, str](), []
     for case in request.measured(campaign.results):
         many = [each for each in marginals(samples(campaign.results, case.name, EFFICIENCY)) if each.mean is not None]
         counts = [sum(each.role is role for each in many) for role in ROLES]
         if min(counts) < FEWEST:
             silent.append(case.abbreviation)
             continue
-        counted.append(f"{counts[0]} servers and {counts[1]} clients in {case.abbreviation}")
+        counted[case.abbreviation] = f"{counts[0]} servers and {counts[1]} clients"
         for each in many:
             columns["case"].append(case.abbreviation)
             columns["role"].append(each.role)
@@ -45,7 +45,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if not counted:
         return None
     caption = sentences(
-        f"The figure shows n = {', '.join(counted)}. Each mark is the mean of an implementation over all "
+        f"The figure shows n = {_numbers(counted)}. Each mark is the mean of an implementation over all "
         "implementations with which it succeeded in this role. The role with the greater spread has the larger effect "
         "on efficiency",
         f"Not shown: {', '.join(silent)}, with fewer than {FEWEST}" if silent else "",
@@ -53,6 +53,15 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     size = (max(WIDTH, 1.5 * len(counted) + 1.6), 4.0)
     title = "Mean efficiency of servers and of clients"
     return Drawing(stem(request, campaign), title, caption, single_panel(Panel(columns)), size)
+
+
+def _numbers(counted: Mapping[str, str]) -> str:
+    """``5 servers and 5 clients in each of T, SAT and SATL``, or the numbers of each test case."""
+    *others, last = counted
+    if others and len({*counted.values()}) == 1:
+        return f"{counted[last]} in each of {', '.join(others)} and {last}"
+    *parts, end = (f"{numbers} in {case}" for case, numbers in counted.items())
+    return f"{', '.join(parts)}, and {end}" if parts else end
 
 
 def draw(ax: Axes, panel: Panel) -> None:

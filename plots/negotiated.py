@@ -1,4 +1,4 @@
-"""A metric over a negotiated fact, such as goodput over the flow-control window: a point per pair and value."""
+"""A metric against a negotiated fact, such as goodput against the flow-control window: a point per pair and value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 USUAL = "client.initial_max_data"
 FEW = 8
 """Pairs that have a colour and an entry of the legend each, and values that have a tick each."""
-WIDE = 20
+WIDE = 10
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 
 
@@ -61,10 +61,17 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     )
     return Drawing(
         stem(request, campaign, request.metric, request.over.replace(".", "-"), case.abbreviation),
-        f"{case.abbreviation}: {number.words} over {fact.replace('.', ': ').replace('_', ' ')}",
+        f"{case.abbreviation}: {number.words} against {_in_words(fact)}",
         caption,
         single_panel(Panel(columns, {**axis, "y": number.label, "size": number.size})),
     )
+
+
+def _in_words(fact: str) -> str:
+    """``the client's initial connection window (initial_max_data)``; other facts without an explanation."""
+    role, _, name = fact.rpartition(".")
+    words = "initial connection window (initial_max_data)" if name == "initial_max_data" else name.replace("_", " ")
+    return f"the {role}'s {words}" if role else words
 
 
 def _axis(values: set[int | str], fact: str) -> dict[str, Any]:

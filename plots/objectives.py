@@ -48,7 +48,7 @@ def _drawing(request: PlotRequest, group: Sequence[PairSeries]) -> Drawing | Non
         f"The figure shows {origin(request.objectives)} for n = {runs} repetitions of {len(group)} pairs at "
         f"{case.link.forward_rate / MBPS:g} Mbit/s. Each tile shows the median time in seconds until the data had "
         "arrived and, below it, the remaining time. ✓ means that the median meets the objective, × that it does not, "
-        "and 'never' that the data did not arrive in most repetitions",
+        "and 'never' that in most repetitions the data never arrived",
         f"Not shown: {lost}" if lost else "",
     )
     size = (max(5.0, 1.6 + len(panels) * (0.4 + 0.5 * len(servers))), 2.2 + 0.42 * len(clients))

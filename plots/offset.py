@@ -47,9 +47,11 @@ def _alone(pair: PairSeries, request: PlotRequest) -> Picked:
     if request.baseline is not None and len(sent):
         curves += _before(pair, middle, request.baseline)
     times = _times(middle)
-    named = [f"{letter} {name} ({seconds(time)})" for letter, (name, time) in zip(LETTERS, times.items(), strict=False)]
+    named = [
+        f"({letter}) {name}, at {seconds(time)}" for letter, (name, time) in zip(LETTERS, times.items(), strict=False)
+    ]
     marks = [(time, letter) for letter, time in zip(LETTERS, times.values(), strict=False)]
-    words = [f"The letters mark these moments: {', '.join(named)}"] if named else []
+    words = [f"The letters mark these moments: {'; '.join(named)}"] if named else []
     return Picked(curves, sentences(*words, *_delays(times)), marks)
 
 

@@ -32,8 +32,8 @@ def _pick(pair: PairSeries, alone: bool) -> Picked:
     back = _curve(series.back, _since(series.requests), "back", "from the client")
     lost = len(series.forward) + len(series.back) - len(forward.x) - len(back.x)
     left_out = (
-        "Packets not shown, because they were sent before the first response or request, or because their number could "
-        f"not be decrypted: {lost}"
+        f"The figure omits {lost} {'packet that was' if lost == 1 else 'packets that were'} sent before the first "
+        "response or request, or whose number could not be decrypted"
         if lost
         else ""
     )

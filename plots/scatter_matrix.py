@@ -37,10 +37,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults) -> Drawing | None:
     if len(names) < 2:
         return None
     rows = tuple(tuple(_cell(means, (row, column), names) for column in range(len(names))) for row in range(len(names)))
+    *others, last = (f"{len(means[name])}{'' if number else ' pairs'} in {name}" for number, name in enumerate(names))
     caption = sentences(
-        "The figure shows the mean efficiency of each pair's successful repetitions, with n = "
-        + ", ".join(f"{len(means[name])} in {name}" for name in names)
-        + ". Marks show the server. Dashed lines show equal efficiency",
+        f"The figure shows the mean efficiency of each pair's successful repetitions, for n = {', '.join(others)} and "
+        f"{last}. Marks show the server. Dashed lines show equal efficiency",
     )
     size = 1.3 + 1.55 * len(names)
     return Drawing(

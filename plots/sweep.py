@@ -1,4 +1,4 @@
-"""A metric over the swept keys of a family of test cases: lines over one key, a map of each pair over two."""
+"""A metric against the swept keys of a family of test cases: lines for one key, a map of each pair for two."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ WIDE = 20.0
 """Numbers whose largest is more than this multiple of the smallest have a logarithmic axis."""
 COLUMNS = 4
 """Maps side by side."""
+QUEUE = re.compile(r"\bqueue( limit)?$")
+"""Keys whose numbers without a unit are packets."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Axis:
     def label(self) -> str:
         """``forward loss [%]``."""
         unit = self.values[-1].unit if self.is_numeric else ""
+        if self.is_numeric and not unit and QUEUE.search(self.key):
+            unit = "packets"
         return f"{self.key} [{unit}]" if unit else self.key
 
     def texts(self) -> list[str]:
@@ -180,7 +184,7 @@ def _maps(
     grid = tuple(tuple(panels[start : start + width]) for start in range(0, len(panels), width))
     size = (2.0 + width * (0.6 + 0.42 * len(axes[0].values)), 1.6 + len(grid) * (1.0 + 0.34 * len(axes[1].values)))
     caption = sentences(
-        f"Each panel shows the mean {number.words} of a pair (server, client). Lighter colours are lower values",
+        f"Each panel shows the mean {number.words} of a pair (server, client). Lighter colours mean lower values",
         _numbers(pairs), "T means that at least one repetition timed out, and × that at least one failed",
     )  # fmt: skip
     title = _title(members, number, axes, rest)
@@ -202,8 +206,8 @@ def _stem(request: PlotRequest, campaign: CampaignResults, members: Members, res
 
 def _title(members: Members, number: MetricAxis, axes: Sequence[Axis], rest: Sequence[str]) -> str:
     family = next(case.family for case in members.values() if case.family)
-    over = " and ".join(axis.key for axis in axes)
-    return ", ".join([f"{family.abbreviation}: {number.words} over {over}", *rest])
+    keys = " and ".join(axis.key for axis in axes)
+    return ", ".join([f"{family.abbreviation}: {number.words} against {keys}", *rest])
 
 
 def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sample]]) -> str:
@@ -215,7 +219,7 @@ def _numbers(pairs: Mapping[tuple[str, str], Mapping[tuple[SweptValue, ...], Sam
         if lost
         else "None failed or timed out"
     )
-    return f"There are n = {succeeded} successful repetitions of {len(pairs)} pairs. {left}"
+    return f"The figure includes n = {succeeded} successful repetitions of {len(pairs)} pairs. {left}"
 
 
 def draw(ax: Axes, panel: Panel) -> None:

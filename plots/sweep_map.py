@@ -63,13 +63,13 @@ def _drawing(
         "left": True, "last": True, "title": "",
     }  # fmt: skip
     family = next(case.family for case in cases if case.family)
-    scale = "of this sweep" if request.own_scale else "of all sweeps"
+    scale = "in this sweep" if request.own_scale else "in any sweep"
     return Drawing(
         stem(request, campaign, request.metric, family.abbreviation),
         f"{family.abbreviation}: {number.words} by {axis.key}",
         sentences(
-            f"Each cell shows the mean {number.words} of a pair. Lighter colours are lower values, relative to the "
-            f"highest {scale}",
+            f"Each cell shows the mean {number.words} of a pair. Lighter colours mean lower values; the scale is "
+            f"relative to the highest value {scale}",
             "T means that at least one repetition timed out, and × that at least one failed",
         ),
         single_panel(Panel(columns, facts)),

@@ -158,8 +158,8 @@ def pair_caption(pair: PairSeries) -> str:
     failed = sum(not run.succeeded for run in pair.runs)
     number = pair.middle.repetition
     several = (
-        f"The figure shows n = {len(pair.runs)} repetitions in grey. Repetition {number}, which has the median "
-        "completion time, is in colour"
+        f"The figure shows n = {len(pair.runs)} repetitions: in colour repetition {number}, which has the median "
+        f"completion time, and the {'other' if len(pair.runs) == 2 else 'others'} in grey"
     )
     return sentences(
         several if len(pair.runs) > 1 else f"The figure shows repetition {number} (n = 1)",

@@ -41,10 +41,12 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         ],
     }
     facts = {"scenario": link.scenario, "servers": len(manifest.servers), "clients": len(manifest.clients)}
+    pairs = len(manifest.servers) * len(manifest.clients)
     caption = sentences(
-        f"{len(manifest.servers) * len(manifest.clients)} pairs transfer {byte_size(case.total_size)}, n = "
-        f"{case.repetitions} times each, within {seconds(case.timeout)}. Circles show where quicsat captures both "
-        "traces: before the queue and the losses at the sender's end, and after them at the receiver's end",
+        f"{'The pair' if pairs == 1 else f'Each of the {pairs} pairs'} transfers {byte_size(case.total_size)} n = "
+        f"{case.repetitions} {'time' if case.repetitions == 1 else 'times'}; the time limit of each transfer is "
+        f"{seconds(case.timeout)}. Circles show where quicsat captures both traces: before the queue and the losses at "
+        "the sender's end, and after them at the receiver's end",
     )
     title = f"{case.abbreviation}: testbed"
     return Drawing(

@@ -36,17 +36,17 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
                 "server": [point.server for point in points],
                 "client": [point.client for point in points],
             }
-            pairs = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients)
+            lost = len(campaign.results.manifest.servers) * len(campaign.results.manifest.clients) - len(points)
             groups = cluster([(point.x, point.y) for point in points])
             columns["group"] = list(groups.labels) if groups else [0] * len(points)
             lossy = loss_share(y.link.forward_loss) > 0
             caption = sentences(
                 f"Each point is the mean efficiency of a pair's successful repetitions (n = {len(points)} pairs)",
-                f"Not shown: {pairs - len(points)} pairs without a successful repetition in "
-                "both" if pairs > len(points) else "",
+                f"Not shown: {lost} {'pair that lacks' if lost == 1 else 'pairs that lack'} a successful repetition in "
+                "at least one of the two test cases" if lost else "",
                 f"Lines connect the members of a group with its mean (k-means, silhouette {groups.silhouette:.2f}: "
                 f"{groups.structure} structure). The dashed line shows equal efficiency" if groups else "",
-                f"The dotted line shows the limit of {THRESHOLD / PERCENT:.0f} % between the clusters of arXiv "
+                f"The dotted line shows the {THRESHOLD / PERCENT:.0f} % boundary between the clusters in arXiv "
                 "2202.08228"
                 if lossy else "",
             )  # fmt: skip

@@ -47,9 +47,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     begin = axis_start([value for sample in many for value in sample.values])
     silent = sorted({name for name, _ in groups} - {*names})
     caption = sentences(
-        f"The figure shows each of n = {n} successful repetitions for its server and for its client. The width shows "
-        f"the density, and lines show the quartiles. If there are fewer than {FEWEST} repetitions, they are shown as "
-        "points",
+        f"Each of the n = {n} successful repetitions appears twice: once for its server and once for its client. The "
+        f"width shows the density, and lines show the quartiles. If there are fewer than {FEWEST} repetitions, they "
+        "are shown as points",
         f"Without successful repetitions: {', '.join(silent)}" if silent else "",
         "The axis does not begin at 0" if begin else "",
         f"Not shown: {lost}" if (lost := left_out(many)) else "",

@@ -32,6 +32,7 @@ from interop.results.qir_import import open_results
 from interop.statistics.samples import GOODPUT, samples, value_of
 from interop.traces.series import FILE_NAME
 from plots.discovery import draw, plots
+from scripts.paper.words import listed
 
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5
@@ -233,7 +234,7 @@ def page(campaigns: Sequence[CampaignResults], sections: Sequence[Section]) -> s
     made = (
         f"`make gallery` drew these figures from a campaign of {manifest.started[:10]}: "
         f"{len(manifest.servers)} servers, {len(manifest.clients)} clients, "
-        f"the test cases {', '.join(f'`{case.name}`' for case in cases)}, and "
+        f"the test {'case' if len(cases) == 1 else 'cases'} {listed(f'`{case.name}`' for case in cases)}, and "
         f"{max(case.repetitions for case in cases)} repetitions. `./run.py plot DIR` and "
         "`./run.py tables DIR` draw the same figures and print the same tables for your own campaigns."
     )

@@ -126,8 +126,8 @@ def _reset(context: FailureContext) -> Explanation | None:
     when = seconds(float(client.time[resets[0]]) - context.start)
     count = f"{len(resets)} stateless resets" if len(resets) > 1 else "a stateless reset"
     return Cause.CLOSED_BY_SERVER, (
-        f"The server gave up the connection without a CONNECTION_CLOSE: it sent {count}, the first after {when} (frame "
-        f"{int(client.frame[resets[0]])} of the client's trace)."
+        f"The server abandoned the connection without sending a CONNECTION_CLOSE frame: it sent {count}, the first "
+        f"after {when} (frame {int(client.frame[resets[0]])} of the client's trace)."
     )
 
 
@@ -280,7 +280,7 @@ def _stall(context: FailureContext) -> Explanation | None:
         )
     if not _decrypted(context):
         return Cause.NONE, (
-            "No key log decrypts the packets after the handshake, so that the traces do not show what arrived. The "
+            "No key log decrypts the packets after the handshake, so the traces do not show what arrived. The "
             f"last packet came after {seconds(context.end)}."
         )
     if not _stalled(context, last_new):

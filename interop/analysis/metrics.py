@@ -70,7 +70,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "longest_burst",
         "packets",
-        "Longest run of packets with gaps below half of the gap at the link's rate and half of the sender's mean gap",
+        "Longest run of packets with gaps below both half the gap at the link's rate and half the sender's mean gap",
         "lower",
     ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),

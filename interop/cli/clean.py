@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Remove the containers that remain after a campaign was killed. This command refuses to run while a campaign uses "
+    "Remove the containers that a killed campaign left behind. This command refuses to run while a campaign is using "
     "the Docker daemon. The next campaign also removes these containers when it begins."
 )
 EXAMPLES = ("clean", "clean --hosts hosts.yml   # clean other machines, too")

@@ -17,7 +17,7 @@ DEFAULT = "run"
 
 GROUPS = {
     "Measure": {
-        "run": "Measure servers with clients over the selected test cases (the default command).",
+        "run": "Measure servers with clients in the selected test cases (the default command).",
         "plan": "Show the runs, images, duration and disk space of a campaign without starting it.",
         "resume": "Continue a campaign that was interrupted.",
         "list": "List test cases and implementations.",
@@ -40,7 +40,7 @@ GROUPS = {
     "Maintain": {
         "images": "List, build, pull or check Docker images.",
         "doctor": "Check whether this machine is ready, and suggest a fix for each problem.",
-        "clean": "Remove containers that remain after a campaign was killed.",
+        "clean": "Remove containers that a killed campaign left behind.",
         "merge": "Merge the shards of a campaign into one.",
         "prune": "Remove traces and logs of old campaigns to free disk space.",
         "worker": "Join a Dask cluster and run its campaigns on this Docker daemon.",

@@ -13,8 +13,8 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import find
 
 DESCRIPTION = (
-    "Show which pairs became significantly slower or faster, broke or were fixed between two campaigns, or how pairs "
-    "differ between two test cases of one campaign. The exit status is 1 if a pair became significantly "
+    "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
+    "cases of one campaign, show how pairs differ between them. The exit status is 1 if a pair became significantly "
     "worse. In virtual time, runs with the same seed are reproducible, so one repetition is enough to find a change in "
     "goodput of 1 %."
 )

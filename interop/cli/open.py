@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
 
 DESCRIPTION = (
-    "Serve the newest website of this checkout on this machine until Ctrl-C, print its address, and open it in a "
-    "browser if there is a graphical desktop. To build a website, use `./run.py site`."
+    "Serve the newest website of this checkout on this machine, and print its address. If there is a graphical "
+    "desktop, also open the website in a browser. Press Ctrl-C to stop. To build a website, use `./run.py site`."
 )
 EXAMPLES = ("open", "open /var/www/quic --port 8001")
 DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")

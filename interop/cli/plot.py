@@ -11,7 +11,7 @@ from interop.cli.output_files import check_place
 from interop.model.errors import InputError
 from interop.report.plot_request import FORMATS, PlotRequest
 
-DESCRIPTION = "Draw figures of campaigns, and print the names of the figures' files."
+DESCRIPTION = "Draw figures of campaigns, and print their file names."
 EXAMPLES = (
     "plot results/latest --format svg pdf pgf",
     "plot results/latest -p cdf heatmap --metric completion_time",

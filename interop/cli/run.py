@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from interop.model.results import ResultSet
 
 DESCRIPTION = (
-    "Measure each selected server with each selected client over each selected test case, and print the results. "
+    "Measure each selected server with each selected client in each selected test case, and print the results. "
     "Press Ctrl-C to stop the campaign, and use `./run.py resume` to continue it."
 )
 EXAMPLES = (
@@ -61,8 +61,8 @@ def add_options(parser: Parser) -> None:
     group.add_argument(
         "--baseline", default=0.0, metavar="DURATION",
         type=shared.value_of(quantities.within(quantities.duration_or_seconds, "0 s", "1 h")),
-        help="First measure the TCP throughput of real links with iperf3 for this time, in seconds if it has no unit "
-        "(default: 0, which means no measurement; example: 10s).",
+        help="First measure the TCP throughput of real links with iperf3 for this duration, in seconds if it has no "
+        "unit (default: 0, which means no measurement; example: 10s).",
     )  # fmt: skip
     parser.rename("--bare-link", "--baseline")
     group = shared.add_output(parser)

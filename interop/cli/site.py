@@ -34,7 +34,8 @@ def add_options(parser: Parser) -> None:
     group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
     group.add_argument(
         "--serve", nargs="?", type=port, const=PORT, metavar="PORT",
-        help=f"Serve the built website on this port of this machine until Ctrl-C (default: {PORT}; example: 8001).",
+        help="Serve the built website on this port of this machine, until you press Ctrl-C "
+        f"(default: {PORT}; example: 8001).",
     )  # fmt: skip
 
 

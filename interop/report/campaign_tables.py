@@ -61,7 +61,7 @@ def summary(results: ResultSet, cases: Sequence[TestCase]) -> Table:
 _SUMMARY_NOTE = (
     "The mean, median, standard deviation and maximum are those of the n successful repetitions of all pairs. The "
     "columns T (timed out) and × (failed) count pairs by their first repetition that did not succeed. Shares are "
-    "relative to the number of conclusive pairs."
+    "relative to the number of conclusive pairs, that is, pairs that succeeded, timed out or failed."
 )
 
 

@@ -350,7 +350,7 @@ def groups_of_pairs(results: ResultSet, x: str, y: str) -> tuple[Table, Table]:
         Column("group"), Column("server"), Column("client"), Column(f"efficiency in {x}", Unit.SHARE, 1),
         Column(f"efficiency in {y}", Unit.SHARE, 1), Column("server's congestion control"),
     )  # fmt: skip
-    notes = (_clear(found, f"{len(points)} pairs with a successful repetition in both"),)
+    notes = (_clear(found, f"{len(points)} pairs with a successful repetition in both test cases"),)
     return (
         Table("groups", title, columns, tuple(rows), notes),
         Table("members", f"Members of the groups in {x} and {y}", member_columns, tuple(members)),
@@ -382,7 +382,7 @@ def groups_of_runs(results: ResultSet, case: TestCase) -> tuple[Table, Table]:
     )  # fmt: skip
     return (
         Table("groups", f"Groups of runs in {case.abbreviation}", columns, tuple(rows),
-              (_clear(found, f"{len(mine)} runs that succeeded and have these values"),)),
+              (_clear(found, f"{len(mine)} successful runs for which all of these values are known"),)),
         Table("members", f"Members of the groups in {case.abbreviation}", member_columns, tuple(members)),
     )  # fmt: skip
 
@@ -402,10 +402,10 @@ def _by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def _clear(found: Clustering | None, n: str) -> str:
     if found is None:
-        return f"There are n = {n}. Too few of them differ to form groups."
+        return f"Too few of the n = {n} differ to form groups."
     return (
-        f"There are n = {n}. The groups come from k-means. Of 2 to 6 groups, this number has the largest silhouette "
-        f"score ({found.silhouette:.2f}: {found.structure} structure)."
+        f"The table covers the n = {n}. The groups come from k-means. The number of groups, from 2 to 6, is the one "
+        f"with the largest silhouette score ({found.silhouette:.2f}: {found.structure} structure)."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from interop.model.results import ResultSet
@@ -87,6 +87,28 @@ def by_acknowledgements(results: ResultSet, test_case: str) -> list[ByAcknowledg
     return found
 
 
+REFERENCE = "sat"
+"""Link without random loss, over which servers are fast enough that clients do not acknowledge single packets."""
+
+
+def returned_over(results: ResultSet, test_case: str) -> dict[str, float]:
+    """Packets that each client returns per packet that reaches it over a link: the median over the servers."""
+    found: dict[str, list[float]] = {}
+    case = find(results, test_case)
+    for run in of_case(results, case) if case is not None else ():
+        if (value := value_of(run, "return_packets")) is not None:
+            found.setdefault(run.client, []).append(value)
+    return {client: statistics.median(values) for client, values in found.items()}
+
+
+def with_reference(each: ByAcknowledgements, reference: Mapping[str, float]) -> ByAcknowledgements:
+    """The same goodputs with what clients return over another link, which does not depend on this server's speed."""
+    known = [place for place, client in enumerate(each.clients) if client in reference]
+    clients = [each.clients[place] for place in known]
+    goodputs = [each.goodputs[place] for place in known]
+    return ByAcknowledgements(each.server, clients, [reference[client] for client in clients], goodputs)
+
+
 def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
     """The table, the servers with a strong correlation, and what is known about the reason.
 
@@ -95,18 +117,19 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
     found = [each for each in by_acknowledgements(results, "satloss") if each.correlation is not None]
     if not found:
         return
-    yield from rendered(_table(found))
+    reference = returned_over(results, REFERENCE)
+    yield from rendered(_table(found, reference))
     corrected_ones = [(each, both) for each in found if (both := each.corrected(len(found))) is not None]
     faster = [each for each, both in corrected_ones if both.low > 0]
     slower = [each for each, both in corrected_ones if both.high < 0]
-    told = ", and ".join(
-        f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word}"
-        for servers, word in ((faster, "faster"), (slower, "slower"))
-        if servers
-    )
+    told = list[str]()
+    for servers, word in ((faster, "faster"), (slower, "slower")):
+        if servers:
+            clients = "such clients" if told else "clients that acknowledge more often"
+            told.append(f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word} with {clients}")
     if told:
         yield (
-            f"Over `satloss`, {told} with clients that acknowledge more often. For "
+            f"Over `satloss`, {', and '.join(told)}. For "
             f"{'this server' if len(faster) + len(slower) == 1 else 'these servers'}, the interval still excludes 0 if "
             f"it is corrected for the {counted(len(found), 'interval')} of the table (Bonferroni: "
             f"{100 * (1 - ERROR / len(found)):.2f} % confidence each). However, clients also differ in other ways, and "
@@ -115,10 +138,29 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
             "influence there."
         )
         yield ""
+    if reference:
+        named = {each.server for each in (*faster, *slower)}
+        yield from _with_reference([with_reference(each, reference) for each in found], named)
     yield from _growth([each.server for each in faster], found)
     if SERVER in {each.server for each in faster}:
         yield f"{UNDERFLOW} {in_words(results, corrected)}".strip()
         yield ""
+
+
+def _with_reference(found: Sequence[ByAcknowledgements], named: Collection[str]) -> Iterator[str]:
+    """Which of the servers with a correlation keep it with the clients' acknowledgements over another link."""
+    both = {each.server: each.corrected(len(found)) for each in found}
+    kept = [server for server, each in both.items() if server in named and each and not each.low <= 0 <= each.high]
+    lost = [server for server in both if server in named and server not in kept]
+    sides = (("excludes", kept), ("includes", lost))
+    told = [f"the corrected interval {verb} 0 for {listed(servers)}" for verb, servers in sides if servers]
+    yield (
+        "The number of acknowledgements per packet also depends on goodput: if packets arrive one by one, a client "
+        "acknowledges each of them. The last column therefore uses the median over all servers of what the client "
+        f"returns over `{REFERENCE}`, which does not depend on the goodput of a server over `satloss`."
+        f"{f' With it, {listed(told)}.' if told else ''}"
+    )
+    yield ""
 
 
 def _growth(faster: Sequence[str], found: Sequence[ByAcknowledgements]) -> Iterator[str]:
@@ -190,9 +232,9 @@ def in_words(results: ResultSet, corrected: ResultSet | None) -> str:
     before, after = ([each[place] / 1e6 for each in found] for place in (0, 1))
     return (
         "We built msquic with these two steps in the opposite order, and changed nothing else. In "
-        f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client{_seed(corrected)}, its "
-        f"mean goodput is then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) instead of "
-        f"{statistics.fmean(before):.2f} Mbit/s ({min(before):.2f} to {max(before):.2f}). "
+        f"{counted(len(found), 'run')} over `satloss` with the same losses, one for each client{_seed(corrected)}, "
+        f"{SERVER}'s mean goodput is then {statistics.fmean(after):.2f} Mbit/s ({min(after):.2f} to {max(after):.2f}) "
+        f"instead of {statistics.fmean(before):.2f} Mbit/s ({min(before):.2f} to {max(before):.2f}). "
         f"{_correlations(results, corrected)}"
         "[Causes](../measurements/causes.md#msquic-as-server) gives the command."
     )
@@ -216,13 +258,13 @@ def _correlations(results: ResultSet, corrected: ResultSet | None) -> str:
     ]
     if len(both) < 2:
         return ""
-    before, after = (f"{each.value:.2f} ({each.low:.2f} to {each.high:.2f})" for _, each in both)
+    before, after = (f"{each.value:.3f} ({each.low:.3f} to {each.high:.3f})" for _, each in both)
     most, least = (max(found.goodputs) / min(found.goodputs) for found, _ in both)
     also = "The underflow is therefore not the only cause of the correlation. " if both[1][1].low > 0 else ""
     return (
-        "In these runs, the correlation of goodput and acknowledgements, with its 95 % confidence interval, is "
-        f"{before} with the underflow and {after} without it; the fastest client is {most:.1f} and {least:.1f} times "
-        f"as fast as the slowest one. {also}"
+        "In these runs, the correlation between goodput and acknowledgements, with its 95 % confidence interval, is "
+        f"{before} with the underflow and {after} without it. The fastest client is {most:.1f} times as fast as the "
+        f"slowest with the underflow, and {least:.1f} times without it. {also}"
     )
 
 
@@ -244,11 +286,12 @@ def finding(results: ResultSet, corrected: ResultSet | None) -> Iterator[str]:
         )
 
 
-def _table(found: Sequence[ByAcknowledgements]) -> Table:
+def _table(found: Sequence[ByAcknowledgements], reference: Mapping[str, float]) -> Table:
     columns = (
         Column("server"), Column("correlation", Unit.RATIO), Column("low", Unit.RATIO), Column("high", Unit.RATIO),
         Column("clients", Unit.COUNT),
         Column("packets returned per 100"), Column("fastest / slowest client"),
+        Column(f"correlation with packets returned over {REFERENCE}"),
     )  # fmt: skip
     rows: list[tuple[float | int | str | None, ...]] = [
         (
@@ -257,6 +300,7 @@ def _table(found: Sequence[ByAcknowledgements]) -> Table:
             len(each.clients),
             f"{100 * min(each.returned):.0f} to {100 * max(each.returned):.0f}",
             f"{max(each.goodputs) / min(each.goodputs):.1f}",
+            _with_interval(with_reference(each, reference).correlation),
         )
         for each in found
         if (both := each.correlation) is not None
@@ -265,8 +309,13 @@ def _table(found: Sequence[ByAcknowledgements]) -> Table:
         "*Correlation* is computed over the clients, between the logarithm of goodput and the logarithm of the number "
         "of packets (mostly acknowledgements) that a client sent per packet it received. *Low* and *high* are the "
         "limits of its 95 % confidence interval (Fisher 1921), which is not corrected for the number of "
-        f"intervals ({len(found)}). "
-        "Servers without a successful run are omitted."
+        f"intervals ({len(found)}). The last column shows the correlation and its interval for the packets that the "
+        f"client returned over `{REFERENCE}`. Servers without a successful run are omitted."
     )
     title = "Goodput and acknowledgements over satloss"
     return Table("acknowledgements", title, columns, tuple(rows), (note,))
+
+
+def _with_interval(each: Correlation | None) -> str:
+    """``0.88 (0.66 to 0.96)``."""
+    return f"{each.value:.2f} ({each.low:.2f} to {each.high:.2f})" if each else ""

@@ -6,12 +6,14 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from interop.model.emulated_link import loss_share
+from interop.model.implementation import Role
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
-from interop.statistics.overview import THRESHOLD, family
-from interop.statistics.samples import GOODPUT, find, value_of
+from interop.statistics.overview import THRESHOLD, family, marginals
+from interop.statistics.samples import EFFICIENCY, GOODPUT, find, samples, value_of
 from scripts.paper.acknowledgements import SERVER
-from scripts.paper.goodput import known, of_case
+from scripts.paper.data_set import seeds_in_words
+from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.variants import ORDER, means_of_controls
 from scripts.paper.words import counted, listed
 
@@ -64,12 +66,13 @@ def algorithms(results: ResultSet, variants: ResultSet | None, corrected: Result
         f"The paper found that only servers with CUBIC or BBR exceed an efficiency of {100 * THRESHOLD:.0f} % over "
         f"`{case.name}`. We use one criterion: whether the mean efficiency of all runs of a server exceeds "
         f"{100 * THRESHOLD:.0f} % ({limit / 1e6:.2f} Mbit/s). For runs that timed out, goodput is the number of bytes "
-        "that had arrived, divided by the client's run time. Exceeding it:"
+        f"that had arrived, divided by the client's run time. The following exceed {100 * THRESHOLD:.0f} %:"
     )
     yield ""
     yield (
         f"- with the default congestion controls and {clients}: "
-        f"{in_words(of_defaults(results, case), limit, 'servers')}.{_single_runs(results, case, limit)}"
+        f"{in_words(of_defaults(results, case), limit, 'servers')}."
+        f"{_single_runs(results, case, limit)}{_undecided(results, case)}"
     )
     if variants is not None and (chosen := of_variants(variants, case)):
         yield (
@@ -79,8 +82,8 @@ def algorithms(results: ResultSet, variants: ResultSet | None, corrected: Result
     yield from _without_underflow(results, variants, corrected)
     yield ""
     yield (
-        "All runs of a server share its program, and all runs with the same seed share the lost packets. The number of "
-        "servers is therefore better evidence about a congestion control than the number of runs."
+        "All runs of a server use the same program, and the link loses the same packets in all runs with the same "
+        "seed. The number of servers is therefore better evidence about a congestion control than the number of runs."
     )
 
 
@@ -93,7 +96,25 @@ def _single_runs(results: ResultSet, case: TestCase, limit: float) -> str:
         count = sum((value_of(run, GOODPUT) or 0.0) > limit for run in runs)
         if count and server not in fast:
             told.append(f"{server} ({count} of {counted(len(runs), 'run')})")
-    return f" Single runs of {listed(told)} also exceed it." if told else ""
+    return f" Single runs of {listed(told)} also exceed {100 * THRESHOLD:.0f} %." if told else ""
+
+
+def _undecided(results: ResultSet, case: TestCase) -> str:
+    """Servers whose interval of the efficiency includes the threshold; empty if there are none."""
+    names = [
+        each.implementation
+        for each in marginals(samples(with_timeouts(results), case.name, EFFICIENCY))
+        if each.role is Role.SERVER and each.low is not None and each.high is not None
+        if each.low <= THRESHOLD <= each.high
+    ]
+    if not names:
+        return ""
+    intervals = "interval of the mean efficiency" if len(names) == 1 else "intervals of the mean efficiencies"
+    return (
+        f" The 95 % confidence {intervals} of {listed(names)} {'includes' if len(names) == 1 else 'include'} "
+        f"{100 * THRESHOLD:.0f} % (geometric means; see [Seeds](#seeds)), so the data do not show on which side "
+        f"{'this server is' if len(names) == 1 else 'these servers are'}."
+    )
 
 
 def without_underflow(
@@ -131,8 +152,9 @@ def _without_underflow(results: ResultSet, variants: ResultSet | None, corrected
     )
     chosen = _counted_without(variants, case, limit) if variants is not None else ""
     yield (
-        f"- without the [underflow](#goodput-and-acknowledgements-over-satloss) of {SERVER}'s counter, {SERVER} with "
-        f"{WITH_UNDERFLOW} reaches {means} (runs with the same losses){chosen}."
+        f"- without the [underflow](#goodput-and-acknowledgements-over-satloss) of {SERVER}'s counter"
+        f"{f': {chosen}. In' if chosen else ', in'} runs with the same losses, {SERVER} with {WITH_UNDERFLOW} then "
+        f"reaches {means}."
     )
 
 
@@ -144,7 +166,7 @@ def _counted_without(variants: ResultSet, case: TestCase, limit: float) -> str:
         return ""
     rest = [name for name in others if name != SERVER]
     named = f" ({', '.join(rest)})" if rest else ""
-    return f", so {len(rest)} of {counted(len(cubic), 'implementation')} with {WITH_UNDERFLOW} exceed the limit{named}"
+    return f"{len(rest)} of {counted(len(cubic), 'implementation')} with {WITH_UNDERFLOW}{named}"
 
 
 def finding(results: ResultSet, variants: ResultSet | None, corrected: ResultSet | None) -> Iterator[str]:
@@ -162,8 +184,10 @@ def finding(results: ResultSet, variants: ResultSet | None, corrected: ResultSet
     )
     if variants is not None and (chosen := of_variants(variants, case)):
         told += (
-            f" If we choose the congestion control, it does so for {in_words(chosen, limit, 'implementations')}."
-            f"{_slower(variants, results, corrected, limit)}"
+            f" When we set the congestion control ourselves ({counted(len(variants.manifest.clients), 'client')}, "
+            f"{seeds_in_words(sorted({run.repetition for run in of_case(variants, case)}))}), it exceeds "
+            f"{100 * THRESHOLD:.0f} % for "
+            f"{in_words(chosen, limit, 'implementations')}.{_slower(variants, results, corrected, limit)}"
         )
     yield f"{told} See [Servers and clients](#servers-and-clients)."
 
@@ -174,6 +198,7 @@ def _slower(variants: ResultSet, results: ResultSet, corrected: ResultSet | None
     if pairs is None or not pairs[0] > limit > pairs[1]:
         return ""
     return (
-        f" {SERVER} with {WITH_UNDERFLOW} exceeds it only because a counter underflows: {pairs[1] / 1e6:.2f} Mbit/s "
-        f"without the underflow, {pairs[0] / 1e6:.2f} Mbit/s with it."
+        f" {SERVER} with {WITH_UNDERFLOW} exceeds {100 * THRESHOLD:.0f} % ({limit / 1e6:.2f} Mbit/s) only because a "
+        f"counter underflows: it reaches {pairs[0] / 1e6:.2f} Mbit/s with the underflow and {pairs[1] / 1e6:.2f} "
+        "Mbit/s without it."
     )

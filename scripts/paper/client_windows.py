@@ -75,8 +75,8 @@ def client_windows(results: ResultSet) -> Iterator[str]:
     if found is None or case is None:
         return
     told = (
-        f"- The client's share is small partly by construction: {by_construction(results)}. This counts the smaller of "
-        "the two windows of a client; [Programs](#programs) lists our settings."
+        f"- The client's share is small partly by construction: {by_construction(results)}. Here, a client's window is "
+        "the smaller of its two windows; [Programs](#programs) lists our settings."
     )
     if min(len(found.large), len(found.small)) < FEWEST:
         yield told

@@ -18,7 +18,7 @@ from interop.report.table import Column, Table, Unit
 from interop.results.document import document, parse_document
 from interop.results.store import JOURNAL, load
 from scripts.paper.lines import rendered
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, listed, named_campaigns
 
 DATA, CHECKSUMS = "data", "SHA256SUMS"
 
@@ -177,6 +177,7 @@ def data_sheet(
 
     ``images``: an item about the images of virtual time, or nothing. ``series``: the runs with stored series.
     """
+    kept = ", and only the series of the runs named below" if series else ""
     return [
         "## Data set",
         "",
@@ -195,14 +196,14 @@ def data_sheet(
         ),
         *images,
         (
-            "- **Processing:** The analysis of quicsat computed all measurements, and the series, from the packet "
-            "traces and logs of each run. The data set contains its results unchanged, but no traces, logs or qlogs, "
-            f"and not the series of other runs. {_of_series(parts, series)}With the same seeds and images, runs in "
-            "virtual time reproduce most of these files ([Virtual time](../guide/virtual-time.md))."
+            "- **Processing:** quicsat computed all measurements and the series from the packet traces and logs of "
+            "each run. The data set contains these results unchanged, but no traces, logs or "
+            f"qlogs{kept}. {_of_series(parts, series)}With the same seeds and images, runs in virtual time reproduce "
+            "most of these files ([Virtual time](../guide/virtual-time.md))."
         ),
         (
-            "- **Not suitable for:** the CPU efficiency of implementations. In virtual time, a system call takes a "
-            "fixed time."
+            "- **Not suitable for:** comparing the CPU efficiency of implementations. In virtual time, a system call "
+            "takes a fixed time."
         ),
         (
             "- **Website and PDF:** `make docs` builds the results website of the matrix in `build/docs/sample`, and "
@@ -255,13 +256,15 @@ def _counts(results: ResultSet) -> tuple[int, ...]:
 
 
 def _clocks(parts: Mapping[str, ResultSet]) -> str:
-    """``All campaigns ran in virtual time.``"""
+    """``All campaigns ran in virtual time.``; ``The campaign `real` ran in real time; all others ran in …``."""
     found: dict[str, list[str]] = {}
     for part, each in parts.items():
         found.setdefault(each.manifest.time, []).append(part)
     if len(found) == 1:
         return f"All campaigns ran in {next(iter(found))}."
-    return "; ".join(f"{listed(names)} ran in {clock}" for clock, names in found.items()) + "."
+    *few, (clock, names) = sorted(found.items(), key=lambda each: len(each[1]))
+    told = "; the ".join(f"{named_campaigns(own)} ran in {other}" for other, own in few)
+    return f"The {told}; {'all others' if len(names) > 1 else f'the {named_campaigns(names)}'} ran in {clock}."
 
 
 def others(parts: Iterable[str]) -> list[str]:
@@ -271,4 +274,4 @@ def others(parts: Iterable[str]) -> list[str]:
 
 def _others(parts: Iterable[str]) -> str:
     names = others(parts)
-    return f", except {listed(names)}, which we measured there with `./run.py run`" if names else ""
+    return f", except for the {named_campaigns(names)}, which we started there with `./run.py run`" if names else ""

@@ -75,7 +75,7 @@ def programs(results: ResultSet) -> Table:
             "for shorter round-trip times: with its defaults, for example, nginx keeps at most 64 KiB of a stream in "
             "flight."
         ),
-        "For lsquic, we use the copy that the program Bun contains. We do not know the version of this copy.",
+        "For lsquic, we use the copy bundled with Bun. We do not know the version of this copy.",
     )
     return Table("programs", "Programs", columns, rows, notes)
 
@@ -104,7 +104,7 @@ def conditions(results: ResultSet) -> Iterator[str]:
     yield from rendered(of_servers(results, runs))
     yield (
         "The numbers are medians over the clients in `sat`. *First round trip* is how much of the response the server "
-        "sent in the first round trip. It estimates the initial window from below, because other packets can take up "
+        "sent in the first round trip. It is a lower bound on the initial window, because other packets can take up "
         "part of this window. *Longest burst* is the largest number of packets that the server sent back to back. "
         "*HyStart* shows whether the server uses HyStart to leave slow start before the first loss, according to its "
         "source code or documentation; BBR leaves slow start when the bandwidth no longer grows. *First to last byte* "
@@ -120,11 +120,11 @@ def conditions(results: ResultSet) -> Iterator[str]:
         yield ""
     yield from rendered(of_clients(results, runs))
     yield (
-        "The windows are the initial ones, for the connection and for the stream of the file; a client can raise them "
-        "during the transfer. *Packets returned* is the number of packets (mostly acknowledgements) that the client "
-        "sends per 100 packets it receives, as a range over all servers in `sat`. The server can also influence this "
-        "number, with the ACK Frequency extension. The other columns show transport parameters, or their defaults in "
-        "RFC 9000."
+        "The windows are the initial ones, for the connection and for the stream that carries the file; a client can "
+        "raise them during the transfer. *Packets returned* is the number of packets (mostly acknowledgements) that "
+        "the client sends per 100 packets it receives, as a range over all servers in `sat`. The server can also "
+        "influence this number, with the ACK Frequency extension. The other columns show transport parameters, or "
+        "their defaults in RFC 9000."
     )
     yield ""
     yield from _grown(runs)

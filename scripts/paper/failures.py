@@ -16,7 +16,7 @@ from interop.statistics.samples import value_of
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import below_the_limit
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, listed, part_of
 
 LOST = (Outcome.FAILED, Outcome.TIMEOUT)
 
@@ -28,12 +28,12 @@ EXAMINED: Mapping[tuple[str, str], str] = {
     ),
     ("haproxy", "quinn"): (
         "haproxy with quinn: haproxy abandons the connection without a CONNECTION_CLOSE frame, and answers with "
-        "stateless resets from then on. It does so at its timeout for idle clients, although quinn sends "
-        "acknowledgements. According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting packets "
-        "restart this timer, although any packet that is processed successfully should restart it ([RFC 9000, section "
-        "10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the file, so "
-        "quinn probably has nothing to send but acknowledgements. Transfers from haproxy to other clients take longer, "
-        "but succeed."
+        "stateless resets from then on. It does so when its timeout for idle clients expires, although quinn keeps "
+        "sending acknowledgements. According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting "
+        "packets restart this timer, although any packet that is processed successfully should restart it ([RFC 9000, "
+        "section 10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the "
+        "file, so quinn probably has nothing to send but acknowledgements. Transfers from haproxy to other clients "
+        "take longer, but succeed."
     ),
     ("kwik", "kwik"): (
         "kwik with kwik: the server sends at a constant low rate until the time limit, as it does with other clients. "
@@ -75,12 +75,23 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LISTED = re.compile(r"; the link lost packets \d+(, \d+)*( and \d+ more)?")
 ON_AVERAGE = re.compile(r", with [\d.]+ \w+/s on average")
 """Over the time between the first and the last byte, which is not that of the goodput of such a run."""
+FRAME = re.compile(r" \(frame \d+ of the (client|server)'s trace\)")
+REWORDED = {
+    "Congestion control kept": "The server kept",
+    "so that the traces do not show": "so the traces do not show",
+    "gave up the connection without a CONNECTION_CLOSE": "abandoned the connection without sending a CONNECTION_CLOSE",
+    "CONNECTION_CLOSE: it sent": "CONNECTION_CLOSE frame: it sent",
+}
+"""Words of stored reasons, and those of the page; the median in flight alone does not tell what limited it."""
 FLYING = re.compile(r"Congestion control kept ([\d.]+) KiB in flight \(median\)")
 
 
 def told(run: RunResult) -> str:
-    """The reason without the numbers of single packets; the median in flight alone does not tell what limited it."""
-    return ON_AVERAGE.sub("", LISTED.sub("", run.verdict.reason)).replace("Congestion control kept", "The server kept")
+    """The reason in the words of the page, without the numbers of single packets and frames."""
+    reason = FRAME.sub("", ON_AVERAGE.sub("", LISTED.sub("", run.verdict.reason)))
+    for stored, shown in REWORDED.items():
+        reason = reason.replace(stored, shown)
+    return reason
 
 
 def with_ranges(reasons: Sequence[str]) -> str:
@@ -180,11 +191,13 @@ def results_of_the_limit(results: ResultSet) -> Iterator[str]:
     servers, rates = below_the_limit(results)
     late = [run for run in results.results if run.test_case == "satloss" and run.verdict.outcome is Outcome.TIMEOUT]
     if servers:
+        count = sum(run.server in servers for run in late)
         yield (
             f"Over `satloss`, a run {rates} for {listed(servers)} (see [Formulas of Reno and "
-            "CUBIC](#formulas-of-reno-and-cubic)). These servers account for "
-            f"{sum(run.server in servers for run in late)} of the {counted(len(late), 'run')} that timed out over this "
-            "link. We attribute these timeouts to the time limit rather than to defects."
+            "CUBIC](#formulas-of-reno-and-cubic)). "
+            f"{'This server accounts' if len(servers) == 1 else 'These servers account'} for "
+            f"{part_of(count, len(late), 'run')} that timed out over this link. We attribute these timeouts to the "
+            "time limit rather than to defects."
         )
         yield ""
 
@@ -201,10 +214,11 @@ def with_more_time(results: ResultSet, longer: ResultSet | None) -> Iterator[str
     good = [run for run in same if run.verdict.outcome is Outcome.SUCCEEDED]
     times = sorted(value for run in good if (value := value_of(run, "completion_time")) is not None)
     if times:
+        which = f"All {len(good)}" if len(good) == len(same) > 1 else f"Of these, {len(good)}"
         yield (
             f"We repeated {len(same)} of the runs that timed out, with the same losses and a limit of "
-            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}). Of these, {len(good)} "
-            f"succeeded, after {times[0]:.0f} to {times[-1]:.0f} s."
+            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}). {which} succeeded, after "
+            f"{times[0]:.0f} to {times[-1]:.0f} s."
         )
         yield ""
 

@@ -70,7 +70,7 @@ FAR = 3
 
 def far_below(results: ResultSet, test_case: str) -> Iterator[str]:
     """Clients with which a server is far below its median; nothing if there are none."""
-    case, told = find(results, test_case), list[str]()
+    case, pairs, rest, count = find(results, test_case), list[str](), list[str](), 0
     for server in results.manifest.servers if case is not None else ():
         runs = [run for run in of_case(results, case) if run.server == server] if case is not None else []
         found = {name: known(run for run in runs if run.client == name) for name in results.manifest.clients}
@@ -79,15 +79,15 @@ def far_below(results: ResultSet, test_case: str) -> Iterator[str]:
         slow = {name: mean for name, mean in means.items() if mean < limit}
         others = [mean for name, mean in means.items() if name not in slow]
         if slow:
-            clients = listed(f"{name} ({mean / 1e6:.2f} Mbit/s)" for name, mean in slow.items())
-            told.append(
-                f"{server} with {clients}; with the other clients, it reaches {min(others) / 1e6:.2f} to "
-                f"{max(others) / 1e6:.2f} Mbit/s"
-            )
-    if told:
+            count += len(slow)
+            clients = listed(f"with {name} ({mean / 1e6:.2f} Mbit/s)" for name, mean in slow.items())
+            pairs.append(f"{server} {clients}")
+            rest.append(f"{server} reaches {min(others) / 1e6:.2f} to {max(others) / 1e6:.2f} Mbit/s")
+    if pairs:
         yield (
-            f"Over `{test_case}`, these pairs are below a third of the median of the server's clients: "
-            f"{'; '.join(told)}. This report does not explain why."
+            f"Over `{test_case}`, the goodput of the following {'pair' if count == 1 else 'pairs'} is less than a "
+            f"third of the median over the server's clients: {'; '.join(pairs)}. With the other clients, "
+            f"{listed(rest)}. This report does not explain the difference."
         )
         yield ""
 
@@ -144,9 +144,10 @@ def _not_mostly(results: ResultSet, case: TestCase, share: Share) -> str:
     slowest, other = without_the_slowest(results, case)
     resampled = bootstrapped_share(samples(results, case.name, EFFICIENCY))
     intervals = f", with a bootstrap interval of {_interval(resampled)}" if resampled else ""
-    without = f" Without {slowest}, it is {in_words(other)}." if other else ""
+    without = f" Without {slowest}, this share is {in_words(other)}." if other else ""
     return (
-        f"Over `{case.name}`, the data do not show this: the server's share is {in_words(share)}{intervals}.{without}"
+        f"Over `{case.name}`, the data do not show that goodput depends mostly on the server: the server's share is "
+        f"{in_words(share)}{intervals}.{without}"
     )
 
 
@@ -225,10 +226,11 @@ def effects(results: ResultSet) -> Table:
             row += [_ratio(means), len(means)]
         rows.append(tuple(row))
     note = (
-        "The percentiles are those of the means of servers and of clients. Both means are over the same runs: those of "
-        "the servers whose runs all succeeded over this link."
+        "The percentiles are those of the means of servers and of clients. The means of servers and those of clients "
+        "are over the same runs: the runs of the servers that always succeeded over the link."
     )
-    return Table("effects", "How far means of servers and clients differ", columns, tuple(rows), (note,))
+    title = "How much the means differ among servers and among clients"
+    return Table("effects", title, columns, tuple(rows), (note,))
 
 
 def _ratio(means: Mapping[str, float]) -> str:
@@ -248,8 +250,8 @@ def _with_other_runs(results: ResultSet) -> Iterator[str]:
             late.append(f"{in_words(share)} over `{case.name}`")
     if late:
         yield (
-            "- If runs that timed out are included, with the bytes that had arrived divided by the client's run time, "
-            f"the server's share is {listed(late)}."
+            "- If runs that timed out are included (their goodput is the number of bytes that had arrived, divided by "
+            f"the client's run time), the server's share is {listed(late)}."
         )
     streams = [
         f"{in_words(share)} over `{case.name}`"

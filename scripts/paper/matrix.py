@@ -38,12 +38,12 @@ def beside_the_paper(results: ResultSet) -> Table:
             lost = (paper.timeouts, paper.failures, PAPER_PAIRS)
             rows.append((case.name, "paper", paper.mean, None, None, paper.maximum, *lost))
     means = (
-        "Means and maxima are over successful runs. *All runs* also includes unsuccessful runs, with the bytes that "
-        f"had arrived divided by the client's run time.{_without_file(results)}"
+        "Means and maxima are over successful runs. *All runs* also includes unsuccessful runs; their goodput is the "
+        f"number of bytes that had arrived, divided by the client's run time.{_without_file(results)}"
     )
     counts = (
-        "A pair without full success counts once: as T if its first unsuccessful repetition timed out, and as × if it "
-        "failed. More repetitions therefore lead to higher counts; the paper has ten per pair."
+        "A pair with at least one unsuccessful repetition counts once: as T if the first such repetition timed out, "
+        "and as × if it failed. More repetitions therefore lead to higher counts; the paper has ten per pair."
     )
     return Table("table-ii", "Table II", columns, tuple(rows), (means, counts))
 
@@ -75,7 +75,7 @@ def in_common(results: ResultSet) -> str:
 def _without_file(results: ResultSet) -> str:
     """How many runs have no goodput at all."""
     lost = sum(goodput_so_far(each) is None for each in results.results)
-    return f" It omits {counted(lost, 'run')} for which we do not know what had arrived." if lost else ""
+    return f" *All runs* omits {counted(lost, 'run')} for which we do not know what had arrived." if lost else ""
 
 
 def congestion_controls(results: ResultSet) -> Table:
@@ -213,8 +213,9 @@ def time_limits(results: ResultSet) -> Iterator[str]:
     servers, rates = below_the_limit(results)
     if servers:
         yield (
-            f"Over `satloss`, a run {rates} for {listed(servers)}. We attribute the timeouts of these servers over "
-            "this link to the time limit rather than to defects. See [Reasons for failures](#reasons-for-failures)."
+            f"Over `satloss`, a run {rates} for {listed(servers)}. We attribute the timeouts of "
+            f"{'this server' if len(servers) == 1 else 'these servers'} over this link to the time limit rather than "
+            "to defects. See [Reasons for failures](#reasons-for-failures)."
         )
         yield ""
 
@@ -229,7 +230,8 @@ def about_groups(figures: Sequence[Line]) -> Iterator[str]:
     """How the groups of the following figures are found, and that the report does not use them."""
     if figures:
         yield (
-            f"In the next figures, the groups come from k-means. Of 2 to {MOST_CLUSTERS} groups, each figure shows the "
-            "number with the largest silhouette. The groups only describe the points; we draw no conclusions from them."
+            "In the next figures, the groups come from k-means. Each figure uses the number of groups, from 2 to "
+            f"{MOST_CLUSTERS}, that has the largest silhouette score. The groups only describe the points; we draw no "
+            "conclusions from them."
         )
         yield ""

@@ -11,7 +11,7 @@ from interop.model.results import ResultSet
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
 from scripts.paper.endpoints import OWN_PROGRAMS, factor_of_stream_goodput, has_measured_cost
-from scripts.paper.real_time import agreement_in_words
+from scripts.paper.real_time import agreement_in_words, far_apart
 from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 from scripts.paper.words import counted
 
@@ -24,9 +24,10 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
     """
     sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
-        "- A *test case* is a link and a file to transfer. A *run* is one transfer from a server to a client (a "
-        "*pair*) in a test case, with one seed. A *campaign* is a set of runs that one command plans and quicsat "
-        "measures. A *variant*, such as picoquic:bbr, is an implementation with one option set."
+        "- A *test case* is a link and a file to transfer. A *pair* is a server and a client. A *run* is one transfer "
+        "between the members of a pair in a test case, with one seed. A *campaign* is a set of runs that one command "
+        "plans and quicsat measures. A *variant*, such as picoquic:bbr, is an implementation that is started with an "
+        "additional option."
     )
     yield (
         f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server over "
@@ -75,11 +76,12 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         "it drops the 22nd packet of every pair. The results of different pairs are therefore not independent."
     )
     yield (
-        "- We fixed the number of repetitions before the measurements, and before we analysed any seed other than the "
-        f"first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition each. To save time, it "
-        "plans only the first seed for the full matrix over links without random loss; to show the spread over these "
-        f"links, it plans all seeds for the pairs of {len(SWEPT)} implementations. In real time, `make paper` plans "
-        f"{REPETITIONS_IN_REAL_TIME} repetitions. Seeds that have not been measured yet are not shown on this page."
+        "- We fixed the number of repetitions before the measurements of this page; at that time, we had not analysed "
+        f"any seed other than the first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition "
+        "each. To save time, it plans only the first seed for the full matrix over links without random loss; to show "
+        f"the spread over these links, it plans all seeds for the pairs of {len(SWEPT)} implementations. In real time, "
+        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. Seeds that have not been measured yet are not "
+        "shown on this page."
     )
     yield ""
 
@@ -100,8 +102,9 @@ def _cpu_costs(results: ResultSet) -> str:
     )
     return (
         f" For {counted(len(measured), 'implementation')} ({', '.join(measured)}), we [measured this time]"
-        f"(../reference/implementations.md#cpu-cost){rest}. We also compared real time with virtual time in which each "
-        f"system call of all programs takes {default} (see [Fidelity](../measurements/virtual-time.md#fidelity))."
+        f"(../reference/implementations.md#cpu-cost){rest}. We also compared real time with virtual time in which "
+        f"every system call of every program takes {default} (see "
+        "[Fidelity](../measurements/virtual-time.md#fidelity))."
     )
 
 
@@ -201,11 +204,16 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
     yield (
         "- This is not an exact reproduction of the paper. Our results differ from the paper's for several reasons, "
         "which these measurements do not separate: newer versions, different builds, different implementations, "
-        "different queues, and the clock."
+        "options that we set (such as receive windows), different queues, and the clock."
     )
     yield (
         "- In the matrix, each server uses its default congestion control. The matrix therefore does not separate the "
         "congestion control from the rest of an implementation."
+    )
+    yield (
+        "- Each run has one connection without competing traffic, a file of 10 MiB, and independent losses at a fixed "
+        "rate or none. There are no performance-enhancing proxies, no capacity allocation on demand, and no bursts of "
+        "losses. A server that loses many packets to the queue is not at a disadvantage here, and disturbs nobody."
     )
     ours = [name for name in results.manifest.servers if name not in OWN_PROGRAMS]
     if ours:
@@ -218,8 +226,9 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
         yield (
             "- Goodput in virtual time is not the same as goodput in real time. "
             + (
-                "[Virtual and real time](#virtual-and-real-time) shows how much they differ."
+                f"[Virtual and real time](#virtual-and-real-time) shows how much they differ. "
+                f"{far_apart(results, real)}"
                 if real is not None and agreement_in_words(results, real)
                 else "[Virtual and real time compared](../measurements/virtual-time.md) shows how much they differ."
-            )
+            ).strip()
         )

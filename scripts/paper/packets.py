@@ -91,8 +91,8 @@ def _beside_the_paper(results: ResultSet, pair: Pair, series: Series | None) -> 
     ours = (
         f"In our measurement, the transfer from {pair.server} to {pair.client} over `{pair.test_case}` takes "
         f"{completion:.1f} s, with a goodput of {goodput / 1e6:.1f} Mbit/s. The server "
-        f"{_start(series, startup, steady or 0.0)}. It sends {sent:.2f} bytes per byte of the file, and "
-        f"at most {burst:.0f} packets back to back"
+        f"{_start(series, startup, steady or 0.0)}. The server sends {sent:.2f} bytes per byte of the file, and at "
+        f"most {burst:.0f} packets back to back"
     )
     return f"- {ours}. {PAPER_SAYS[OF_THE_PAPER[pair]]}"
 

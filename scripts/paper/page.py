@@ -17,6 +17,7 @@ from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
 from scripts.paper.figures import PLOTS, Figures
+from scripts.paper.findings_in_real_time import findings_in_real_time
 from scripts.paper.goodput import known, of_case
 from scripts.paper.influence import finding as influence_finding
 from scripts.paper.influence import influence
@@ -44,7 +45,7 @@ from scripts.paper.variants import finding as variants_finding
 from scripts.paper.virtual_time_images import virtual_time_images
 from scripts.paper.windows import finding as windows_finding
 from scripts.paper.windows import windows
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, listed, named_campaigns
 
 
 def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
@@ -58,7 +59,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield from matrix(parts, figures, measured_again)
     if Part.VARIANTS in parts:
         yield from algorithm_or_implementation(
-            parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ())
+            parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ()), parts.get(Part.COUNTER)
         )
         yield ""
     yield from seeds(parts[Part.MATRIX], parts.get(Part.SPREAD), parts)
@@ -74,6 +75,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines)
     if Part.REAL in parts:
         yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
+        yield from findings_in_real_time(parts[Part.MATRIX], parts[Part.REAL])
     if Part.WINDOWS in parts:
         shown = (*figures.get((Part.WINDOWS, "negotiated"), ()), *figures.get(("packets", "windows"), ()))
         runs = series_of(data, EXPLAINED), series_of(data, EXPLAINED, WITH_QLOG)
@@ -140,14 +142,14 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
 
 
 def _repetitions(manifest: Manifest) -> str:
-    """``with one seed over `sat`, and with 4 seeds over `satloss```."""
+    """``one seed over `sat`, and 4 seeds over `satloss```."""
     counts: dict[int, list[str]] = {}
     for case in manifest.test_cases:
         counts.setdefault(case.repetitions, []).append(f"`{case.name}`")
     found = sorted(counts.items())
     if len(found) == 1:
-        return f"with {_seeds(found[0][0])}"
-    return ", and ".join(f"with {_seeds(count)} over {listed(links)}" for count, links in found)
+        return _seeds(found[0][0])
+    return ", and ".join(f"{_seeds(count)} over {listed(links)}" for count, links in found)
 
 
 def _seeds(count: int) -> str:
@@ -161,7 +163,7 @@ def _clock(manifest: Manifest) -> str:
 
 
 def _further_seeds(parts: Mapping[str, ResultSet]) -> str:
-    """The pairs that were measured with further seeds: ``For 36 pairs, we also measured one more seed over `sat```."""
+    """The pairs that were measured with further seeds: ``For 36 pairs of …, we used a further seed over `sat```."""
     spread = parts.get(Part.SPREAD)
     if spread is None:
         return ""
@@ -175,15 +177,15 @@ def _further_seeds(parts: Mapping[str, ResultSet]) -> str:
             numbers = len({run.evidence.seed for run in mine})
             found.setdefault((len(pairs), numbers), []).append(f"`{case.name}`")
     return "".join(
-        f" For {counted(pairs, 'pair')}, we also measured "
-        f"{'one more seed' if number == 1 else f'{number} more seeds'} over {listed(links)} (see [Seeds](#seeds))."
+        f" For {counted(pairs, 'pair')} of a server and a client, we used "
+        f"{'a further seed' if number == 1 else f'{number} further seeds'} over {listed(links)} (see [Seeds](#seeds))."
         for (pairs, number), links in found.items()
     )
 
 
 def _performed(parts: Mapping[str, ResultSet]) -> str:
     names = others(parts)
-    return f" except those of {listed(names)}, which we started with `./run.py run`" if names else ""
+    return f" except those of the {named_campaigns(names)}, which we started with `./run.py run`" if names else ""
 
 
 def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
@@ -200,7 +202,7 @@ def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     )
     yield ""
     yield (
-        f"The measurements began on {began[:10]} and used {_clock(manifest)}. We measured "
+        f"The measurements began on {began[:10]} and used {_clock(manifest)}. We used "
         f"{_repetitions(manifest)}; the seed of a run determines all of its random numbers.{_further_seeds(parts)} "
         f"{_with_result(done, planned)} `make paper` performed all runs on this page{_performed(parts)}. `make "
         "paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
@@ -245,7 +247,8 @@ def findings(results: ResultSet) -> Iterator[str]:
     all_shares = [f"{100 * mean / rates[name]:.0f} %" for name, mean in every.items()]
     if shares:
         yield (
-            "- Over satellite links, goodput is far below the link's rate. The mean efficiency of the successful runs "
+            "- Over satellite links, goodput is far below the link's rate for a file of 10 MiB and queues of 25 "
+            "packets. The mean efficiency of the successful runs "
             f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )
@@ -264,10 +267,11 @@ def _possible(results: ResultSet) -> str:
         return ""
     more = len(servers_with_larger_starts(results))
     return (
-        f" A sender that starts with {INITIAL_WINDOW} packets ({INITIAL_BYTES:,} bytes, as in RFC 9002), doubles this "
-        f"number in each round trip, and then uses the full rate without loss would reach {listed(most)}, with "
-        f"{PER_PACKET:,} bytes of the file in each packet (the largest UDP payload, {PER_PACKET + QUIC_OVERHEAD:,} "
-        f"bytes, minus about {QUIC_OVERHEAD} bytes of QUIC headers). In the first round trip, "
+        f" For comparison, consider a sender that starts with {INITIAL_WINDOW} packets ({INITIAL_BYTES:,} bytes, as in "
+        "RFC 9002), doubles this number in each round trip until it reaches the link's rate, and then sends at that "
+        f"rate without loss. With {PER_PACKET:,} bytes of the file in each packet (the largest UDP payload of "
+        f"{PER_PACKET + QUIC_OVERHEAD:,} bytes minus about {QUIC_OVERHEAD} bytes of QUIC headers), it would reach "
+        f"{listed(most)}, from the first to the last byte of the file. In the first round trip, "
         f"{counted(more, 'server') if more else 'no server'} {'send' if more > 1 else 'sends'} more than "
         f"{INITIAL_BYTES:,} bytes of the response."
     )
@@ -280,6 +284,6 @@ def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     if Part.QUEUES in parts:
         yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.VARIANTS in parts:
-        yield from variants_finding(parts[Part.VARIANTS])
+        yield from variants_finding(parts[Part.VARIANTS], parts.get(Part.COUNTER))
     if Part.WINDOWS in parts:
         yield from windows_finding(parts[Part.WINDOWS])

@@ -36,8 +36,9 @@ def queues(matrix: ResultSet, longer: ResultSet, real: ResultSet | None = None) 
         "simulator held up to 125. The source code of the QUIC Interop Runner Satellite Edition sets the queue of the "
         "ns-3 device to 25 packets, and ns-3 puts its default queue of 100 packets in front of this queue. Over "
         "`terrestrial`, the source code uses another scenario: it sets the queue in front to 25 packets and that of "
-        "the device to 1, so these queues held 26 packets. The runs in this section differ from the matrix only in the "
-        "queue: the random numbers are the same, and so is the sequence of losses. The tables compare only runs that "
+        "the device to 1, so these queues held 26 packets. Apart from the [image of the virtual "
+        "machine](#data-set), the runs in this section differ from the matrix only in the queue: the random numbers "
+        "are the same, and so is the sequence of losses. The tables compare only runs that "
         "both campaigns contain: the same "
         f"pairs{_with_seeds(longer)}. Values with 25 packets can therefore differ from those in [Table "
         "II](#table-ii)."
@@ -78,14 +79,19 @@ def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> It
         if large:
             told += f"The longest bursts of {listed(large)} contain more packets than the shorter queue (medians). "
         if small:
-            told += f"Bursts do not explain the gain of {listed(small)}, whose longest bursts fit into this queue. "
+            told += (
+                f"Bursts do not explain the gain of {listed(small)}, whose longest bursts fit into the shorter queue. "
+            )
         little = [
             f"{name} ({longest[name]:.0f}, factor {mean.value:.2f})"
             for name, mean in factors.items()
             if name not in most and longest.get(name, 0.0) > queue
         ]
         if little:
-            told += f"In contrast, {listed(little)} {'gains' if len(little) == 1 else 'gain'} less with longer bursts. "
+            told += (
+                f"In contrast, {listed(little)} {'gains' if len(little) == 1 else 'gain'} less, although "
+                f"{'its' if len(little) == 1 else 'their'} longest bursts do not fit into the shorter queue. "
+            )
     order = rank_correlation(longest, {name: mean.value for name, mean in factors.items()})
     if order is not None:
         told += (
@@ -102,16 +108,16 @@ def more_of_both(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[st
     both = [row[0] for row in rows if float(row[1] or 0) > 1 and float(row[6] or 0) > float(row[5] or 0)]
     if both:
         yield (
-            f"- With {len(both)} of {counted(len(rows), 'server')}, both goodput and the share of dropped packets are "
-            "higher with the longer queue. Fewer drops are therefore not the reason for the goodput of "
-            f"{'this server' if len(both) == 1 else 'these servers'}."
+            f"- For {len(both)} of {counted(len(rows), 'server')}, both goodput and the share of dropped packets are "
+            "higher with the longer queue. Fewer drops therefore cannot explain why "
+            f"{'this server is' if len(both) == 1 else 'these servers are'} faster."
         )
 
 
 MUCH = 2.0
 """Factor from which on a server gains much."""
 WITHOUT_PACING = (
-    "- Missing pacing is a possible reason for some servers. Without pacing, a server that doubles its window in a "
+    "- For some servers, a lack of pacing may explain the gain. Without pacing, a server that doubles its window in a "
     "round trip sends twice as fast as its acknowledgements arrive. A queue of 25 packets then overflows when the "
     "window exceeds about 50 packets, and slow start ends. According to their source code, nginx 1.26.3 and the QUIC "
     "implementation of haproxy 3.0.11 have no pacing, quiche 0.30.0 does not pace its CUBIC (`recovery.rs`), and "
@@ -239,8 +245,8 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
     if paper is not None and means is not None:
         changes = [relative(mean, paper.mean) for mean in means]
         yield (
-            f"- For the {in_common(matrix)} that are also in the paper, our mean is {changes[0]} the paper's mean with "
-            f"25 packets, and {changes[1]} it with the longer queue."
+            f"- For the {in_common(matrix)} that are also in the paper, our mean with 25 packets is {changes[0]} the "
+            f"paper's mean, and our mean with the longer queue is {changes[1]} it."
         )
 
 
@@ -254,9 +260,10 @@ def in_virtual_time_only(
     near = [server for server, mean in factors.items() if abs(math.log(mean.value)) < error]
     if near:
         yield (
-            f"- The factors of {len(near)} of {counted(len(factors), 'server')} ({', '.join(near)}) are nearer to 1 "
-            f"than goodput in virtual time is to goodput in real time (RMS {100 * error:.1f} % over `{test_case}`, see "
-            "[Virtual and real time](#virtual-and-real-time)). These factors hold in virtual time only: we did not "
+            f"- For {len(near)} of {counted(len(factors), 'server')} ({', '.join(near)}), the factor differs from 1 by "
+            f"less than the RMS difference between virtual and real time ({100 * error:.1f} % over `{test_case}`; see "
+            "[Virtual and real time](#virtual-and-real-time)). "
+            f"{'This factor holds' if len(near) == 1 else 'These factors hold'} in virtual time only: we did not "
             "measure the longer queue in real time."
         )
 
@@ -272,7 +279,7 @@ def with_other_seeds(matrix: ResultSet, compared: ResultSet, test_case: str) -> 
     if not others:
         return
     used = seeds_in_words(sorted(mine))
-    few, never = list[str](), list[str]()
+    few, never = dict[str, str](), list[str]()
     for server in matrix.manifest.servers:
         now = [run for runs in mine.values() for run in runs if run.server == server]
         then = {seed: [run for run in runs if run.server == server] for seed, runs in others.items()}
@@ -280,7 +287,7 @@ def with_other_seeds(matrix: ResultSet, compared: ResultSet, test_case: str) -> 
         if 2 * runs_with_drops(now) < len(now) and any(
             2 * count > len(runs) for count, runs in zip(counts, then.values(), strict=True)
         ):
-            few.append(f"{server} ({runs_with_drops(now)}; {', '.join(map(str, counts))})")
+            few[server] = f"{runs_with_drops(now)}; {', '.join(map(str, counts))}"
         elif not runs_with_drops(now) and not any(counts):
             never.append(server)
     yield (
@@ -291,20 +298,19 @@ def with_other_seeds(matrix: ResultSet, compared: ResultSet, test_case: str) -> 
     )
 
 
-def _few_and_never(few: Sequence[str], never: Sequence[str], used: str, others: Sequence[int]) -> str:
-    """Servers for which other seeds matter, and those for which they do not."""
+def _few_and_never(few: Mapping[str, str], never: Sequence[str], used: str, others: Sequence[int]) -> str:
+    """Servers for which other seeds matter, with their runs with drops, and those for which they do not."""
     told = (
-        f" The queue of 25 packets drops packets of {listed(few)} in fewer than half of the runs with {used}, but in "
-        f"more than half of the runs with another seed (in parentheses: runs with drops with {used}, and with "
-        f"{seeds_in_words(others)}). For these servers, a factor near 1 may not hold with other seeds."
+        f" For {listed(few)}, the queue of 25 packets drops packets in fewer than half of the runs with {used}, but in "
+        "more than half of the runs with at least one other seed. The numbers of runs with drops (for "
+        f"{used}; for {seeds_in_words(others)}) are: "
+        f"{listed(f'{server} ({counts})' for server, counts in few.items())}. For "
+        f"{'this server' if len(few) == 1 else 'these servers'}, a factor near 1 may not hold with other seeds."
         if few
         else ""
     )
     if never:
-        whose = "servers whose packets" if len(never) > 1 else "server whose packets"
-        told += (
-            f" The {whose} this queue does not drop with any seed {'are' if len(never) > 1 else 'is'} {listed(never)}."
-        )
+        told += f" For {listed(never)}, the queue of 25 packets drops no packets with any seed."
     return told
 
 
@@ -349,12 +355,23 @@ def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -
     named = f": {', '.join(slower)}" if slower else ""
     count = len({run.evidence.seed for run in longer.results if run.test_case == name})
     return (
-        f"- Over `{base(name)}`, {len(faster)} of {len(found)} servers {'is' if len(faster) == 1 else 'are'} faster "
-        f"with the longer queue (the 95 % confidence interval over the clients is above 1), and "
-        f"{len(slower) or 'none'} {'is' if len(slower) == 1 else 'are'} slower (it is below 1{named}). These runs have "
-        f"{'one seed' if count == 1 else f'{count} seeds'}, and the intervals are not corrected for the number of "
-        "servers."
+        f"- Over `{base(name)}`, {len(faster) or 'none'} of {len(found)} servers {_is_or_are(faster)} faster with the "
+        f"longer queue ({_intervals(faster, '95 % confidence interval')} above 1), and {len(slower) or 'none'} "
+        f"{_is_or_are(slower)} slower ({_intervals(slower, 'interval')} below 1{named}). These runs have "
+        f"{'one seed' if count == 1 else f'{count} seeds'}. The intervals are over the clients, and are not corrected "
+        "for the number of servers."
     )
+
+
+def _is_or_are(servers: Sequence[str]) -> str:
+    return "are" if len(servers) > 1 else "is"
+
+
+def _intervals(servers: Sequence[str], word: str) -> str:
+    """``their intervals are``, ``its interval is``, ``no interval is``."""
+    if len(servers) > 1:
+        return f"their {word}s are"
+    return f"its {word} is" if servers else f"no {word} is"
 
 
 def common_means(matrix: ResultSet, longer: ResultSet, name: str) -> tuple[float, float] | None:
@@ -374,12 +391,25 @@ def finding(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
     if means is not None:
         growth = 100 * (means[1] / means[0] - 1)
         yield (
-            "- With the queue of the paper's simulator, which held up to 125 packets instead of 25, our mean goodput "
-            f"over `sat`, for the {in_common(matrix)} that are also in the paper, "
-            f"{'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} %. It is then {relative(means[1], paper)} the "
-            f"paper's mean; with 25 packets, it is {relative(means[0], paper)} the paper's mean. The causes of these "
-            "differences are unknown. See [Queue of the paper's simulator](#queue-of-the-papers-simulator)."
+            "- The queue of the paper's simulator held up to 125 packets rather than 25. With this queue, our mean "
+            f"goodput over `sat` {'rises' if growth >= 0 else 'falls'} by {abs(growth):.0f} % for the "
+            f"{in_common(matrix)} that are also in the paper. Our mean is then {relative(means[1], paper)} the paper's "
+            f"mean; with 25 packets, it is {relative(means[0], paper)} the paper's mean. The paper's mean "
+            "includes other servers and clients, so these differences are only rough. We cannot separate their "
+            f"causes, such as newer versions and the receive windows that our programs set."
+            f"{_share_with_the_longer_queue(longer, name)} See [Queue of the paper's "
+            "simulator](#queue-of-the-papers-simulator)."
         )
+
+
+def _share_with_the_longer_queue(longer: ResultSet, name: str) -> str:
+    share = share_of_server(longer, results_case(longer, name))
+    return (
+        f" With the longer queue, the server accounts for {in_words(share)} of the variance of the logarithm of "
+        "goodput."
+        if share
+        else ""
+    )
 
 
 def _all(results: ResultSet, name: str, metric: str) -> dict[tuple[str, str, int], float]:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bench.paper import REPETITIONS_IN_REAL_TIME
 from interop.model.emulated_link import loss_share
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ResultSet, RunResult
@@ -17,18 +16,17 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.samples import GOODPUT, samples
-from scripts.paper.data_set import seeds_in_words
 from scripts.paper.endpoints import has_measured_cost
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, listed, part_of
 
 CLOSE = 0.03
 """Difference of the means up to which they agree, also outside the range of the repetitions in real time."""
 
 NEAR = (0.03, 0.1)
 """Further differences of the means, with the number of pairs within each."""
-NONE_IN_COMMON = "No run in real time has such a seed."
+NONE_IN_COMMON = "No pair succeeded with the same seed in virtual and in real time."
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,9 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     yield "## Virtual and real time"
     yield ""
     yield (
-        f"We also measured some pairs in real time: {repetitions}. Each run was "
-        f"[checked](../reference/valid-attempts.md) for a busy machine. {outcomes(real)}"
+        f"We also measured some pairs in real time: {repetitions}. For each run, we "
+        f"[checked](../reference/valid-attempts.md) whether the machine was too busy. {at_a_time(real)} "
+        f"{outcomes(real)}"
     )
     yield ""
     yield (
@@ -109,8 +108,31 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     if told := servers_with_a_bias(virtual, real):
         yield told
         yield ""
+    if told := far_apart(virtual, real):
+        yield told
+        yield ""
     for case in cases:
         yield from rendered(by_pair(virtual, real, case))
+
+
+def at_a_time(real: ResultSet) -> str:
+    """How many runs took place at the same time, and over which links."""
+    found = {
+        case.name: [run.evidence.host.neighbours for run in of_case(real, case) if run.evidence.host]
+        for case in real.manifest.test_cases
+    }
+    most = max((number for numbers in found.values() for number in numbers), default=0)
+    if not most:
+        return "quicsat performed one run at a time."
+    told = listed(
+        f"{part_of(sum(map(bool, numbers)), len(numbers), 'run')} over `{name}`"
+        for name, numbers in found.items()
+        if any(numbers)
+    )
+    return (
+        f"quicsat performed up to {most + 1} runs at a time: other runs took place at the same time as {told}. If such "
+        "a run lacks CPU time, quicsat measures it again, alone."
+    )
 
 
 def outcomes(real: ResultSet) -> str:
@@ -175,40 +197,29 @@ def numbers_of_runs(virtual: ResultSet, real: ResultSet) -> str:
     for case in real.manifest.test_cases:
         counts = Counter(len(each.real) for each in both_clocks(virtual, real, case))
         if counts:
-            told = listed(
-                f"{counted(number, 'run')} for {counted(pairs, 'pair')}" for number, pairs in sorted(counts.items())
-            )
+            every = "all " if len(counts) == 1 < sum(counts.values()) else ""
+            told = listed(f"{number} for {every}{counted(pairs, 'pair')}" for number, pairs in sorted(counts.items()))
             found.append(f"{told} over `{case.name}`")
-    return f"The mean of a pair in real time is that of {'; '.join(found)}." if found else ""
+    if not found:
+        return ""
+    *others, last = found
+    told = f"{'; '.join(others)}; and {last}" if others else last
+    return f"The number of real-time runs behind a pair's mean is {told}."
 
 
 def _with_which_seeds(virtual: ResultSet, real: ResultSet, case: TestCase) -> str:
     kept = with_the_same_seeds(virtual, real, case)[1]
     repetitions = sorted({run.repetition for run in kept.results})
-    later = sorted({run.repetition for run in of_case(real, case) if run.repetition > REPETITIONS_IN_REAL_TIME})
     return (
         f"Over `{case.name}`, the seed determines which packets the link drops. We therefore compare only runs with "
-        "the same seed in virtual and in real time. We made this choice after we had compared means over different "
-        f"sequences of losses, with which fewer pairs agreed. {_added(virtual, real, case, later)}"
+        "the same seed in virtual and in real time. We made this choice before these measurements, after an earlier "
+        "comparison of means over different sequences of losses, in which fewer pairs agreed. "
         + (
-            f"In real time, the runs that we compare have the repetition number{'' if len(repetitions) == 1 else 's'} "
+            f"The real-time runs that we compare are those of repetition{'' if len(repetitions) == 1 else 's'} "
             f"{listed(map(str, repetitions))}."
             if repetitions
             else NONE_IN_COMMON
         )
-    )
-
-
-def _added(virtual: ResultSet, real: ResultSet, case: TestCase, later: Sequence[int]) -> str:
-    """That repetitions beyond the planned ones were measured afterwards; empty if there are none."""
-    if not later:
-        return ""
-    used = {run.evidence.seed for run in of_case(real, case) if run.repetition in later}
-    seeds = sorted({run.repetition for run in of_case(virtual, case) if run.evidence.seed in used})
-    with_seeds = f", with {seeds_in_words(seeds)} of the matrix" if seeds else ""
-    return (
-        f"After this comparison, we also measured the repetition{'' if len(later) == 1 else 's'} "
-        f"{listed(map(str, later))} in real time{with_seeds}. "
     )
 
 
@@ -234,8 +245,8 @@ def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
     errors = listed(f"{100 * each.error:.1f} % over `{each.case}`" for each in found)
     return (
         f"Goodput in virtual time agrees with goodput in real time for {agree}. The geometric mean of goodput in "
-        f"virtual time divided by goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel: the "
-        f"root mean square of the logarithm of the ratio is {errors}."
+        f"virtual time divided by goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel out. "
+        f"They do not in the root mean square of the logarithm of the ratio, which is {errors}."
     )
 
 
@@ -246,20 +257,41 @@ def errors(virtual: ResultSet, real: ResultSet) -> dict[str, float]:
 
 def servers_with_a_bias(virtual: ResultSet, real: ResultSet) -> str:
     """Servers that virtual time makes faster or slower over a link; empty if there are none."""
-    found, certain = list[str](), list[str]()
+    found, certain, count = list[str](), list[str](), 0
     for case in real.manifest.test_cases:
         means = {each.servers: each.mean for each in _by_server(virtual, real, case) if each.pairs > 1}
         biased = {server: mean for server, mean in means.items() if abs(mean.value - 1) > CLOSE}
+        count += len(biased)
         certain += [f"{server} over `{case.name}`" for server, mean in biased.items() if is_apart(mean)]
         if biased:
             told = listed(f"{server} ({mean.value:.2f}{_limits(mean)})" for server, mean in biased.items())
             found.append(f"{told} over `{case.name}`")
     if not found:
         return ""
+    every = "" if count == 1 else "for all of these servers, "
     return (
         f"The geometric mean of a server's ratios is more than {100 * CLOSE:.0f} % from 1 for {'; '.join(found)}. The "
-        "parentheses contain this mean and its 95 % confidence interval over the clients, which excludes 1 for "
-        f"{listed(certain) if certain else 'none of these servers'}."
+        "parentheses contain this mean and its 95 % confidence interval over the clients; "
+        f"{f'the interval excludes 1 for {listed(certain)}' if certain else f'{every}the interval includes 1'}."
+    )
+
+
+def far_apart(virtual: ResultSet, real: ResultSet) -> str:
+    """Servers with the default CPU cost whose goodput differs much; empty if there are none."""
+    measured = {each.name for each in virtual.manifest.implementations if has_measured_cost(each)}
+    found: dict[str, list[str]] = {}
+    for case in real.manifest.test_cases:
+        for each in _by_server(virtual, real, case):
+            if each.servers not in measured and abs(each.mean.value - 1) > NEAR[-1]:
+                found.setdefault(each.servers, []).append(f"{each.mean.value:.2f} over `{case.name}`")
+    if not found:
+        return ""
+    named = listed(f"{server} ({', '.join(ratios)})" for server, ratios in found.items())
+    return (
+        "For the following servers with the default CPU cost, goodput in virtual time differs from goodput in real "
+        f"time by more than {100 * NEAR[-1]:.0f} %: {named}. The parentheses contain goodput in virtual time divided "
+        f"by goodput in real time. What this page says about {'this server' if len(found) == 1 else 'these servers'} "
+        "over these links holds in virtual time only."
     )
 
 
@@ -281,7 +313,7 @@ class Agreement:
     """Which servers: those with this kind of CPU cost, or one of them."""
     found: Sequence[Both]
     mean: Mean
-    """Geometric mean of the ratios."""
+    """Geometric mean of the ratios: of several servers, each counts once; of one server, its pairs."""
 
     @property
     def pairs(self) -> int:
@@ -338,7 +370,11 @@ def _by_server(virtual: ResultSet, real: ResultSet, case: TestCase) -> Iterator[
 
 
 def _agreement(case: TestCase, servers: str, found: Sequence[Both]) -> Iterator[Agreement]:
-    mean = of_repetitions([each.ratio for each in found])
+    by_server: dict[str, list[float]] = {}
+    for each in found:
+        by_server.setdefault(each.server, []).append(each.ratio)
+    means = list(map(statistics.geometric_mean, by_server.values()))
+    mean = of_repetitions(means if len(means) > 1 else [each.ratio for each in found])
     if mean is not None:
         yield Agreement(case.name, servers, found, mean)
 
@@ -359,10 +395,11 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
         rows.append((each.case, each.servers, *counts, *ratios))
     notes = (
         (
-            "Ratios are the goodput in virtual time divided by the goodput in real time. The mean is geometric; *low* "
-            "and *high* are the limits of its 95 % confidence interval, as if pairs were independent. In the mean, "
-            "ratios above and below 1 cancel. In the *RMS*, the root mean square of the natural logarithm of the "
-            "ratio, they do not; an RMS of 5 % means that ratios are typically near 0.95 or 1.05."
+            "Ratios are the goodput in virtual time divided by the goodput in real time. The mean is the "
+            "geometric mean of the servers' geometric means; *low* and *high* are the limits of its 95 % confidence "
+            "interval over the servers, because the ratios of a server's pairs are not independent. In the mean, "
+            "ratios above and below 1 cancel out. They do not in the *RMS*, the root mean square of the natural "
+            "logarithm of the ratio; an RMS of 5 % means that ratios are typically near 0.95 or 1.05."
         ),
         (
             "The more the repetitions in real time differ, the more pairs *agree*. The numbers of pairs within "
@@ -392,7 +429,8 @@ def by_pair(virtual: ResultSet, real: ResultSet, case: TestCase) -> Table:
         "Columns between the server and *mean ratio* are clients. A pair marked with * does not agree. The last two "
         "columns are the geometric mean and the RMS of the server's pairs."
     )
-    return Table("ratios", f"Virtual over real time over {case.name}", columns, tuple(rows), (note,))
+    title = f"Goodput in virtual time relative to real time, over {case.name}"
+    return Table("ratios", title, columns, tuple(rows), (note,))
 
 
 def _ratio(both: Both | None) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from interop.model.results import ResultSet, RunResult
 from interop.report.table import Column, Table, Unit
 from scripts.paper.lines import moment, rendered
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, listed, part_of
 
 TOLERANCE = 0.005
 """Relative difference of two goodputs up to which they count as reproduced."""
@@ -112,36 +112,34 @@ WHERE = {False: "on the same machine", True: "on a different machine"}
 def summary(runs: Sequence[Repeated]) -> str:
     """How many runs were reproduced, by machine, and how much later."""
     groups = {where: [run for run in runs if run.is_of_another_machine == where] for where in WHERE}
-    parts = [
-        f"Of the {counted(len(group), 'run')} that we repeated {WHERE[where]}, {_later(group)}, "
-        f"{sum(run.is_reproduced for run in group)} {_were(group)} reproduced {_exactly(group)}."
-        for where, group in groups.items()
-        if group
-    ]
+    parts = [f"{_again(group, WHERE[where])} {_reproduced(group)}" for where, group in groups.items() if group]
     elsewhere = any(run.is_of_another_machine for run in runs)
     reason = f" {REASON}" if elsewhere else ""
     return f"{' '.join(parts)}{reason}"
 
 
-def _later(runs: Sequence[Repeated]) -> str:
-    """``1.4 to 6.2 hours later (first on 2026-11-26 and 2026-11-27, then on 2026-11-27)``."""
+def _again(runs: Sequence[Repeated], where: str) -> str:
+    """``We repeated 46 runs of 2026-11-26 on the same machine on 2026-11-27, 1.4 to 6.2 hours later.``"""
     hours = [f"{each:.1f}" for each in sorted(map(_hours, runs))]
     after = hours[0] if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]}"
     first, again = (
-        {_day(run) for run in side} for side in zip(*((each.first, each.again) for each in runs), strict=True)
+        listed(sorted({_day(run) for run in side}))
+        for side in zip(*((each.first, each.again) for each in runs), strict=True)
     )
-    return f"{after} hours later (first on {listed(sorted(first))}, then on {listed(sorted(again))})"
+    return f"We repeated {counted(len(runs), 'run')} of {first} {where} on {again}, {after} hours later."
 
 
-def _were(runs: Sequence[Repeated]) -> str:
-    return "was" if sum(run.is_reproduced for run in runs) == 1 else "were"
-
-
-def _exactly(runs: Sequence[Repeated]) -> str:
-    """``(30 succeeded, 29 of them with exactly the same goodput)``."""
-    differences = [run.difference for run in runs if run.is_reproduced and run.difference is not None]
+def _reproduced(runs: Sequence[Repeated]) -> str:
+    """``All 46 runs were reproduced; the 39 that succeeded had exactly the same goodput.``"""
+    good = [run for run in runs if run.is_reproduced]
+    differences = [run.difference for run in good if run.difference is not None]
     same = sum(difference == 0 for difference in differences)
-    return f"({len(differences)} succeeded, {same or 'none'} of them with exactly the same goodput)"
+    told = f"{part_of(len(good), len(runs), 'run')} {'was' if len(good) == 1 else 'were'} reproduced"
+    if 0 < same == len(differences):
+        told += f"; {'the one' if same == 1 else f'the {same}'} that succeeded had exactly the same goodput"
+    elif differences:
+        told += f"; of the {len(differences)} that succeeded, {same or 'none'} had exactly the same goodput"
+    return f"{told[0].upper()}{told[1:]}."
 
 
 REASON = "[Another machine](../measurements/virtual-time.md#another-machine) explains what differs between machines."
@@ -151,11 +149,13 @@ def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Re
     hours = [round(each) for each in sorted(_hours(each) for each in found)]
     first, second = (_version(each) for each in (matrix, again))
     same, shared = _same_images(matrix, again)
-    after = counted(hours[0], "hour") if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]} hours"
+    before = counted(hours[0], "hour") if hours[0] == hours[-1] else f"{hours[0]} to {hours[-1]} hours"
+    used = "used the same version" if first == second else f"used {first}"
     yield (
-        f"We repeated a random sample of {len(found)} of the {len(matrix.results)} runs of the {part} with seed "
-        f"{matrix.manifest.seed}, {after} after the first time (starting at {moment(_began(found))} UTC), with "
-        f"{second}{'' if first == second else f' instead of {first}'}{_elsewhere(found)}. {_images(same, shared)}."
+        f"Starting at {moment(_began(found))} UTC, we repeated a random sample of {len(found)} of the "
+        f"{len(matrix.results)} runs of the {part} with seed {matrix.manifest.seed}{_elsewhere(found)}, using "
+        f"{second}; the originals, {before} earlier, {used if first != UNKNOWN else 'did not store their version'}. "
+        f"{_images(same, shared)}."
     )
     yield ""
     yield from rendered(by_case(part, matrix, found))
@@ -185,10 +185,11 @@ def without_a_version(results: ResultSet, samples: Sequence[Sample]) -> str:
             if (seeds := {run.evidence.seed for run in results.results if run.test_case == case.name}) and seeds <= mine
         ]
         whole = f" contains all runs over {listed(cases)}" if cases else " did not store its version"
+        good = sum(run.is_reproduced for run in each.runs)
         told.append(
             f"The campaign with seed {each.first.manifest.seed}{whole}; with {_version(each.again)}, "
-            f"{sum(run.is_reproduced for run in each.runs)} of {counted(len(each.runs), 'run')} in a random sample of "
-            "it were reproduced (see [Repeated runs](#repeated-runs))."
+            f"{part_of(good, len(each.runs), 'run')} in a random sample of this campaign "
+            f"{'was' if good == 1 else 'were'} reproduced (see [Repeated runs](#repeated-runs))."
         )
     return " ".join(told)
 
@@ -228,9 +229,12 @@ def _elsewhere(found: Sequence[Repeated]) -> str:
     return f", on a different machine ({', '.join(changes)})" if changes else ""
 
 
+UNKNOWN = "an unknown version of quicsat"
+
+
 def _version(results: ResultSet) -> str:
     versions = results.manifest.versions
-    return f"quicsat {versions.quicsat}" if versions and versions.quicsat else "an unknown version of quicsat"
+    return f"quicsat {versions.quicsat}" if versions and versions.quicsat else UNKNOWN
 
 
 def _hours(each: Repeated) -> float:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from interop.model.arrays import Floats
 from interop.model.implementation import Role
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import Marginal, marginals
-from interop.statistics.samples import EFFICIENCY, find, samples
+from interop.statistics.samples import EFFICIENCY, GOODPUT, find, samples, value_of
+from scripts.paper.complete_design import shares
 from scripts.paper.data_set import Part, seeds_in_words
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import rendered
-from scripts.paper.words import listed
+from scripts.paper.words import listed, named_campaigns
 
 
 def seeds(results: ResultSet, spread: ResultSet | None, parts: Mapping[str, ResultSet] | None = None) -> Iterator[str]:
@@ -36,10 +41,46 @@ def seeds(results: ResultSet, spread: ResultSet | None, parts: Mapping[str, Resu
     yield from rendered(with_intervals(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
+    yield from _together(results, case)
     yield from rendered(goodput_by_seed(results, case))
     yield from rendered(drops_by_seed(results, case))
     yield f"{_means_of_seeds(results, case)}{_with_one_seed(results, case, parts or {})}"
     yield ""
+
+
+def _together(results: ResultSet, case: TestCase) -> Iterator[str]:
+    """How far a seed acts on single servers and clients; nothing with too few runs."""
+    values = complete(results, case)
+    if min(values.shape) < 2:
+        return
+    found = shares(values)
+    at_server, at_client = (f"{100 * found[factor, 'seed']:.1f}" for factor in ("server", "client"))
+    yield (
+        f"A seed could also change the results of one server only, or of one client only. For the {len(values)} "
+        f"servers that always succeeded over `{case.name}`, seed and server together account for {at_server} % of the "
+        f"variance of the logarithm of goodput, seed and client together for {at_client} %, and seed alone for "
+        f"{100 * found['seed',]:.1f} %. In the table *Sources of the variance of the efficiency*, the first two are "
+        "part of *repetition*."
+    )
+    yield ""
+
+
+def complete(results: ResultSet, case: TestCase) -> Floats:
+    """Logarithms of goodput, servers x clients x seeds, of the servers whose runs all succeeded."""
+    runs = by_seed(results, case)
+    found = {
+        (run.server, run.client, seed): math.log(value)
+        for seed, each in runs.items()
+        for run in each
+        if (value := value_of(run, GOODPUT)) is not None
+    }
+    clients = results.manifest.clients
+    rows = [
+        [[found.get((server, client, seed), math.nan) for seed in runs] for client in clients]
+        for server in results.manifest.servers
+    ]
+    whole = np.array(rows)
+    return np.asarray(whole[~np.isnan(whole).any(axis=(1, 2))])
 
 
 def by_seed(results: ResultSet, case: TestCase) -> dict[int, list[RunResult]]:
@@ -59,7 +100,10 @@ def goodput_by_seed(results: ResultSet, case: TestCase) -> Table:
         for server in results.manifest.servers
     ]
     rows.append(("all", *map(mean_so_far, runs.values())))
-    note = "The table shows means over the clients, of all runs, and *all* shows the mean of all runs with a seed."
+    note = (
+        "Each cell shows the mean of all runs of the server with that seed; the row *all* shows the mean of all runs "
+        "with that seed."
+    )
     return Table("goodput-by-seed", f"Goodput by seed over {case.name}", columns, tuple(rows), (note,))
 
 
@@ -78,9 +122,9 @@ def drops_by_seed(results: ResultSet, case: TestCase) -> Table:
         for server in results.manifest.servers
     )
     note = (
-        "The table shows the share of the server's packets that the queue dropped in all runs (with and without "
-        "success) and, in parentheses, the number of runs in which the queue dropped packets. The data set does not "
-        "contain the numbers of the packets that the link lost."
+        "The table shows the share of the server's packets that the queue dropped in all runs (successful or not) and, "
+        "in parentheses, the number of runs in which the queue dropped packets. The data set does not say which "
+        "packets the link lost."
     )
     return Table("drops-by-seed", f"Queue drops by seed over {case.name}", columns, rows, (note,))
 
@@ -125,8 +169,9 @@ def _with_one_seed(results: ResultSet, case: TestCase, parts: Mapping[str, Resul
     if not names:
         return ""
     return (
-        f" Over this link, {listed(names)} {'has' if len(names) == 1 else 'have'} only {seeds_in_words(sorted(used))}, "
-        f"so their results hold for {'one sequence' if len(used) == 1 else f'{len(used)} sequences'} of losses only."
+        f" Over this link, the {named_campaigns(names)} {'has' if len(names) == 1 else 'have'} only "
+        f"{seeds_in_words(sorted(used))}, so {'its' if len(names) == 1 else 'their'} results hold for "
+        f"{'one sequence' if len(used) == 1 else f'{len(used)} sequences'} of losses only."
     )
 
 
@@ -184,17 +229,19 @@ def with_intervals(results: ResultSet) -> Table:
     rows = tuple(
         (server, *(_in_words(found.get((case.name, server))) for case in cases)) for server in results.manifest.servers
     )
-    few = [f"`{case.name}`" for case in cases if case.repetitions == 1]
     note = (
-        "The table shows geometric means, with the limits of the 95 % confidence interval generalized to other clients "
-        f"and seeds{_for_clients_only(few)}. For runs that timed out, goodput is based on the "
-        "bytes that had arrived."
+        "The table shows geometric means and the limits of their 95 % confidence intervals. "
+        f"{_generalized(cases)} For runs that timed out, goodput is based on the bytes that had arrived."
     )
     return Table("intervals", "Efficiency of servers, with confidence intervals", columns, rows, (note,))
 
 
-def _for_clients_only(links: Sequence[str]) -> str:
-    return f" (over {listed(links)}, there is one seed, so only to other clients)" if links else ""
+def _generalized(cases: Sequence[TestCase]) -> str:
+    """To what the intervals generalize: over links with one seed, only to other clients."""
+    several, one = ([f"`{case.name}`" for case in cases if (case.repetitions > 1) is many] for many in (True, False))
+    told = [f"{listed(several)}, the intervals generalize to other clients and seeds"] if several else []
+    told += [f"{listed(one)}, where there is only one seed, they generalize to other clients only"] if one else []
+    return f"Over {'; over '.join(told)}."
 
 
 def _in_words(each: Marginal | None) -> str:

@@ -13,7 +13,7 @@ from scripts.paper.endpoints import hystart_in_words
 from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.queues import rank_correlation
-from scripts.paper.words import listed
+from scripts.paper.words import counted, listed
 
 SATELLITE = ("sat", "satloss")
 HYSTART = {"yes": True, "no": False}
@@ -43,13 +43,13 @@ def of_senders(results: ResultSet) -> Table:
     rows = tuple((name, *(each.get(name) for each in cells)) for name in results.manifest.servers)
     notes = (
         (
-            "Goodput alone ranks a server high even if it sends much that does not arrive. *Bytes sent* counts the UDP "
-            "payload that the server sent, headers and repeated data included, per byte of the file. *Dropped by the "
-            "queue* is the share of the server's packets. Both are means of the successful runs; a cell is empty if "
-            "there are none."
+            "Ranked by goodput alone, a server can look good even if much of what it sends does not arrive. *Bytes "
+            "sent* counts the UDP payload that the server sent, headers and repeated data included, per byte of the "
+            "file. *Dropped by the queue* is the share of the server's packets. Both are means of the successful runs; "
+            "a cell is empty if there are none."
         ),
     )
-    return Table("senders", "What servers send and the queue drops", tuple(columns), rows, notes)
+    return Table("senders", "What servers send and what the queue drops", tuple(columns), rows, notes)
 
 
 def senders(results: ResultSet) -> Iterator[str]:
@@ -60,11 +60,11 @@ def senders(results: ResultSet) -> Iterator[str]:
     yield from rendered(of_senders(results))
     most = max(dropped, key=dropped.__getitem__)
     sent = means(results, case, "sent_per_useful_byte")
-    told = f" and it sends {sent[most]:.2f} bytes per byte of the file" if most in sent else ""
+    told = f"; {most} sends {sent[most]:.2f} bytes per byte of the file" if most in sent else ""
     middle = f" (median of the servers: {statistics.median(sent.values()):.2f})" if told else ""
     yield (
-        f"Over `{case.name}`, the queue drops {100 * dropped[most]:.0f} % of the packets of {most}, the largest share "
-        f"of all servers (median: {100 * statistics.median(dropped.values()):.1f} %),{told}{middle}. "
+        f"Over `{case.name}`, the queue drops {100 * dropped[most]:.0f} % of {most}'s packets, the largest share of "
+        f"any server (median: {100 * statistics.median(dropped.values()):.1f} %){told}{middle}. "
         f"{with_hystart(results, dropped)}".strip()
     )
     yield ""
@@ -89,10 +89,11 @@ def two_goodputs(results: ResultSet, case: TestCase) -> Iterator[str]:
         for name, (before, after) in places.items()
         if before != after and min(before, after) <= TOP
     ]
-    changes = f" Of the first {TOP} servers, these change their rank: {listed(moved)}." if moved else ""
+    changes = f" Among the top {TOP} servers, the following change rank: {listed(moved)}." if moved else ""
     yield (
-        f"Over `{case.name}`, the rank correlation of the servers between goodput and goodput from the first to the "
-        f"last byte of the file is {order:.3f} ({len(names)} servers; means of the successful runs).{changes}"
+        f"Over `{case.name}`, the order of the servers by goodput and their order by goodput from the first to the "
+        f"last byte of the file have a rank correlation of {order:.3f} ({len(names)} servers; means of the successful "
+        f"runs).{changes}"
     )
     yield ""
 
@@ -109,10 +110,10 @@ def with_hystart(results: ResultSet, dropped: dict[str, float]) -> str:
         return ""
     medians = {has: 100 * statistics.median(shares) for has, shares in groups.items()}
     told = (
-        f"The median is {medians[True]:.1f} % for the {len(groups[True])} servers with HyStart and "
-        f"{medians[False]:.1f} % for the {len(groups[False])} servers without it (see [How servers "
-        "send](#how-servers-send))"
+        f"The median share of dropped packets is {medians[True]:.1f} % for the {counted(len(groups[True]), 'server')} "
+        f"with HyStart and {medians[False]:.1f} % for the {counted(len(groups[False]), 'server')} without it (see [How "
+        "servers send](#how-servers-send))"
     )
     if medians[True] >= medians[False]:
-        return f"{told}, so HyStart does not explain which servers lose few packets."
+        return f"{told}. These few servers do not show that HyStart reduces drops."
     return f"{told}."

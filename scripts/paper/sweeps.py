@@ -1,4 +1,4 @@
-"""Sweeps: goodput over the queue, the delay, the loss and the size of the file."""
+"""Sweeps: goodput against the queue, the delay, the loss and the size of the file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table
 from interop.statistics.overview import by_family
 from interop.statistics.samples import GOODPUT, find, value_of
+from plots.sweep import QUEUE
 from scripts.paper.goodput import known, of_case
 from scripts.paper.lines import Figure, Line, rendered
-from scripts.paper.words import listed
+from scripts.paper.words import counted, listed
 
 PACKET = 8 * 1500
 """Bits of a packet; the text gives bandwidth-delay products in such packets."""
@@ -27,10 +28,10 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     yield "## Sweeps"
     yield ""
     yield (
-        f"In the sweeps, {listed(results.manifest.servers)} are each both server and client. Each sweep changes one "
-        "parameter of `sat`. For runs that timed out, goodput is based on the bytes that had arrived; in the tables, a "
-        "T marks means that include such runs. The bandwidth-delay product of `sat` is 1,000 packets of 1,500 "
-        f"bytes.{_delay_of_sat(matrix)} {_limits(results)}"
+        f"In the sweeps, {'each of ' if len(results.manifest.servers) > 1 else ''}{listed(results.manifest.servers)} "
+        "is paired with itself. Each sweep changes one parameter of `sat`. For runs that timed out, goodput is based "
+        "on the bytes that had arrived; in the tables, mean values that include such runs are marked with T. The "
+        f"bandwidth-delay product of `sat` is 1,000 packets of 1,500 bytes.{_delay_of_sat(matrix)} {_limits(results)}"
     )
     yield ""
     yield from over_the_same_link(results, matrix)
@@ -96,15 +97,20 @@ def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     if ratios[most] <= 1:
         told = (
-            f"At a {swept(last).key} of {swept(last).text}, goodput is {100 * ratios[least]:.0f} % ({least}) to "
+            f"At a {swept(last).key} of {_with_unit(swept(last))}, goodput is {100 * ratios[least]:.0f} % ({least}) to "
             f"{100 * ratios[most]:.0f} % ({most}) of that at {swept(first).text}."
         )
     else:
         told = (
-            f"As the {swept(first).key} increases from {swept(first).text} to {swept(last).text}, goodput changes by a "
-            f"factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
+            f"As the {swept(first).key} increases from {swept(first).text} to {_with_unit(swept(last))}, goodput "
+            f"changes by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
         )
     yield f"{told} In the figures, this sweep is called {_abbreviation(cases)}."
+
+
+def _with_unit(value: SweptValue) -> str:
+    """``600 ms``; ``2000 packets``, since the text of a queue has no unit."""
+    return f"{value.text} packets" if QUEUE.search(value.key) and not value.unit else value.text
 
 
 # ---- what a reader has to know of single sweeps ---------------------------------------------
@@ -130,11 +136,11 @@ def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
     others = [value for name, value in spread.items() if name != most]
     rest = f" The results of the other implementations differ by at most {100 * max(others):.1f} %." if others else ""
     yield (
-        f"Of the test cases of the sweeps, {len(cases)} {'has' if len(cases) == 1 else 'have'} the same link and the "
-        "same file as `sat` in the matrix, without loss. Their seeds differ, because seeds depend on the name of the "
-        f"sweep. In these runs, {most} reaches {listed(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s, so "
-        f"results with different seeds differ by up to {100 * spread[most]:.0f} %.{rest} Without random loss, a seed "
-        "determines only the random numbers of the endpoints. All values in the sweeps should be read with this "
+        f"In the sweeps, {counted(len(cases), 'test case')} {'uses' if len(cases) == 1 else 'use'} the same link and "
+        "file as `sat` in the matrix, which has no random loss. Their seeds differ, because seeds depend on the name "
+        f"of the sweep. In these runs, {most} reaches {listed(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s, "
+        f"so results with different seeds differ by up to {100 * spread[most]:.0f} %.{rest} Without random loss, a "
+        "seed determines only the random numbers of the endpoints. All values in the sweeps should be read with this "
         "uncertainty in mind."
     )
     yield ""

@@ -196,7 +196,7 @@ def _distance(table: Table) -> Iterator[str]:
     )
     if others:
         told += (
-            " With the share of packets that link and queue dropped in place of p, it is "
+            " If p is replaced by the share of packets that the link and the queue dropped, the measured goodput is "
             f"{statistics.median(others):.1f} times the formula ({min(others):.1f} to {max(others):.1f} times)."
         )
     yield told

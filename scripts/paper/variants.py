@@ -20,12 +20,14 @@ from interop.statistics.samples import GOODPUT, samples, value_of
 from scripts.paper.crossed import FEWEST, Crossed, Difference, decompose_crossed, with_several_algorithms
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import Line, rendered
-from scripts.paper.words import counted, listed
+from scripts.paper.words import listed, part_of
 
 CONTROLS: Mapping[str, str] = {"reno": "Reno", "newreno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 """Variants of servers that several implementations have, and their congestion control."""
 FURTHER_BBR: Mapping[str, tuple[str, str]] = {"picoquic:bbr1": ("1", "bbr1.c")}
 """A second BBR of an implementation: its version and the file of its source code that says so."""
+UNDERFLOWING = "msquic:cubic"
+"""The variant whose counter of acknowledged bytes underflows (``acknowledgements``)."""
 ORDER = tuple(dict.fromkeys(CONTROLS.values()))
 FEWEST_IN_WORDS = {3: "three"}[FEWEST]
 """With so few implementations, the interval of a difference is not informative."""
@@ -38,15 +40,36 @@ def with_known_controls(results: ResultSet) -> ResultSet:
     return replace(results, results=kept, manifest=replace(results.manifest, servers=servers))
 
 
-def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
-    """What changes with the congestion control of a server, and what with its implementation."""
+def without_the_underflow(results: ResultSet, corrected: ResultSet | None) -> ResultSet:
+    """The results, with corrected runs of ``UNDERFLOWING`` in place of those with the same client and losses."""
+    by_losses = {_losses(run): run for run in corrected.results} if corrected is not None else {}
+    kept = tuple(
+        replace(by_losses[_losses(run)], server=run.server)
+        if run.server == UNDERFLOWING and _losses(run) in by_losses
+        else run
+        for run in results.results
+    )
+    return replace(results, results=kept)
+
+
+def _losses(run: RunResult) -> tuple[str, str, int | None]:
+    return run.test_case, run.client, run.evidence.seed
+
+
+def algorithm_or_implementation(
+    results: ResultSet, figures: Sequence[Line], corrected: ResultSet | None = None
+) -> Iterator[Line]:
+    """What changes with the congestion control of a server, and what with its implementation.
+
+    ``corrected``: runs of msquic without the underflow.
+    """
     yield "## Algorithm or implementation"
     yield ""
     yield (
         "This section compares servers with different congestion controls, each with the clients "
         f"{listed(results.manifest.clients)}. Variants select the congestion control and nothing else. For runs that "
         "timed out, goodput is the number of bytes that had arrived, divided by the client's run time; in the tables, "
-        "a T marks means that include such runs. The figures do not show this mark."
+        "mean values that include such runs are marked with T. The figures do not show this mark."
     )
     yield ""
     yield f"{_seeds(results)}{_left_out(results)} {_versions_in_words(results)}"
@@ -55,11 +78,11 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
     yield from shares(results)
     yield from conclusion(results)
     yield ""
-    table = robustness(results)
+    table = robustness(results, corrected)
     yield from rendered(table)
     yield from uncertain(table)
     for case in results.manifest.test_cases:
-        yield from _of_case(results, case)
+        yield from _of_case(results, case, corrected)
     yield (
         "picoquic's CUBIC hardly slows down if the link loses single packets: it reduces its window only if a smoothed "
         "loss rate exceeds a threshold (`picoquic_hystart_loss_test` in its `cubic.c`). CUBIC as specified in [RFC "
@@ -67,12 +90,15 @@ def algorithm_or_implementation(results: ResultSet, figures: Sequence[Line]) -> 
     )
 
 
-def _seeds(results: ResultSet) -> str:
+def _number_of_seeds(results: ResultSet) -> str:
     count = max((case.repetitions for case in results.manifest.test_cases), default=0)
+    return "one seed" if count == 1 else f"{count} seeds"
+
+
+def _seeds(results: ResultSet) -> str:
     lossy = [case.name for case in results.manifest.test_cases if loss_share(case.emulated.forward_loss)]
-    seeds = "one seed" if count == 1 else f"{count} seeds"
     shared = f"; over `{lossy[0]}`, all pairs with the same seed share one sequence of losses" if lossy else ""
-    return f"These runs have {seeds}{shared}."
+    return f"These runs have {_number_of_seeds(results)}{shared}."
 
 
 def _left_out(results: ResultSet) -> str:
@@ -93,8 +119,9 @@ def _left_out(results: ResultSet) -> str:
         if name in others:
             implementation = name.partition(":")[0]
             told += (
-                f" {name} is BBR of version {version} (`{source}` of {implementation}). So that each implementation "
-                f"has one BBR, only the subset *{OF_VERSION_1}* uses it, as the BBR of {implementation}."
+                f" {name} is {implementation} with version {version} of BBR (`{source}`). Each implementation should "
+                f"have only one BBR, so {implementation}'s BBR is {name} in the subset *{OF_VERSION_1}*, and "
+                f"{implementation}:bbr everywhere else."
             )
     return told
 
@@ -133,7 +160,7 @@ VERSION = re.compile(r"its BBR is version (\d)")
 """In the sources of ``implementations.json``."""
 
 
-def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
+def _of_case(results: ResultSet, case: TestCase, corrected: ResultSet | None) -> Iterator[Line]:
     means = means_of_controls(results, case)
     names = list(dict.fromkeys(name for name, _ in means))
     factors = [(slower, faster, factors_of(results, case, slower, faster)) for slower, faster in pairwise(ORDER)]
@@ -158,7 +185,7 @@ def _of_case(results: ResultSet, case: TestCase) -> Iterator[Line]:
                 f"- Switching from {slower} to {faster} multiplies the goodput of an implementation by "
                 f"{ratio.value:.1f} (geometric mean of {ratio.count} implementations; {INTERVAL}{ratio.low:.1f} to "
                 f"{ratio.high:.1f}). "
-                f"{_without_one_factor(found)}"
+                f"{_without_one_factor(found)}{_corrected_factor(results, case, corrected, slower, faster)}"
             )
     yield from _ratios(means)
     yield from _above_threshold(means, case)
@@ -172,6 +199,21 @@ def _without_one_factor(found: Mapping[str, float]) -> str:
         name: statistics.geometric_mean([value for other, value in found.items() if other != name]) for name in found
     }
     return f"If one implementation is left out, this factor is {_least_and_most(without, 1)}."
+
+
+def _corrected_factor(results: ResultSet, case: TestCase, corrected: ResultSet | None, slower: str, faster: str) -> str:
+    """The factor without the underflow; empty if it is the same."""
+    ratio = factor_without_the_underflow(results, case, corrected, slower, faster)
+    return f" Without the underflow of msquic's counter, it is {_with_limits(ratio, '')}." if ratio else ""
+
+
+def factor_without_the_underflow(
+    results: ResultSet, case: TestCase, corrected: ResultSet | None, slower: str, faster: str
+) -> Mean | None:
+    """Over the implementations; None if the underflow does not change it."""
+    found = factors_of(results, case, slower, faster)
+    without = factors_of(without_the_underflow(results, corrected), case, slower, faster)
+    return of_repetitions(list(without.values())) if without != found else None
 
 
 # ---- shares of the variance -----------------------------------------------------------------
@@ -225,28 +267,36 @@ def _without(cells: Mapping[Cell, float], name: str, control: str) -> dict[Cell,
     return {key: value for key, value in cells.items() if key[:2] != (name, control)}
 
 
-OF_VERSION_1 = "BBR of version 1 only"
+OF_VERSION_1 = "BBR version 1 only"
+NOT_AS_SPECIFIED = ("picoquic", "quiche", "msquic")
+"""Implementations whose CUBIC does not reduce its window after every loss, or grows faster than CUBIC."""
 
 
 @dataclass(frozen=True)
-class _Bbr:
-    """What a selection by the version of BBR needs."""
+class _Further:
+    """What a selection needs beside the cells of all runs."""
 
     versions: Mapping[str, str]
     """Of the BBR that each implementation has in all other selections."""
-    further: Mapping[Cell, float]
+    bbr: Mapping[Cell, float]
     """Cells of further BBRs of version 1."""
+    corrected: Mapping[Cell, float]
+    """All cells, without the underflow."""
 
 
-SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], _Bbr], dict[Cell, float]]] = {
+SELECTIONS: Mapping[str, Callable[[Mapping[Cell, float], _Further], dict[Cell, float]]] = {
     "implementations with all three algorithms": lambda cells, _: _with_all(cells),
     "Reno and CUBIC only": lambda cells, _: {key: value for key, value in cells.items() if key[1] != "BBR"},
-    OF_VERSION_1: lambda cells, bbr: {
-        **{key: value for key, value in cells.items() if key[1] != "BBR" or bbr.versions.get(key[0]) == "1"},
-        **bbr.further,
+    OF_VERSION_1: lambda cells, further: {
+        **{key: value for key, value in cells.items() if key[1] != "BBR" or further.versions.get(key[0]) == "1"},
+        **further.bbr,
     },
     "without msquic:bbr": lambda cells, _: _without(cells, "msquic", "BBR"),
+    "msquic:cubic without the underflow": lambda _, further: dict(further.corrected),
     "without picoquic:cubic": lambda cells, _: _without(cells, "picoquic", "CUBIC"),
+    "without CUBIC of picoquic, quiche and msquic": lambda cells, _: {
+        key: value for key, value in cells.items() if key[1] != "CUBIC" or key[0] not in NOT_AS_SPECIFIED
+    },
 }
 """Subsets of the runs, for which the report computes the difference of the shares again."""
 
@@ -270,8 +320,11 @@ def uncertain(table: Table) -> Iterator[str]:
         yield ""
 
 
-def robustness(results: ResultSet) -> Table:
-    """The difference of the shares in subsets of the runs; those that are all runs, or another subset, are left out."""
+def robustness(results: ResultSet, corrected: ResultSet | None = None) -> Table:
+    """The difference of the shares in subsets of the runs; those that are all runs, or another subset, are left out.
+
+    ``corrected``: runs of msquic without the underflow.
+    """
     columns = (
         Column("test case"), Column("subset"), Column("implementations", Unit.COUNT),
         Column("difference", Unit.SHARE, 0), Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
@@ -280,10 +333,12 @@ def robustness(results: ResultSet) -> Table:
     rows = list[tuple[float | int | str | None, ...]]()
     versions = versions_of_bbr(results)
     for case in results.manifest.test_cases:
-        every, bbr = cells_of(results, case), _Bbr(versions, further_bbr(results, case, "1"))
+        every = cells_of(results, case)
+        without_underflow = cells_of(without_the_underflow(results, corrected), case)
+        further = _Further(versions, further_bbr(results, case, "1"), without_underflow)
         known = [with_several_algorithms(every)]
         for name, select in SELECTIONS.items():
-            cells = with_several_algorithms(select(every, bbr))
+            cells = with_several_algorithms(select(every, further))
             if cells in known:
                 continue
             known.append(cells)
@@ -294,7 +349,8 @@ def robustness(results: ResultSet) -> Table:
     note = (
         "*Difference* is defined as in the table above. Implementations with only one algorithm in a subset are "
         "omitted. A cell is empty if the model cannot be solved without one of the implementations. With only "
-        f"{FEWEST_IN_WORDS} implementations, the interval is not informative."
+        f"{FEWEST_IN_WORDS} implementations, the interval is not informative. The CUBIC of picoquic and quiche does "
+        "not reduce its window after every loss, and msquic's grows too fast because its counter underflows."
     )
     return Table("robustness", "Difference of the shares in subsets of the runs", columns, tuple(rows), (note,))
 
@@ -388,8 +444,11 @@ def _shares_in_words(found: Crossed) -> str:
     )
 
 
-def finding(results: ResultSet) -> Iterator[str]:
-    """How much algorithms and implementations change over each link, and which share is larger, as items of a list."""
+def finding(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[str]:
+    """How much algorithms and implementations change over each link, and which share is larger, as items of a list.
+
+    ``corrected``: runs of msquic without the underflow.
+    """
     cases = of_cases(results)
     for case in results.manifest.test_cases:
         found = cases.get(case.name)
@@ -400,7 +459,13 @@ def finding(results: ResultSet) -> Iterator[str]:
             ratio = of_repetitions(list(factors_of(results, case, slower, faster).values()))
             if ratio is not None:
                 what, name = ("it", "") if changes else ("the goodput of an implementation", INTERVAL)
-                changes.append(f"switching from {slower} to {faster} multiplies {what} by {_with_limits(ratio, name)}")
+                fixed = factor_without_the_underflow(results, case, corrected, slower, faster)
+                without = (
+                    f", or by {_with_limits(fixed, '')} without the underflow of msquic's counter" if fixed else ""
+                )
+                changes.append(
+                    f"switching from {slower} to {faster} multiplies {what} by {_with_limits(ratio, name)}{without}"
+                )
         spread = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(results, case)).values()]
         within = f" to {max(spread):.1f}" if len(spread) > 1 else ""
         at_the_limit = f" {AT_THE_LIMIT}" if min(list(found.shares.values())[:3]) == 0 else ""
@@ -408,7 +473,8 @@ def finding(results: ResultSet) -> Iterator[str]:
             f"- Over `{case.name}`, {', and '.join(changes)}. With the same congestion control, the goodput of the "
             f"fastest implementation is {min(spread):.1f}{within} times that of the slowest (arithmetic means). Over "
             f"all these runs, {_shares_in_words(found)}{at_the_limit}{_if_it_counts(found)}"
-            f"{_doubts(results, case.name)} See [Algorithm or implementation](#algorithm-or-implementation)."
+            f"{_doubts(results, case.name, corrected)} These runs have {_number_of_seeds(results)}. See "
+            "[Algorithm or implementation](#algorithm-or-implementation)."
         )
 
 
@@ -423,7 +489,7 @@ def _if_it_counts(found: Crossed) -> str:
     if both:
         return (
             " If the combination counts as part of the implementation, the 95 % confidence interval of the difference "
-            f"between both shares ({_limits(found.with_combination)} percentage points) includes 0."
+            f"between the two shares ({_limits(found.with_combination)} percentage points) includes 0."
         )
     return ""
 
@@ -437,12 +503,13 @@ def _with_limits(ratio: Mean, name: str) -> str:
     return f"{ratio.value:.1f}{limits}"
 
 
-def _doubts(results: ResultSet, case: str) -> str:
-    table = robustness(results)
+def _doubts(results: ResultSet, case: str, corrected: ResultSet | None) -> str:
+    table = robustness(results, corrected)
     number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
     return (
-        f" If it counts as neither, the interval includes 0 in {number} of {counted(rows, 'subset')} of the runs with "
-        f"more than {FEWEST_IN_WORDS} implementations."
+        " If the combination counts towards neither share, the interval of the difference includes 0 in "
+        f"{part_of(number, rows, 'subset')} of the runs that {'contains' if rows == 1 else 'contain'} more than "
+        f"{FEWEST_IN_WORDS} implementations."
         if number
         else ""
     )
@@ -531,7 +598,7 @@ def _above_threshold(means: Mapping[tuple[str, str], tuple[float, bool]], case: 
             named = f" ({', '.join(above)})" if above else ""
             parts.append(f"{len(above)} of {len(found)}{'' if parts else ' implementations'} with {control}{named}")
     if parts:
-        yield f"- The mean exceeds an efficiency of {100 * THRESHOLD:.0f} % for {listed(parts)}."
+        yield f"- The mean efficiency exceeds {100 * THRESHOLD:.0f} % for {listed(parts)}."
 
 
 def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
@@ -545,7 +612,7 @@ def _drops(results: ResultSet, case: TestCase) -> Iterator[str]:
     means = {name: statistics.fmean(found) for name, found in dropped.items()}
     first = max(means, key=means.__getitem__)
     yield (
-        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of all servers; "
+        f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of any server; "
         f"the median over the servers is {100 * statistics.median(means.values()):.1f} %."
         f"{_spurious(results, case, first)}"
     )

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from interop.model.results import ResultSet
 from scripts.paper.data_set import Part
 from scripts.paper.goodput import goodput_so_far
-from scripts.paper.words import counted, listed
+from scripts.paper.words import counted, named_campaigns
 
+ERROR = 0.05
+"""Probability that more runs differ than the report says."""
 IMAGE = "virtual-time"
 """Key of the virtual machine among the images of a campaign."""
 CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG)
@@ -26,8 +28,8 @@ def virtual_time_images(parts: Mapping[str, ResultSet]) -> Iterator[str]:
             by_image.setdefault(image.reference, []).append(part)
     if len(by_image) < 2:
         return
-    used = "; ".join(f"{listed(names)} used `{image}`" for image, names in by_image.items())
-    yield f"- **Virtual machine:** {used}.{_difference(parts, by_image)}"
+    used = "; the ".join(f"{named_campaigns(names)} used the image `{image}`" for image, names in by_image.items())
+    yield f"- **Virtual machine:** The {used}.{_difference(parts, by_image)}"
 
 
 def _difference(parts: Mapping[str, ResultSet], by_image: Mapping[str, list[str]]) -> str:
@@ -44,10 +46,14 @@ def _difference(parts: Mapping[str, ResultSet], by_image: Mapping[str, list[str]
         return ""
     changes = [max(values) / min(values) - 1 for values in both]
     same = sum(change == 0 for change in changes)
-    runs = f"{counted(len(both), 'run')} took place with both"
+    runs = f"{counted(len(both), 'run')} took place with both images"
     if same == len(both):
         which = "this run" if same == 1 else f"all {same} runs"
-        return f" {runs}; in {which}, goodput is exactly the same."
+        most = 100 * (1 - ERROR ** (1 / same))
+        return (
+            f" {runs}; in {which}, goodput is exactly the same. With 95 % confidence, at most {most:.0f} % of such "
+            "runs differ."
+        )
     return (
         f" {runs}; in {same or 'none'} of them, goodput is exactly the same; the largest difference is "
         f"{100 * max(changes):.1f} %."

@@ -17,7 +17,7 @@ from interop.statistics.samples import GOODPUT, value_of
 from interop.traces.series import Series
 from scripts.paper.endpoints import FULL, RAISED, share_of_window
 from scripts.paper.goodput import known
-from scripts.paper.lines import Figure, Line, rendered
+from scripts.paper.lines import Line, rendered
 from scripts.paper.words import listed
 
 SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
@@ -49,9 +49,9 @@ def windows(
     yield ""
     yield from rendered(by_window(results))
     yield from growth(results)
+    if figures:
+        yield from about_the_figure(results)
     yield from figures
-    if (figure := next((each for each in figures if isinstance(each, Figure)), None)) is not None:
-        yield from about_the_figure(results, figure.title)
     yield from cause(results, large, *runs)
 
 
@@ -102,8 +102,8 @@ def growth(results: ResultSet) -> Iterator[str]:
         yield ""
 
 
-def about_the_figure(results: ResultSet, title: str) -> Iterator[str]:
-    """What the figure of the variants does not show: stream windows, and clients without a success."""
+def about_the_figure(results: ResultSet) -> Iterator[str]:
+    """What the next figure, of the variants, does not show: stream windows, and clients without a success."""
     known, smaller = set[str](), dict[str, str]()
     variants = with_variants(results)
     for run in variants.results:
@@ -116,7 +116,7 @@ def about_the_figure(results: ResultSet, title: str) -> Iterator[str]:
     told = [f" It omits {listed(lost)}, which did not finish any run."] if lost else []
     told += [f" It does not show stream windows, which are smaller for {listed(smaller.values())}."] if smaller else []
     if told:
-        yield f"The figure *{title}* shows connection windows.{''.join(told)}"
+        yield f"The next figure shows connection windows.{''.join(told)}"
         yield ""
 
 
@@ -194,8 +194,8 @@ def cause(
     yield ""
     yield (
         f"- The request reaches the server after {found.request:.2f} s, in the same datagram as the client's "
-        f"Finished message. picoquic sends the first byte after {found.first:.2f} s, when the client has sent the "
-        "request again. [Virtual and real time "
+        f"Finished message. picoquic sends the first byte after {found.first:.2f} s, once the client has resent the "
+        "request. [Virtual and real time "
         "compared](../measurements/virtual-time.md#picoquic-as-server-and-quic-go-as-client-over-sat) gives the "
         "reason: the client already uses a new connection ID, but picoquic accepts Initial packets only for its first "
         "connection ID. picoquic therefore drops the rest of the datagram."
@@ -215,8 +215,9 @@ def cause(
         )
     yield (
         "- picoquic's BBR first overestimates the link's rate, then underestimates it, and needs most of the transfer "
-        "to recover (see the figure). We assume that with larger windows, the server continues to send after the "
-        "burst, and that the packets that arrive then reveal the link's rate. We did not measure this."
+        "to recover (see the figure of offsets over time, above). We assume that with larger windows, the server "
+        "continues to send after the burst, and that the packets that arrive then reveal the link's rate. We did not "
+        "measure this."
     )
 
 
@@ -308,9 +309,9 @@ def _first_bytes(results: ResultSet, large: ResultSet) -> str:
     if min(own, wider) <= limit:
         return told
     return (
-        f"{told} This indicates that {SERVER} drops the same datagram (see below) in both runs of quic-go's client. "
-        "The dropped datagram alone does not make the pair slow; these runs do not show whether the small windows "
-        "alone would."
+        f"{told} The late first byte indicates that {SERVER} drops the same datagram (see below) in both runs with "
+        f"{CLIENT}'s client. The dropped datagram alone does not make the pair slow; these runs do not show whether "
+        "the small windows alone would."
     )
 
 

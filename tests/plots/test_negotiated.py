@@ -39,15 +39,17 @@ def test_variants_are_put_together_and_bytes_are_kib() -> None:
     assert [mean.value for _, mean in first] == pytest.approx([2e6, 9e6])
     assert [place for place, _ in second] == [1024]
     assert (shown.facts["x"], shown.facts["logarithmic"]) == ("client: initial max data [KiB]", True)
-    caption = PLOT.table(plot_request(RESULTS))[0].caption
-    assert "n = 4 successful repetitions. Not shown: 1 without a readable handshake." in caption
+    [drawing] = PLOT.table(plot_request(RESULTS))
+    assert "n = 4 successful repetitions. Not shown: 1 without a readable handshake." in drawing.caption
+    assert drawing.title == "SAT: goodput against the client's initial connection window (initial_max_data)"
 
 
 def test_words_stand_side_by_side() -> None:
     shown = panel(PLOT, plot_request(RESULTS, over="cipher"))
     assert shown.facts["texts"] == ["AES-128-GCM", "ChaCha20-Poly1305"]
     assert [place for place, _ in shown.columns["points"][0]] == [0, 1]
-    assert PLOT.table(plot_request(RESULTS, over="cipher"))[0].stem == "cipher-SAT"
+    [drawing] = PLOT.table(plot_request(RESULTS, over="cipher"))
+    assert (drawing.stem, drawing.title) == ("cipher-SAT", "SAT: goodput against cipher")
 
 
 def test_drawn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from matplotlib.collections import FillBetweenPolyCollection, LineCollection
 
 from interop.model.implementation import Role
 from interop.model.objective import MB, Objective
+from interop.model.results import RunResult
 from interop.report.plot_request import PlotRequest
 from plots import (
     comparison,
@@ -17,6 +19,7 @@ from plots import (
     kde,
     packet_number,
     ridgeline,
+    scatter_matrix,
     strip_plot,
     topology,
     two_case_scatter,
@@ -102,6 +105,19 @@ def test_kde_has_a_mark_per_implementation_role_and_test_case() -> None:
         kde.PLOT.table(plot_request(result_set(runs(1e6))))
 
 
+def test_captions_tell_the_numbers_of_each_test_case() -> None:
+    found = [*results(), *(replace(each, test_case="satloss") for each in results())]
+
+    def asked(*more: RunResult) -> PlotRequest:
+        servers, clients = ("a", "b", "c", "d"), ("x", "y", "z")
+        return plot_request(result_set([*found, *more], servers=servers, clients=clients, test_cases=(SAT, SATLOSS)))
+
+    assert "n = 3 servers and 3 clients in each of SAT and SATL." in kde.PLOT.table(asked())[0].caption
+    assert "for n = 6 pairs in SAT and 6 in SATL. Marks" in scatter_matrix.PLOT.table(asked())[0].caption
+    [drawing] = kde.PLOT.table(asked(run_result(1e6, server="d", client="x")))
+    assert "n = 4 servers and 3 clients in SAT, and 3 servers and 3 clients in SATL." in drawing.caption
+
+
 def test_strip_plot_tells_what_is_left_out_of_each_test_case() -> None:
     given = result_set([*runs(1e6), *runs(None, server="b")], servers=("a", "b", "picoquic"))
     assert strip_plot.PLOT.table(plot_request(given))[0].caption.endswith(
@@ -129,6 +145,12 @@ def test_the_link_that_loses_is_the_upright_axis_and_groups_have_numbers() -> No
     [spokes] = [each for each in ax.collections if isinstance(each, LineCollection)]
     assert len(spokes.get_segments()) == 4
     assert "strong structure" in drawing.caption
+    assert "shows the 10 % boundary between the clusters in arXiv 2202.08228." in drawing.caption
+    assert "Not shown" not in drawing.caption
+    more = result_set([*found, run_result(1e6, server="e")], servers=("a", "b", "c", "d", "e"),
+                      test_cases=(SATLOSS, SAT), repetitions=1)  # fmt: skip
+    told = "Not shown: 1 pair that lacks a successful repetition in at least one of the two test cases."
+    assert told in two_case_scatter.PLOT.table(plot_request(more))[0].caption
 
 
 def test_no_threshold_without_loss() -> None:
@@ -151,7 +173,9 @@ def test_the_testbed_is_that_of_the_plan() -> None:
             "2 Mbit/s, 300 ms, queue of 25 packets, 1 % loss",
         ],
     }
-    assert drawing.caption.startswith("2 pairs transfer 10 MiB, n = 10 times each, within 6 min 0 s.")
+    assert drawing.caption.startswith(
+        "Each of the 2 pairs transfers 10 MiB n = 10 times; the time limit of each transfer is 6 min 0 s."
+    )
     assert "server\none of 2" in texts(axes(topology.PLOT, shown))
 
 
@@ -185,7 +209,7 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
 
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
     [drawing] = packet_number.PLOT.table(PlotRequest((campaign(tmp_path),), tmp_path))
-    assert "their number could not be decrypted: 1" in drawing.caption
+    assert "The figure omits 1 packet that was sent before the first response or request, or whose" in drawing.caption
     shown = drawing.panels[0][0]
     assert shown is not None
     assert float(shown.columns["x"][-1].min()) == pytest.approx(0.6)

@@ -12,7 +12,7 @@ from interop.model.family import Family, SweptValue
 from interop.model.outcomes import Outcome
 from interop.model.test_case import TestCase
 from plots.base import NothingToDrawError
-from plots.sweep import PLOT
+from plots.sweep import PLOT, Axis
 from tests.plots.drawn import axes, panel, plot_request, texts
 from tests.results_builder import SAT, result_set, run_result, runs
 
@@ -126,10 +126,20 @@ def test_words_and_further_keys() -> None:
                        servers=("a",), clients=("x",), test_cases=tuple(cases))  # fmt: skip
     drawings = PLOT.table(plot_request(found))
     assert [drawing.stem for drawing in drawings] == ["LOS-loss0pct", "LOS-loss1pct"]
-    assert drawings[1].title == "LOS: goodput over pep and rate, loss 1 %"
+    assert drawings[1].title == "LOS: goodput against pep and rate, loss 1 %"
     shown = drawings[0].panels[0][0]
     assert shown is not None
     assert (shown.facts["columns"], shown.facts["x"]) == (["none", "A"], "pep")
+
+
+@pytest.mark.parametrize(
+    ("key", "units", "label"),
+    [("forward queue", ("", ""), "forward queue [packets]"), ("queue limit", ("", ""), "queue limit [packets]"),
+     ("queue", ("KiB", "KiB"), "queue [KiB]"), ("queue", ("", "KiB"), "queue"), ("queues", ("", ""), "queues")],
+)  # fmt: skip
+def test_numbers_without_a_unit_are_packets_for_queues(key: str, units: tuple[str, str], label: str) -> None:
+    values = [SweptValue(key, str(number), float(number), unit) for number, unit in zip((25, 100), units, strict=True)]
+    assert Axis(key, tuple(values)).label == label
 
 
 def test_selection_by_family_and_member() -> None:

@@ -77,7 +77,8 @@ def test_a_run_without_series_is_told(plot_request: PlotRequest) -> None:
     (directory / "quic-go_aioquic" / "sat" / "1" / FILE_NAME).unlink()
     assert only(plot_request).without == 1
     [drawing] = offset.PLOT.table(plot_request)
-    assert "n = 2 repetitions" in drawing.caption
+    assert "n = 2 repetitions: in colour repetition " in drawing.caption
+    assert ", which has the median completion time, and the other in grey." in drawing.caption
     assert "Not shown: 1 without series" in drawing.caption
 
 
@@ -98,6 +99,8 @@ def test_offset_tells_first_transmissions_from_others(plot_request: PlotRequest)
     assert shown.columns["x"][2].tolist() == middle.time[:100].tolist()
     assert (shown.columns["y"][2] * 1024**2).tolist() == middle.offset[:100].tolist()
     assert [letter for _, letter in shown.facts["marks"]] == list("abcde")
+    caption = offset.PLOT.table(plot_request)[0].caption
+    assert "mark these moments: (a) request, at 600.0 ms; (b) first transmission, at 900.0 ms; (c) first" in caption
     times = [time for time, _ in shown.facts["marks"]]
     assert times == pytest.approx([0.6, 0.9, 1.2, float(middle.time.max()), float(middle.time.max()) + 0.3])
 

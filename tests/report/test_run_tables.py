@@ -142,7 +142,9 @@ def test_groups_of_pairs_and_their_members() -> None:
     assert [row[:3] for row in members.rows] == [
         ("1", "a", "quiche"), ("1", "b", "quiche"), ("2", "c", "quiche"), ("2", "d", "quiche"), ("2", "e", "quiche"),
     ]  # fmt: skip
-    assert groups.notes[0].startswith("There are n = 5 pairs")
+    assert groups.notes[0].startswith(
+        "The table covers the n = 5 pairs with a successful repetition in both test cases. The groups come from"
+    )
     assert "strong structure" in groups.notes[0]
 
 
@@ -159,12 +161,12 @@ def test_groups_of_runs() -> None:
     assert groups.rows[0][2:6] == pytest.approx((1.0, 1.05, 9e6 + 2, 0.05))
     assert groups.rows[1][2:6] == pytest.approx((8.0, 1.6, 2e6 + 2, 0.05))
     assert [row[:4] for row in members.rows][-1] == ("2", "b", "quiche", 3)
-    assert groups.notes[0].startswith("There are n = 6 runs")
+    assert groups.notes[0].startswith("The table covers the n = 6 successful runs")
 
 
 def test_no_groups_where_there_are_no_numbers() -> None:
     groups, members = run_tables.groups_of_runs(result_set(runs(1e6)), SAT)
     assert (groups.rows, members.rows) == ((), ())
     assert groups.notes == (
-        "There are n = 0 runs that succeeded and have these values. Too few of them differ to form groups.",
+        "Too few of the n = 0 successful runs for which all of these values are known differ to form groups.",
     )

@@ -11,8 +11,8 @@ import pytest
 
 from interop.model.results import Measurement, ResultSet
 from interop.model.units import MBPS
-from scripts.paper.acknowledgements import acknowledgements, by_acknowledgements, correlate, finding
-from tests.results_builder import SATLOSS, result_set, run_result
+from scripts.paper.acknowledgements import acknowledgements, by_acknowledgements, correlate, finding, returned_over
+from tests.results_builder import SAT, SATLOSS, result_set, run_result
 
 
 def campaign(server: str, rates: Sequence[float], returned: Sequence[float]) -> ResultSet:
@@ -58,6 +58,20 @@ def test_servers_that_are_slower_with_more_acknowledgements() -> None:
     assert "these data do not show that acknowledgements have no influence there." in told
 
 
+def test_faster_and_slower_servers_are_named_with_their_clients() -> None:
+    shares = (0.1, 0.2, 0.4, 0.8, 0.31)
+    many = [campaign("ngtcp2", (1, 2, 4, 8, 3), shares), campaign("quinn", (8, 4, 2, 1, 3), shares)]
+    both = replace(
+        many[0],
+        results=tuple(run for each in many for run in each.results),
+        manifest=replace(many[0].manifest, servers=("ngtcp2", "quinn")),
+    )
+    assert (
+        "Over `satloss`, ngtcp2 (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often, and quinn "
+        "(1.00 to 8.00 Mbit/s) is slower with such clients. For these servers,"
+    ) in "\n".join(acknowledgements(both, None))
+
+
 def test_servers_that_count_acknowledgements_and_those_that_count_packets() -> None:
     shares = (0.1, 0.2, 0.4, 0.8, 0.31)
     many = [campaign("ngtcp2", (1, 2, 4, 8, 3), shares), campaign("quinn", (2, 4, 3, 2, 3), shares)]
@@ -82,7 +96,7 @@ def test_what_changes_without_the_underflow() -> None:
     other = replace(second, repetition=2, client="c2", evidence=replace(second.evidence, seed=99))
     told = "\n".join(acknowledgements(results, replace(results, results=(*halved, other))))
     assert (
-        "In 2 runs over `satloss` with the same losses, one for each client, its mean goodput is then 0.25 Mbit/s "
+        "In 2 runs over `satloss` with the same losses, one for each client, msquic's mean goodput is then 0.25 Mbit/s "
         "(0.25 to 0.25) instead of 1.50 Mbit/s (1.00 to 2.00)."
     ) in told
     [short] = finding(results, replace(results, results=tuple(halved)))
@@ -90,6 +104,30 @@ def test_what_changes_without_the_underflow() -> None:
         "goodput is 1.50 Mbit/s with the underflow, and 0.25 Mbit/s without it (2 runs each, all with seed 1)" in short
     )
     assert list(finding(results, None)) == []
+
+
+def test_acknowledgements_over_another_link_do_not_depend_on_the_server() -> None:
+    """Over sat, the clients return the same share to all servers, in another order."""
+    shares, rates = (0.1, 0.2, 0.4, 0.8, 0.31), (1, 2, 4, 8, 3)
+    results = campaign("msquic", rates, shares)
+    reference = [
+        replace(run_result(server=server, client=f"c{number}"), measurement=Measurement({"return_packets": share}))
+        for number, share in enumerate((0.3, 0.1, 0.2, 0.1, 0.2))
+        for server in ("msquic", "fast")
+    ]
+    both = replace(
+        results,
+        results=(*results.results, *reference),
+        manifest=replace(results.manifest, test_cases=(SAT, SATLOSS)),
+    )
+    assert returned_over(both, "sat") == {"c0": 0.3, "c1": 0.1, "c2": 0.2, "c3": 0.1, "c4": 0.2}
+    told = "\n".join(acknowledgements(both, None))
+    other = np.corrcoef(np.log([0.3, 0.1, 0.2, 0.1, 0.2]), np.log(rates))[0, 1]
+    assert f"| {other:.2f} (" in told
+    assert "over `satloss`. With it, the corrected interval includes 0 for msquic." in told
+    same = [replace(run, measurement=Measurement({"return_packets": shares[int(run.client[1])]})) for run in reference]
+    kept = "\n".join(acknowledgements(replace(both, results=(*results.results, *same)), None))
+    assert "With it, the corrected interval excludes 0 for msquic." in kept
 
 
 def test_few_clients_or_equal_ones_have_no_correlation() -> None:
@@ -131,9 +169,10 @@ def test_the_correlation_without_the_underflow() -> None:
     first, second = campaign("msquic", (1, 2, 4, 8, 3), shares), campaign("msquic", (1, 1.1, 1.2, 1.3, 1.15), shares)
     told = "\n".join(acknowledgements(first, second))
     assert (
-        "the correlation of goodput and acknowledgements, with its 95 % confidence interval, is 1.00 (1.00 to 1.00) "
-        "with the underflow and 1.00 (0.98 to 1.00) without it; the fastest client is 8.0 and 1.3 times as fast as the "
-        "slowest one. The underflow is therefore not the only cause of the correlation. [Causes"
+        "the correlation between goodput and acknowledgements, with its 95 % confidence interval, is 1.000 (0.997 "
+        "to 1.000) with the underflow and 0.999 (0.980 to 1.000) without it. The fastest client is 8.0 times as "
+        "fast as the slowest with the underflow, and 1.3 times without it. The underflow is therefore not the only "
+        "cause of the correlation. [Causes"
     ) in told
     none = campaign("msquic", (1.1, 1.2, 1, 1.1, 1.2), shares)
     assert "not the only cause" not in "\n".join(acknowledgements(first, none))

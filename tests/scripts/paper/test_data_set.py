@@ -86,7 +86,13 @@ def test_attempts_and_runs_add_up() -> None:
 
 def test_campaigns_with_different_clocks_are_told_apart() -> None:
     table = campaigns({"matrix": virtual(result_set()), "real": result_set()})
-    assert table.notes[1] == "matrix ran in virtual time (3 µs per system call); real ran in real time."
+    assert table.notes[1] == (
+        "The campaign `matrix` ran in virtual time (3 µs per system call); the campaign `real` ran in real time."
+    )
+    table = campaigns({"matrix": virtual(result_set()), "real": result_set(), "windows": virtual(result_set())})
+    assert table.notes[1] == (
+        "The campaign `real` ran in real time; all others ran in virtual time (3 µs per system call)."
+    )
 
 
 def test_campaigns_without_a_stored_version_are_named() -> None:
@@ -113,4 +119,7 @@ def test_the_data_sheet_tells_what_comes_from_stored_series() -> None:
     assert "(#why-picoquic-is-slow-with-quic-go)" in told
     told = "\n".join(data_sheet({"matrix": matrix()}, "1 file", series=["a with b over `sat`"]))
     assert "(#why-picoquic-is-slow-with-quic-go)" not in told
-    assert "stored series" not in "\n".join(data_sheet(parts, "1 file"))
+    assert "no traces, logs or qlogs, and only the series of the runs named below. The figures" in told
+    told = "\n".join(data_sheet(parts, "1 file"))
+    assert "stored series" not in told
+    assert "no traces, logs or qlogs. With the same seeds" in told

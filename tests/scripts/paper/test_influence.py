@@ -86,9 +86,11 @@ def test_the_finding_names_links_that_depend_on_one_server() -> None:
         for run in runs((8 if number else 1) * (1 + 0.1 * (step * number % 3)) * MBPS, server=server, client=client)
     ]
     [told] = finding(result_set(found, servers=tuple("abcde"), clients=CLIENTS, repetitions=1))
-    assert told.startswith("- Over `sat`, the data do not show this: the server's share is ")
+    assert told.startswith(
+        "- Over `sat`, the data do not show that goodput depends mostly on the server: the server's share is "
+    )
     assert ", with a bootstrap interval of 0 to " in told
-    assert " Without a, it is " in told
+    assert " Without a, this share is " in told
     assert "the 90th percentile of the servers' means is " in told
 
 
@@ -118,7 +120,14 @@ def test_clients_far_below_the_median_are_named() -> None:
     results = result_set(found, servers=("a", "b"), clients=CLIENTS, repetitions=1)
     [told, _] = far_below(results, "sat")
     assert told == (
-        "Over `sat`, these pairs are below a third of the median of the server's clients: a with x (1.00 Mbit/s); with "
-        "the other clients, it reaches 6.00 to 8.00 Mbit/s. This report does not explain why."
+        "Over `sat`, the goodput of the following pair is less than a third of the median over the server's clients: a "
+        "with x (1.00 Mbit/s). With the other clients, a reaches 6.00 to 8.00 Mbit/s. This report does not explain the "
+        "difference."
     )
+    slow = runs(0.5 * MBPS, server="b", client="x")
+    more = replace(results, results=tuple(run for run in results.results if (run.server, run.client) != ("b", "x")))
+    [told, _] = far_below(replace(more, results=(*more.results, *slow)), "sat")
+    assert "of the following pairs is less" in told
+    assert ": a with x (1.00 Mbit/s); b with x (0.50 Mbit/s). With the other clients, a reaches 6.00 to " in told
+    assert " and b reaches 6.00 to 7.00 Mbit/s." in told
     assert list(far_below(campaign(), "satloss")) == []

@@ -23,7 +23,7 @@ def test_table_ii_has_our_rows_and_those_of_the_paper() -> None:
     mean = pytest.approx(16 / 3 * MBPS)
     assert satloss == shared == [mean, mean, 6 * MBPS, 8 * MBPS, 0, 1, 2]
     assert paper_satloss == [3.06 * MBPS, None, None, 11.5 * MBPS, 13, 17, 182]
-    assert "It omits 1 run for which we do not know what had arrived." in table.notes[0]
+    assert "*All runs* omits 1 run for which we do not know what had arrived." in table.notes[0]
 
 
 def test_all_runs_include_those_that_timed_out() -> None:
@@ -79,5 +79,5 @@ def test_runs_at_the_time_limit_count_as_the_slowest_in_a_median() -> None:
 
 def test_groups_of_figures_are_explained_once() -> None:
     [told, _] = about_groups(["a figure"])
-    assert "Of 2 to 6 groups, each figure shows the number with the largest silhouette." in told
+    assert "Each figure uses the number of groups, from 2 to 6, that has the largest silhouette score." in told
     assert list(about_groups([])) == []

@@ -33,4 +33,4 @@ def test_a_run_is_named_beside_what_the_paper_says_of_it() -> None:
     [sentence] = [str(line) for line in packets(results, ()) if str(line).startswith("-")]
     assert "from picoquic to picoquic over `satloss` takes 10.5 s, with a goodput of 8.0 Mbit/s" in sentence
     assert "slightly more than 7 s" in sentence
-    assert "The server reaches 80 % of its steady rate after 3.0 s. It sends 1.25 bytes" in sentence
+    assert "The server reaches 80 % of its steady rate after 3.0 s. The server sends 1.25 bytes" in sentence

@@ -27,12 +27,12 @@ def test_the_page_says_what_has_not_been_measured_yet() -> None:
 
 def test_the_introduction_has_the_clock_and_the_seeds() -> None:
     told = written({Part.MATRIX: matrix()})
-    assert "used real time. We measured with 2 seeds; the seed of a run determines all of its random numbers." in told
+    assert "used real time. We used 2 seeds; the seed of a run determines all of its random numbers." in told
     cases = tuple(replace(case, repetitions=n) for case, n in zip(matrix().manifest.test_cases, (1, 4), strict=True))
     manifest = replace(matrix().manifest, test_cases=cases, clock=Clock.VIRTUAL)
     told = written({Part.MATRIX: replace(matrix(), manifest=manifest)})
     assert "used virtual time: a simulated clock on which each system call takes a fixed time. " in told
-    assert "We measured with one seed over `sat`, and with 4 seeds over `satloss`; the seed" in told
+    assert "We used one seed over `sat`, and 4 seeds over `satloss`; the seed" in told
 
 
 def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
@@ -70,8 +70,13 @@ def test_pairs_with_further_seeds_and_campaigns_of_run_py_are_told() -> None:
     more = matrix()
     kept = (replace(run, evidence=replace(run.evidence, seed=9)) for run in more.results if run.test_case == "sat")
     told = written({Part.MATRIX: matrix(), Part.SPREAD: replace(more, results=tuple(kept))})
-    assert "random numbers. For 2 pairs, we also measured one more seed over `sat` (see [Seeds](#seeds)). All" in told
+    assert (
+        "random numbers. For 2 pairs of a server and a client, we used a further seed over `sat` (see [Seeds](#seeds))."
+        " All"
+    ) in told
     assert "`make paper` performed all runs on this page. `make paper-report`" in told
     told = written({Part.MATRIX: matrix(), Part.LARGE_WINDOWS: matrix()})
-    assert "all runs on this page except those of quic-go-windows, which we started with `./run.py run`." in told
-    assert "more seed" not in told
+    assert (
+        "all runs on this page except those of the campaign `quic-go-windows`, which we started with `./run.py run`."
+    ) in told
+    assert "further seed" not in told

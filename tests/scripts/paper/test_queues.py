@@ -16,6 +16,7 @@ from scripts.paper.queues import (
     both,
     bursts,
     by_server,
+    faster_and_slower,
     finding,
     more_of_both,
     queues,
@@ -82,6 +83,23 @@ def test_a_client_counts_once_whatever_the_number_of_seeds() -> None:
     assert "the same pairs with seeds 1 and 2." in "\n".join(queues(one, other))
 
 
+@pytest.mark.parametrize(
+    ("faster", "told"),
+    [
+        (0, "none of 3 servers is faster with the longer queue (no 95 % confidence interval is above 1), and 3 are "),
+        (2, " 2 of 3 servers are faster with the longer queue (their 95 % confidence intervals are above 1), and 1 "),
+        (3, "confidence intervals are above 1), and none is slower (no interval is below 1). These runs"),
+    ],
+)
+def test_words_for_servers_above_and_below_1(faster: int, told: str) -> None:
+    """The intervals of the others are below it."""
+    means = {
+        name: Mean(1.0, *((1.1, 1.2) if place < faster else (0.8, 0.9)), geometric=True, count=2)
+        for place, name in enumerate(("a", "b", "c"))
+    }
+    assert told in faster_and_slower(campaigns()[1], LONGER.name, means)
+
+
 def test_servers_with_an_interval_above_or_below_1_are_counted() -> None:
     servers, clients = ("a", "b", "c"), ("x", "y", "z")
     factors = {"a": (2.0, 2.1, 2.2), "b": (0.5, 0.51, 0.52), "c": (0.9, 1.0, 1.1)}
@@ -98,8 +116,8 @@ def test_servers_with_an_interval_above_or_below_1_are_counted() -> None:
     )
     [sentence] = reason(*many, LONGER.name)
     assert (
-        "1 of 3 servers is faster with the longer queue (the 95 % confidence interval over the clients is above 1), "
-        "and 1 is slower (it is below 1: b). These runs have one seed, and the intervals are not corrected"
+        "1 of 3 servers is faster with the longer queue (its 95 % confidence interval is above 1), and 1 is slower "
+        "(its interval is below 1: b). These runs have one seed. The intervals are over the clients, and are not"
     ) in sentence
     assert "\n".join(queues(*many)).count("| a ") == 1
 
@@ -127,7 +145,7 @@ def test_the_finding_compares_servers_and_clients_of_the_paper() -> None:
     other = runs(10.1 * MBPS, client="quiche", test_case=LONGER.name)
     servers = ("picoquic", "quinn")
     [told] = finding(result_set(one, servers=servers), result_set(other, servers=servers, test_cases=(LONGER,)))
-    assert "over `sat`, for the 1 server and 1 client that are also in the paper, rises by 100 %." in told
+    assert "over `sat` rises by 100 % for the 1 server and 1 client that are also in the paper. Our mean is" in told
     assert "100 % above the paper's mean; with 25 packets, it is 0 % below the paper's mean." in told
     assert list(finding(result_set(), result_set())) == []
 
@@ -145,13 +163,14 @@ def test_servers_that_gain_much_and_their_bursts() -> None:
     told, also = bursts(with_bursts(26), ratios(one, other, LONGER.name), "sat")
     assert told == (
         "- picoquic gains a factor of 2 or more. The longest bursts of picoquic (26) contain more packets than the "
-        "shorter queue (medians). In contrast, quinn (26, factor 1.00) gains less with longer bursts."
+        "shorter queue (medians). In contrast, quinn (26, factor 1.00) gains less, although its longest bursts do not "
+        "fit into the shorter queue."
     )
-    assert also.startswith("- Missing pacing is a possible reason for some servers.")
+    assert also.startswith("- For some servers, a lack of pacing may explain the gain.")
     told, _ = bursts(with_bursts(25), ratios(one, other, LONGER.name), "sat")
     assert told == (
         "- picoquic gains a factor of 2 or more. Bursts do not explain the gain of picoquic (25), whose longest bursts "
-        "fit into this queue."
+        "fit into the shorter queue."
     )
     assert list(bursts(one, {}, "sat")) == []
     assert told in "\n".join(queues(with_bursts(25), other))
@@ -184,8 +203,8 @@ def test_servers_with_more_goodput_and_more_drops() -> None:
 
     [told] = more_of_both(measured(one, 0.02), measured(other, 0.05), LONGER.name)
     assert told == (
-        "- With 1 of 2 servers, both goodput and the share of dropped packets are higher with the longer queue. Fewer "
-        "drops are therefore not the reason for the goodput of this server."
+        "- For 1 of 2 servers, both goodput and the share of dropped packets are higher with the longer queue. Fewer "
+        "drops therefore cannot explain why this server is faster."
     )
     assert told in "\n".join(queues(measured(one, 0.02), measured(other, 0.05)))
     assert list(more_of_both(measured(one, 0.05), measured(other, 0.02), LONGER.name)) == []
@@ -253,8 +272,8 @@ def test_factors_nearer_to_1_than_real_time_hold_in_virtual_time_only() -> None:
     theirs = replace(one, results=tuple(faster(run, 0.9) for run in one.results))
     told = "\n".join(queues(one, other, theirs))
     assert (
-        "- The factors of 1 of 2 servers (quinn) are nearer to 1 than goodput in virtual time is to goodput in real "
-        "time (RMS 10.5 % over `sat`, see [Virtual and real time](#virtual-and-real-time)). These factors hold"
+        "- For 1 of 2 servers (quinn), the factor differs from 1 by less than the RMS difference between virtual and "
+        "real time (10.5 % over `sat`; see [Virtual and real time](#virtual-and-real-time)). This factor holds"
     ) in told
     assert "in virtual time only" not in "\n".join(queues(one, other))
     assert "in virtual time only" not in "\n".join(queues(one, other, one))
@@ -280,10 +299,10 @@ def test_drops_with_other_seeds_limit_the_factors() -> None:
     [told] = with_other_seeds(matrix, first, "satloss")
     assert told == (
         "- All runs over `satloss` in this section have seed 1, so their results hold for one sequence of losses only. "
-        "The queue of 25 packets drops packets of a (0; 3) in fewer than half of the runs with seed 1, but in more "
-        "than half of the runs with another seed (in parentheses: runs with drops with seed 1, and with seed 2). For "
-        "these servers, a factor near 1 may not hold with other seeds. The server whose packets this queue does not "
-        "drop with any seed is c. See [Queue drops by seed over satloss](#queue-drops-by-seed-over-satloss)."
+        "For a, the queue of 25 packets drops packets in fewer than half of the runs with seed 1, but in more than "
+        "half of the runs with at least one other seed. The numbers of runs with drops (for seed 1; for seed 2) are: a "
+        "(0; 3). For this server, a factor near 1 may not hold with other seeds. For c, the queue of 25 packets drops "
+        "no packets with any seed. See [Queue drops by seed over satloss](#queue-drops-by-seed-over-satloss)."
     )
     assert list(with_other_seeds(matrix, matrix, "satloss")) == []
     longer = replace(SATLOSS, name="satloss-paper-queue")

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from interop.model.evidence import HostFacts
 from interop.model.implementation import CpuCost
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ResultSet, RunResult
@@ -15,9 +16,11 @@ from interop.model.units import MBPS
 from scripts.paper.real_time import (
     agreement,
     agreement_in_words,
+    at_a_time,
     both_clocks,
     by_pair,
     errors,
+    far_apart,
     numbers_of_runs,
     outcomes,
     real_time,
@@ -55,6 +58,22 @@ def test_missing_repetitions_are_told() -> None:
     assert repetitions_of(whole, SAT) == "1 pair with 2 repetitions over `sat`"
 
 
+def beside(run: RunResult, neighbours: int) -> RunResult:
+    """The run, with so many others at the same time."""
+    return replace(
+        run, evidence=replace(run.evidence, host=HostFacts("6.1", "x86_64", 2, 0, "", 0.1, neighbours=neighbours))
+    )
+
+
+def test_parallel_runs_are_told() -> None:
+    found = [beside(run, number) for run, number in zip(runs(MBPS, MBPS, MBPS), (0, 2, 1), strict=True)]
+    assert at_a_time(result_set(found)) == (
+        "quicsat performed up to 3 runs at a time: other runs took place at the same time as 2 of the 3 runs over "
+        "`sat`. If such a run lacks CPU time, quicsat measures it again, alone."
+    )
+    assert at_a_time(result_set(found[:1])) == "quicsat performed one run at a time."
+
+
 def test_numbers_of_the_tables() -> None:
     [row] = agreement(VIRTUAL, REAL).rows
     assert row[:6] == ("sat", "default", 3, 2, 1, 1)
@@ -63,8 +82,8 @@ def test_numbers_of_the_tables() -> None:
     assert row[9:] == pytest.approx((error, 4.1 / 4, 5 / 4))
     assert errors(VIRTUAL, REAL) == pytest.approx({"sat": error})
     ratios = (
-        "is 1.154 over `sat` (1.02 to 1.25 for individual pairs). In this mean, ratios above and below 1 cancel: the "
-        f"root mean square of the logarithm of the ratio is {100 * error:.1f} % over `sat`."
+        "is 1.154 over `sat` (1.02 to 1.25 for individual pairs). In this mean, ratios above and below 1 cancel out. "
+        f"They do not in the root mean square of the logarithm of the ratio, which is {100 * error:.1f} % over `sat`."
     )
     assert agreement_in_words(VIRTUAL, REAL).endswith(ratios)
     assert agreement_in_words(VIRTUAL, result_set()) == ""
@@ -98,8 +117,10 @@ def test_servers_with_a_bias_are_named() -> None:
     assert told.startswith("The geometric mean of a server's ratios is more than 3 % from 1 for x (0.90, 0.")
     assert " and y (1.09, 0." in told
     assert told.endswith("over `sat`. The parentheses contain this mean and its 95 % confidence interval over the "
-                         "clients, which excludes 1 for x over `sat`.")  # fmt: skip
-    assert servers_with_a_bias(*of_servers({"y": ratios["y"]})).endswith("1 for none of these servers.")
+                         "clients; the interval excludes 1 for x over `sat`.")  # fmt: skip
+    assert servers_with_a_bias(*of_servers({"y": ratios["y"]})).endswith("the clients; the interval includes 1.")
+    several = servers_with_a_bias(*of_servers({"y": ratios["y"], "z": ratios["y"]}))
+    assert several.endswith("; for all of these servers, the interval includes 1.")
     assert servers_with_a_bias(*of_servers({"near": ratios["near"]})) == ""
     assert "single" not in told
     assert told in "\n".join(real_time(*of_servers(ratios)))
@@ -119,6 +140,14 @@ def test_servers_with_a_measured_cost_have_a_row_of_their_own() -> None:
     assert "for 1 of 2 pairs over `sat`." in agreement_in_words(mine, theirs)
 
 
+def test_servers_with_the_default_cost_that_are_far_apart() -> None:
+    mine, theirs = of_servers({"x": (1.0, 1.0), "y": (0.5, 0.5), "z": (1.05,)})
+    assert "by more than 10 %: y (0.50 over `sat`). The" in far_apart(mine, theirs)
+    first, second, *rest = mine.manifest.implementations
+    costly = replace(mine.manifest, implementations=(first, replace(second, cpu_cost=CpuCost(1e-5)), *rest))
+    assert far_apart(replace(mine, manifest=costly), theirs) == ""
+
+
 def over_losses(rates: Mapping[int, float]) -> ResultSet:
     """Runs of a pair over satloss, a rate (Mbit/s) for each seed."""
     made = runs(*(rate * MBPS for rate in rates.values()), test_case="satloss")
@@ -132,14 +161,15 @@ def test_over_random_loss_only_the_same_sequences_of_losses_are_compared() -> No
     mine, theirs = over_losses({1: 4, 2: 9, 3: 8}), over_losses({1: 5, 7: 100, 3: 8})
     [both] = both_clocks(mine, theirs, SATLOSS)
     assert (both.virtual, both.real) == (6 * MBPS, (5 * MBPS, 8 * MBPS))
-    assert "repetition numbers 1 and 3." in "\n".join(real_time(mine, theirs))
+    assert "that we compare are those of repetitions 1 and 3." in "\n".join(real_time(mine, theirs))
     assert "the same seed" not in "\n".join(real_time(VIRTUAL, REAL))
 
 
 def test_without_a_common_sequence_of_losses_nothing_is_compared() -> None:
     mine, theirs = over_losses({1: 4}), over_losses({2: 5})
     assert both_clocks(mine, theirs, SATLOSS) == []
-    assert "No run in real time has such a seed." in "\n".join(real_time(mine, theirs))
+    told = "No pair succeeded with the same seed in virtual and in real time."
+    assert told in "\n".join(real_time(mine, theirs))
 
 
 def test_runs_that_did_not_succeed_are_told() -> None:
@@ -175,21 +205,9 @@ def test_runs_that_did_not_succeed_are_told() -> None:
 
 def test_the_numbers_of_runs_of_the_means_are_told() -> None:
     assert numbers_of_runs(VIRTUAL, REAL) == (
-        "The mean of a pair in real time is that of 2 runs for 3 pairs over `sat`."
+        "The number of real-time runs behind a pair's mean is 2 for all 3 pairs over `sat`."
     )
     fewer = replace(REAL, results=REAL.results[1:])
-    assert numbers_of_runs(VIRTUAL, fewer).endswith("of 1 run for 1 pair and 2 runs for 2 pairs over `sat`.")
+    assert numbers_of_runs(VIRTUAL, fewer).endswith(" is 1 for 1 pair and 2 for 2 pairs over `sat`.")
     assert numbers_of_runs(VIRTUAL, fewer) in "\n".join(real_time(VIRTUAL, fewer))
     assert numbers_of_runs(VIRTUAL, result_set()) == ""
-
-
-def test_repetitions_that_were_added_are_told() -> None:
-    mine = over_losses({1: 4, 2: 9})
-    told = "\n".join(real_time(mine, over_losses({1: 5, 7: 5, 8: 5, 2: 5})))
-    assert (
-        "After this comparison, we also measured the repetition 4 in real time, with seed 2 of the matrix. In" in told
-    )
-    assert "repetition numbers 1 and 4." in told
-    assert "After this comparison" not in "\n".join(real_time(mine, over_losses({1: 5, 2: 5, 3: 5})))
-    told = "\n".join(real_time(mine, over_losses({1: 5, 7: 5, 8: 5, 9: 5, 10: 5})))
-    assert "we also measured the repetitions 4 and 5 in real time. In" in told

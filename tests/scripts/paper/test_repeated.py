@@ -34,8 +34,8 @@ def test_runs_are_reproduced_within_half_a_percent() -> None:
     found = pairs_of_runs(MATRIX, campaign((5.0, 4.0196, 3.02, None), 25))
     assert [each.is_reproduced for each in found] == [True, True, False, True]
     assert summary(found) == (
-        "Of the 4 runs that we repeated on the same machine, 24.0 hours later (first on 2026-11-24, then on "
-        "2026-11-25), 3 were reproduced (2 succeeded, 1 of them with exactly the same goodput)."
+        "We repeated 4 runs of 2026-11-24 on the same machine on 2026-11-25, 24.0 hours later. 3 of the 4 runs were "
+        "reproduced; of the 2 that succeeded, 1 had exactly the same goodput."
     )
     [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 3, 1)
@@ -64,9 +64,22 @@ def test_both_can_fail_in_the_same_way() -> None:
 def test_the_text_has_the_size_of_the_sample_and_the_time_between() -> None:
     again = campaign((5.0, 4.0, 3.0, None), 25)
     text = "\n".join(repeated([Sample("spread", MATRIX, replace(again, results=again.results[:2]))]))
-    assert f"2 of the 4 runs of the spread with seed {MATRIX.manifest.seed}, 24 hours after the first time" in text
-    assert " instead of " not in text
+    assert (
+        "Starting at 2026-11-25 12:00 UTC, we repeated a random sample of 2 of the 4 runs of the spread with seed "
+        f"{MATRIX.manifest.seed}, using an unknown version of quicsat; the originals, 24 hours earlier, did not store "
+        "their version."
+    ) in text
     assert "All runs of the sample were reproduced." in text
+
+
+@pytest.mark.parametrize(("first", "told"), [("1.1", "used quicsat 1.1."), ("1.2", "used the same version.")])
+def test_the_text_has_both_versions(first: str, told: str) -> None:
+    before, again = (
+        replace(each, manifest=replace(each.manifest, versions=Versions(version, "20", "3", "3.43")))
+        for each, version in ((MATRIX, first), (campaign((5.0, 4.0, 3.0, None), 25), "1.2"))
+    )
+    text = "\n".join(repeated([Sample("matrix", before, again)]))
+    assert f", using quicsat 1.2; the originals, 24 hours earlier, {told}" in text
 
 
 def test_a_run_with_another_seed_is_no_repetition() -> None:
@@ -108,17 +121,25 @@ def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
     later, sooner = campaign((5.0, 4.0, 3.0, None), 26), campaign((5.0, 4.0, 2.0, None), 25)
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
-        "Of the 8 runs that we repeated on the same machine, 24.0 to 48.0 hours later (first on 2026-11-24, then on "
-        "2026-11-25 and 2026-11-26), 7 were reproduced (5 succeeded, 5 of them with exactly the same goodput)."
+        "We repeated 8 runs of 2026-11-24 on the same machine on 2026-11-25 and 2026-11-26, 24.0 to 48.0 hours later. "
+        "7 of the 8 runs were reproduced; the 5 that succeeded had exactly the same goodput."
     ) in text
     assert "different machine" not in text
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
-    assert "4 runs that we repeated on a different machine, 48.0 hours later (first" in text
-    assert "the same goodput). [Another machine]" in text
-    assert "on a different machine (kernel 6.2 instead of 6.1)" in text
+    assert (
+        "We repeated 4 runs of 2026-11-24 on a different machine on 2026-11-26, 48.0 hours later. All 4 runs were "
+        "reproduced; the 3 that succeeded had exactly the same goodput. [Another machine]"
+    ) in text
+    assert ", on a different machine (kernel 6.2 instead of 6.1), using" in text
     text = summary(pairs_of_runs(on("6.1", MATRIX), on("6.2", later))[:1])
-    assert "Of the 1 run that we repeated on a different machine" in text
-    assert ", 1 was reproduced (1 succeeded, 1 of them" in text
+    assert "We repeated 1 run of 2026-11-24 on a different machine" in text
+    assert "later. The only run was reproduced; the one that succeeded had exactly the same goodput." in text
+    text = summary(pairs_of_runs(MATRIX, later)[3:])
+    assert text.endswith("later. The only run was reproduced.")
+    text = summary(pairs_of_runs(MATRIX, campaign((5.01, None, 2.0, 1.0), 25)))
+    assert text.endswith(
+        "later. 1 of the 4 runs was reproduced; of the 1 that succeeded, none had exactly the same goodput."
+    )
 
 
 def test_images_of_the_simulator_and_the_virtual_machine_are_told() -> None:
@@ -137,8 +158,8 @@ def test_the_sample_of_a_campaign_without_a_version() -> None:
     manifest = replace(again.manifest, versions=Versions("1.2", "20", "3", "3.43"))
     sample = Sample("matrix", MATRIX, replace(again, manifest=manifest))
     assert without_a_version(MATRIX, [sample]) == (
-        "The campaign with seed 1 contains all runs over `sat`; with quicsat 1.2, 3 of 4 runs in a random sample of it "
-        "were reproduced (see [Repeated runs](#repeated-runs))."
+        "The campaign with seed 1 contains all runs over `sat`; with quicsat 1.2, 3 of the 4 runs in a random sample "
+        "of this campaign were reproduced (see [Repeated runs](#repeated-runs))."
     )
     more = replace(MATRIX, results=(*MATRIX.results, *campaign((1.0, 1.0, 1.0, 1.0), 25, seed=9).results))
     assert "The campaign with seed 1 did not store its version; with quicsat 1.2" in without_a_version(more, [sample])

@@ -29,8 +29,9 @@ def test_the_interval_holds_clients_and_seeds() -> None:
     assert row[0] == "picoquic"
     assert shown is not None
     assert float(shown[1]) < 10 < float(shown[2])
-    assert "there is one seed" in with_intervals(replace(results, manifest=once(results))).notes[0]
-    assert "there is one seed" not in table.notes[0]
+    single = with_intervals(replace(results, manifest=once(results))).notes[0]
+    assert "intervals. Over `satloss`, where there is only one seed, they generalize to other clients only." in single
+    assert "Over `satloss`, the intervals generalize to other clients and seeds. For" in table.notes[0]
     assert "different packets with each of 2 seeds" in "\n".join(seeds(results, None))
 
 
@@ -81,6 +82,10 @@ def test_campaigns_with_one_sequence_of_losses_are_named() -> None:
     one = result_set(runs(1 * MBPS, test_case=queue.name), test_cases=(queue,))
     other = replace(results, results=results.results[1:])
     told = "\n".join(seeds(results, None, {"queues": one, "repeat": one, "spread": result_set(runs(MBPS))}))
-    assert "Over this link, queues has only seed 1, so their results hold for one sequence of losses only." in told
+    assert (
+        "Over this link, the campaign `queues` has only seed 1, so its results hold for one sequence of losses only."
+    ) in told
     told = "\n".join(seeds(results, None, {"queues": one, "variants": other, "again": replace(results)}))
-    assert "queues and variants have only seeds 1 and 2, so their results hold for 2 sequences of losses" in told
+    assert (
+        "the campaigns `queues` and `variants` have only seeds 1 and 2, so their results hold for 2 sequences of losses"
+    ) in told

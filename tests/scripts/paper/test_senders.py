@@ -39,8 +39,8 @@ def test_what_servers_send() -> None:
 def test_the_server_that_wastes_most() -> None:
     *_, told, _ = senders(campaign())
     assert told == (
-        "Over `sat`, the queue drops 30 % of the packets of a, the largest share of all servers (median: 10.0 %), and "
-        "it sends 1.50 bytes per byte of the file (median of the servers: 1.20)."
+        "Over `sat`, the queue drops 30 % of a's packets, the largest share of any server (median: 10.0 %); a sends "
+        "1.50 bytes per byte of the file (median of the servers: 1.20)."
     )
     assert list(senders(result_set(runs(MBPS)))) == []
 
@@ -49,9 +49,12 @@ def test_hystart_beside_drops() -> None:
     def told(**hystart: bool | None) -> str:
         return "\n".join(senders(campaign(**hystart)))
 
-    more = "The median is 20.0 % for the 2 servers with HyStart and 4.0 % for the 1 servers without it"
+    more = (
+        "The median share of dropped packets is 20.0 % for the 2 servers with HyStart and 4.0 % for the 1 server "
+        "without it"
+    )
     assert more in told(a=True, b=True, c=False)
-    assert "so HyStart does not explain" in told(a=True, b=True, c=False)
+    assert "do not show that HyStart reduces drops." in told(a=True, b=True, c=False)
     assert "so HyStart does not explain" not in told(a=False, b=True, c=True)
     assert "HyStart" not in told(a=True, b=None)
 
@@ -65,9 +68,9 @@ def test_the_metric_changes_the_ranks() -> None:
     results = result_set(found, servers=("a", "b", "c"), repetitions=1)
     [told, _] = two_goodputs(results, results.manifest.test_cases[0])
     assert told == (
-        "Over `sat`, the rank correlation of the servers between goodput and goodput from the first to the last byte "
-        "of the file is 0.500 (3 servers; means of the successful runs). Of the first 8 servers, these change their "
-        "rank: a from 1 to 2 and b from 2 to 1."
+        "Over `sat`, the order of the servers by goodput and their order by goodput from the first to the last byte of "
+        "the file have a rank correlation of 0.500 (3 servers; means of the successful runs). Among the top 8 servers, "
+        "the following change rank: a from 1 to 2 and b from 2 to 1."
     )
     few = result_set(found[:2], servers=("a", "b"))
     assert list(two_goodputs(few, few.manifest.test_cases[0])) == []

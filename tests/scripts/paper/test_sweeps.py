@@ -50,7 +50,9 @@ def test_a_sweep_in_which_goodput_rises_has_factors() -> None:
     found = [run for case, rate in zip(cases, (1.0, 12.34), strict=True)
              for run in runs(rate * MBPS, server="quinn", client="quinn", test_case=case.name)]  # fmt: skip
     told = told_of(found, cases, result_set())
-    assert "forward queue increases from 25 to 2000, goodput changes by a factor of 12 (quinn) to 12 (quinn)." in told
+    changes = "goodput changes by a factor of 12 (quinn) to 12 (quinn)."
+    assert f"forward queue increases from 25 to 2000 packets, {changes}" in told
+    assert "In the sweeps, each of quiche and quinn is paired with itself." in told
 
 
 def swept(key: str, text: str, link: EmulatedLink) -> TestCase:
@@ -75,7 +77,7 @@ def test_runs_over_the_same_link_are_compared_whatever_the_sweep() -> None:
     ]
     matrix = result_set(runs(2.2 * MBPS, server="quiche", client="quiche"), servers=("quiche",))
     told = told_of(found, (same, unlike, lossless), matrix)
-    assert "Of the test cases of the sweeps, 2 have the same link and the same file as `sat` in the matrix" in told
+    assert "In the sweeps, 2 test cases use the same link and file as `sat` in the matrix, which has no ran" in told
     assert "quiche reaches 2.00, 2.20 and 2.50 Mbit/s, so results with different seeds differ by up to 25 %." in told
     assert "The results of the other implementations differ by at most 1.0 %." in told
 

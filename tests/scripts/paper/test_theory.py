@@ -116,8 +116,8 @@ def test_formulas_beside_measurements() -> None:
     assert f"picoquic exceeds the formula by more than a factor of 2 ({ratio} times; 1.00 to 1.00 Mbit/s, dep" in told
     assert (
         f"The measured goodput is {ratio} times the formula (median of the servers; {ratio} to {ratio} times for "
-        "individual servers). With the share of packets that link and queue dropped in place of p, it is 1.4 times the "
-        "formula (1.4 to 1.4 times)."
+        "individual servers). If p is replaced by the share of packets that the link and the queue dropped, the "
+        "measured goodput is 1.4 times the formula (1.4 to 1.4 times)."
     ) in told
     assert "do not show which assumption" in told
     assert "the link drops only 7 packets per transfer" in told

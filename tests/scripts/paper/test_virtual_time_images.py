@@ -22,21 +22,28 @@ def test_runs_with_both_images_are_compared() -> None:
     parts = {"matrix": with_image("a", 1, 2, 4), "windows": with_image("b", 1, 2.1), "real": result_set()}
     [told] = virtual_time_images(parts)
     assert told == (
-        "- **Virtual machine:** matrix used `quicsat/virtual-time:a`; windows used `quicsat/virtual-time:b`. 2 runs "
-        "took place with both; in 1 of them, goodput is exactly the same; the largest difference is 5.0 %."
+        "- **Virtual machine:** The campaign `matrix` used the image `quicsat/virtual-time:a`; the campaign `windows` "
+        "used the image `quicsat/virtual-time:b`. 2 runs took place with both images; in 1 of them, goodput is exactly "
+        "the same; the largest difference is 5.0 %."
     )
     [told] = virtual_time_images({**parts, "windows": with_image("b", 1, 2)})
-    assert told.endswith(" 2 runs took place with both; in all 2 runs, goodput is exactly the same.")
+    assert told.endswith(
+        " 2 runs took place with both images; in all 2 runs, goodput is exactly the same. With 95 % confidence, at "
+        "most 78 % of such runs differ."
+    )
     [told] = virtual_time_images({**parts, "windows": with_image("b", 1)})
-    assert told.endswith(" 1 run took place with both; in this run, goodput is exactly the same.")
+    assert told.endswith(
+        " 1 run took place with both images; in this run, goodput is exactly the same. With 95 % confidence, at most "
+        "95 % of such runs differ."
+    )
     [told] = virtual_time_images({**parts, "windows": with_image("b", 1.1)})
-    assert told.endswith(" 1 run took place with both; in none of them, goodput is exactly the same; the largest "
-                         "difference is 10.0 %.")  # fmt: skip
+    assert told.endswith(" 1 run took place with both images; in none of them, goodput is exactly the same; the "
+                         "largest difference is 10.0 %.")  # fmt: skip
 
 
 def test_changed_endpoints_are_not_compared() -> None:
     [told] = virtual_time_images({"matrix": with_image("a", 1), "quic-go-windows": with_image("b", 2)})
-    assert told.endswith("quic-go-windows used `quicsat/virtual-time:b`.")
+    assert told.endswith("campaign `quic-go-windows` used the image `quicsat/virtual-time:b`.")
 
 
 def test_one_image_needs_no_words() -> None:

@@ -99,10 +99,12 @@ def test_runs_with_more_time() -> None:
     same = [run for run in runs_of("limits") if key_of(run) in late]
     times = metrics(same, "completion_time")
     if times:
+        good = sum(map(succeeded, same))
+        which = f"All {good}" if good == len(same) else f"Of these, {good}"
         assert (
             f"We repeated {len(same)} of the runs that timed out, with the same losses and a limit of {limit:g} s "
-            f"({named((run['server'], run['client']) for run in same)}). Of these, {sum(map(succeeded, same))} "
-            f"succeeded, after {min(times):.0f} to {max(times):.0f} s."
+            f"({named((run['server'], run['client']) for run in same)}). {which} succeeded, after {min(times):.0f} to "
+            f"{max(times):.0f} s."
         ) in section_of("Runs that timed out")
 
 

@@ -40,9 +40,10 @@ def test_what_slow_start_allows() -> None:
         for name in {run["server"] for run in matrix()}
     ]  # fmt: skip
     assert (
-        f"would reach {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and {over_sat:.1f} Mbit/s "
-        f"({5 * over_sat:.0f} %) over `sat`, with 1,447 bytes of the file in each packet (the largest UDP payload, "
-        "1,472 bytes, minus about 25 bytes of QUIC headers). In the first round trip, "
+        " With 1,447 bytes of the file in each packet (the largest UDP payload of 1,472 bytes minus about 25 bytes of "
+        f"QUIC headers), it would reach {terrestrial:.1f} Mbit/s ({5 * terrestrial:.0f} %) over `terrestrial` and "
+        f"{over_sat:.1f} Mbit/s ({5 * over_sat:.0f} %) over `sat`, from the first to the last byte of the file. In the "
+        "first round trip, "
         f"{sum(start > 14720 for start in starts)} servers send more than 14,720 bytes of the response."
     ) in the_page()
 
@@ -115,8 +116,9 @@ def test_measurements_over_formulas() -> None:
         parts.append((f"{median(values):.1f} times the formula", f"{min(values):.1f} to {max(values):.1f} times"))
     (middle, limits), (other, others) = parts
     assert (
-        f"- The measured goodput is {middle} (median of the servers; {limits} for individual servers). With the share "
-        f"of packets that link and queue dropped in place of p, it is {other} ({others}).\n"
+        f"- The measured goodput is {middle} (median of the servers; {limits} for individual servers). If p is "
+        "replaced by the share of packets that the link and the queue dropped, the measured goodput is "
+        f"{other} ({others}).\n"
     ) in section_of(FORMULAS)
 
 
@@ -155,4 +157,5 @@ def test_timeouts_that_the_formula_explains() -> None:
     predicted = " to ".join((rates[0], rates[-1]))
     told = f"needs {needed:.2f} Mbit/s to finish in time, but the Reno formula predicts only {predicted} Mbit/s"
     assert page.count(f"{told} for {listed(servers)}") == 2
-    assert f"These servers account for {count} of the {len(late)} runs that timed out over this link." in page
+    which = f"all {count}" if count == len(late) else f"{count} of the {len(late)}"
+    assert f"These servers account for {which} runs that timed out over this link." in page

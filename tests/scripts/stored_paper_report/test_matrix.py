@@ -120,7 +120,7 @@ def test_numbers_of_time_limits() -> None:
 
 def test_runs_whose_client_left_no_file() -> None:
     count = sum(so_far(run) is None for run in matrix())
-    told = f"It omits {count} run{'s' if count > 1 else ''} for which we do not know what had arrived."
+    told = f"*All runs* omits {count} run{'s' if count > 1 else ''} for which we do not know what had arrived."
     assert (told in the_page()) is bool(count)
 
 
@@ -137,7 +137,7 @@ def test_numbers_of_single_runs(server: str, client: str, test_case: str) -> Non
         f"reaches 80 % of its steady rate after {values['startup_time']:.1f} s"
     ) in the_page()
     assert (
-        f" It sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and at most "
+        f" The server sends {values['sent_per_useful_byte']:.2f} bytes per byte of the file, and at most "
         f"{values['longest_burst']:.0f} packets back to back."
     ) in the_page()
 
@@ -166,4 +166,5 @@ def test_other_rows_of_table_ii(test_case: str) -> None:
 
 def test_groups_of_figures() -> None:
     """The number with the largest silhouette, of those that the clustering tries."""
-    assert the_page().count("Of 2 to 6 groups, each figure shows the number with the largest silhouette.") == 1
+    told = "Each figure uses the number of groups, from 2 to 6, that has the largest silhouette score."
+    assert the_page().count(told) == 1

@@ -31,6 +31,6 @@ def test_a_rate_that_a_server_does_not_keep() -> None:
     assert (
         f"reaches 80 % of its steady rate after {startup:.1f} s, but does not keep this rate ({steady / 1e6:.1f} "
         f"Mbit/s): only {later[least] / 1e6:.1f} Mbit/s arrive from {least} to {least + 3} s. Averaged over 3 s, the "
-        f"rate stays above 80 % only after {kept} s. It sends"
+        f"rate stays above 80 % only after {kept} s. The server sends"
     ) in line
     assert len(re.findall("does not keep this rate", the_page())) == 1

@@ -85,7 +85,11 @@ def test_numbers_of_the_longer_queue(test_case: str) -> None:
 
 
 def is_or_are(servers: list[str]) -> str:
-    return "is" if len(servers) == 1 else "are"
+    return "are" if len(servers) > 1 else "is"
+
+
+def intervals_of(servers: list[str]) -> str:
+    return {0: "no interval is", 1: "its interval is"}.get(len(servers), "their intervals are")
 
 
 @pytest.mark.parametrize("test_case", LINKS)
@@ -96,10 +100,10 @@ def test_servers_that_are_faster_with_the_longer_queue(test_case: str) -> None:
     named = f": {', '.join(slower)}" if slower else ""
     seeds = len({longer["evidence"]["seed"] for _, longer in with_both_queues(test_case)})
     told = (
-        f"- Over `{test_case}`, {len(faster)} of {len(intervals)} servers {is_or_are(faster)} faster with the longer "
-        f"queue (the 95 % confidence interval over the clients is above 1), and {len(slower) or 'none'} "
-        f"{is_or_are(slower)} slower (it is below 1{named}). These runs have "
-        f"{'one seed' if seeds == 1 else f'{seeds} seeds'}, and"
+        f"- Over `{test_case}`, {len(faster) or 'none'} of {len(intervals)} servers {is_or_are(faster)} faster with "
+        f"the longer queue ({intervals_of(faster).replace('interval', '95 % confidence interval')} above 1), and "
+        f"{len(slower) or 'none'} {is_or_are(slower)} slower ({intervals_of(slower)} below 1{named}). These runs have "
+        f"{'one seed' if seeds == 1 else f'{seeds} seeds'}. The"
     )
     assert told in section_of(heading_of(test_case))
     assert "beyond doubt" not in section_of(heading_of(test_case))
@@ -110,14 +114,16 @@ def test_differences_from_the_paper_with_both_queues(test_case: str) -> None:
     paper, means = IN_THE_PAPER[test_case], mean_with_both_queues(test_case)
     changes = [100 * (mean / paper - 1) for mean in means]
     shorter, longer = (f"{abs(change):.0f} % {'above' if change > 0 else 'below'}" for change in changes)
-    names = f"or the {len(IN_BOTH)} servers and {len(IN_BOTH)} clients that are also in the paper, "
-    told = f"our mean is {shorter} the paper's mean with 25 packets, and {longer} it with the longer queue.\n"
-    assert f"- F{names}{told}" in section_of(heading_of(test_case))
+    names = f"or the {len(IN_BOTH)} servers and {len(IN_BOTH)} clients that are also in the paper"
+    told = f"our mean with 25 packets is {shorter} the paper's mean, and our mean with the longer queue is {longer} it."
+    assert f"- F{names}, {told}\n" in section_of(heading_of(test_case))
     if test_case == "sat":
         assert (
-            f"over `sat`, f{names}rises by {100 * (means[1] / means[0] - 1):.0f} %. It is then {longer} the paper's "
-            f"mean; with 25 packets, it is {shorter} the paper's mean. The causes"
+            f"over `sat` rises by {100 * (means[1] / means[0] - 1):.0f} % f{names}. Our mean is then {longer} the "
+            f"paper's mean; with 25 packets, it is {shorter} the paper's mean. The paper's"
         ) in the_findings()
+        [share] = re.findall(r"packets, and for (.+\)) with the longer queue\.", section_of(heading_of(test_case)))
+        assert f"With the longer queue, the server accounts for {share} of the variance" in the_findings()
 
 
 def mean_with_both_queues(test_case: str) -> list[float]:
@@ -191,7 +197,7 @@ def test_servers_that_gain_much_and_their_bursts() -> None:
     assert (
         f"- {listed(most)} gain a factor of 2 or more. The longest bursts of {listed(large)} contain more packets than "
         f"the shorter queue (medians). Bursts do not explain the gain of {listed(small)}, whose longest bursts fit "
-        "into this queue. "
+        "into the shorter queue. "
     ) in section_of(heading_of("sat"))
     assert " gain a factor of 2 or more." not in section_of(heading_of("satloss"))
     assert {"nginx", "haproxy", "quiche", "ngtcp2"} <= set(most)
@@ -234,7 +240,7 @@ def test_servers_with_more_goodput_and_more_drops() -> None:
         before, after = (fmean(metrics(each, "queue_loss")) for each in runs)
         both += geometric_mean(values) > 1 and after > before
     assert (
-        f"- With {both} of {len(factors('sat'))} servers, both goodput and the share of dropped packets are higher with"
+        f"- For {both} of {len(factors('sat'))} servers, both goodput and the share of dropped packets are higher with"
     ) in section_of(heading_of("sat"))
 
 
@@ -245,7 +251,7 @@ def test_seeds_of_the_longer_queue() -> None:
 
 
 def test_the_losses_with_both_queues_are_the_same() -> None:
-    told = "The runs in this section differ from the matrix only in the queue: the random numbers are the same"
+    told = "the runs in this section differ from the matrix only in the queue: the random numbers are the same"
     assert told in the_page()
     for test_case in LINKS:
         assert all(one["evidence"]["seed"] == two["evidence"]["seed"] for one, two in with_both_queues(test_case))
@@ -271,8 +277,8 @@ def test_factors_that_hold_in_virtual_time_only(test_case: str) -> None:
     means = {server: geometric_mean(values) for server, values in factors(test_case).items()}
     near = [server for server, mean in means.items() if abs(math.log(mean)) < rms(ratios)]
     told = (
-        f"- The factors of {len(near)} of {len(means)} servers ({', '.join(near)}) are nearer to 1 than goodput in "
-        f"virtual time is to goodput in real time (RMS {100 * rms(ratios):.1f} % over `{test_case}`, see [Virtual"
+        f"- For {len(near)} of {len(means)} servers ({', '.join(near)}), the factor differs from 1 by less than the "
+        f"RMS difference between virtual and real time ({100 * rms(ratios):.1f} % over `{test_case}`; see [Virtual"
     )
     assert (told in section_of(heading_of(test_case))) == bool(near)
 
@@ -283,7 +289,7 @@ def test_drops_with_seeds_that_the_longer_queue_does_not_have() -> None:
     runs = {each["manifest"]["seed"]: matching(each["results"], test_case="satloss") for each in documents("matrix")}
     assert len(seeds) == 1
     assert {*seeds} < runs.keys()
-    few, never = list[str](), list[str]()
+    few, never = dict[str, str](), list[str]()
     for server in manifest()["servers"]:
         drops = {
             seed: [run["evidence"]["simulator"]["forward"]["queue_drops"] > 0 for run in matching(each, server=server)]
@@ -291,14 +297,15 @@ def test_drops_with_seeds_that_the_longer_queue_does_not_have() -> None:
         }
         mine, others = drops.pop(seeds[0]), list(drops.values())
         if fmean(mine) < 0.5 < max(map(fmean, others)):
-            few.append(f"{server} ({sum(mine)}; {', '.join(str(sum(each)) for each in others)})")
+            few[server] = f"{sum(mine)}; {', '.join(str(sum(each)) for each in others)}"
         never += [] if any(map(any, (mine, *others))) else [server]
     rest = listed(str(seed) for seed in runs if seed not in seeds)
     section = section_of(heading_of("satloss"))
     assert f"- All runs over `satloss` in this section have seed {seeds[0]}, so their results hold for one" in section
     assert (
-        f" The queue of 25 packets drops packets of {listed(few)} in fewer than half of the runs with seed {seeds[0]}, "
-        f"but in more than half of the runs with another seed (in parentheses: runs with drops with seed {seeds[0]}, "
-        f"and with seeds {rest})."
+        f" For {listed(few)}, the queue of 25 packets drops packets in fewer than half of the runs with seed "
+        f"{seeds[0]}, but in more than half of the runs with at least one other seed. The numbers of runs with drops "
+        f"(for seed {seeds[0]}; for seeds {rest}) are: "
+        f"{listed(f'{server} ({counts})' for server, counts in few.items())}. For "
     ) in section
-    assert f" The servers whose packets this queue does not drop with any seed are {listed(never)}." in section
+    assert f" For {listed(never)}, the queue of 25 packets drops no packets with any seed." in section

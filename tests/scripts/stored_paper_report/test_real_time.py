@@ -66,6 +66,12 @@ def agreement(test_case: str, servers: Collection[str]) -> tuple[list[float], in
     return [fmean(virtual) / fmean(real) for virtual, real in known], sum(does_agree(*each) for each in known)
 
 
+def means_of_servers(test_case: str, servers: Collection[str]) -> list[float]:
+    """Geometric means of their ratios; those of the pairs if there is one server."""
+    each = [ratios for server in sorted(servers) if (ratios := agreement(test_case, {server})[0])]
+    return each[0] if len(each) == 1 else list(map(geometric_mean, each))
+
+
 def rms(ratios: list[float]) -> float:
     """Root mean square of the logarithms."""
     return math.sqrt(fmean(math.log(ratio) ** 2 for ratio in ratios))
@@ -82,7 +88,9 @@ def test_numbers_of_real_time() -> None:
         ratios, agree = agreement(test_case, groups[cost])
         near, far = (sum(abs(ratio - 1) <= limit for ratio in ratios) for limit in (0.03, 0.1))
         assert list(map(int, counts)) == [len(ratios), agree, near, far]
-        assert [float(mean), float(low), float(high)] == pytest.approx(geometric_interval(ratios), abs=0.00051)
+        assert [float(mean), float(low), float(high)] == pytest.approx(
+            geometric_interval(means_of_servers(test_case, groups[cost])), abs=0.00051
+        )
         assert float(error) == pytest.approx(100 * rms(ratios), abs=0.051)
         assert [float(least), float(most)] == pytest.approx((min(ratios), max(ratios)), abs=0.0051)
 
@@ -90,15 +98,16 @@ def test_numbers_of_real_time() -> None:
 def test_agreement_of_all_pairs_in_words() -> None:
     agreeing, means, errors = list[str](), list[str](), list[str]()
     for test_case in cases_of("real"):
-        ratios, agree = agreement(test_case, {server for server, _ in real_pairs()})
+        servers = {server for server, _ in real_pairs()}
+        ratios, agree = agreement(test_case, servers)
         agreeing.append(f"{agree} of {len(ratios)} pairs over `{test_case}`")
         limits = f"{min(ratios):.2f} to {max(ratios):.2f}{'' if means else ' for individual pairs'}"
-        means.append(f"{geometric_mean(ratios):.3f} over `{test_case}` ({limits})")
+        means.append(f"{geometric_mean(means_of_servers(test_case, servers)):.3f} over `{test_case}` ({limits})")
         errors.append(f"{100 * rms(ratios):.1f} % over `{test_case}`")
     assert (
         f"- Goodput in virtual time agrees with goodput in real time for {listed(agreeing)}. The geometric mean of "
         f"goodput in virtual time divided by goodput in real time is {listed(means)}. In this mean, ratios "
-        "above and below 1 cancel: the root mean square of the logarithm of the ratio is "
+        "above and below 1 cancel out. They do not in the root mean square of the logarithm of the ratio, which is "
         f"{listed(errors)}. See [Virtual and real time]"
     ) in the_page()
 
@@ -122,7 +131,7 @@ def test_numbers_of_pairs_and_repetitions_in_real_time() -> None:
         pairs, most = len({(run["server"], run["client"]) for _, run in mine}), max(mine, key=lambda each: each[0])[0]
         some = "" if len(mine) == pairs * most else f" ({len(mine)} of {pairs * most} runs so far)"
         parts.append(f"{pairs} pairs with {most} repetitions over `{test_case}`{some}")
-    assert f"We also measured some pairs in real time: {listed(parts)}. Each run was" in the_page()
+    assert f"We also measured some pairs in real time: {listed(parts)}. For each run, we" in the_page()
 
 
 def test_repetitions_with_the_losses_of_the_matrix() -> None:
@@ -134,8 +143,8 @@ def test_repetitions_with_the_losses_of_the_matrix() -> None:
         if run["test_case"] == "satloss" and succeeded(run)
         if (run["server"], run["client"], run["evidence"]["seed"]) in good
     }
-    word = "number" if len(numbers) == 1 else "numbers"
-    told = f"the runs that we compare have the repetition {word} {listed(map(str, sorted(numbers)))}."
+    word = "repetition" if len(numbers) == 1 else "repetitions"
+    told = f"The real-time runs that we compare are those of {word} {listed(map(str, sorted(numbers)))}."
     assert told in the_page()
 
 
@@ -143,7 +152,7 @@ def test_repetitions_with_the_losses_of_the_matrix() -> None:
 def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
     clients = list(dict.fromkeys(name for each in documents("real") for name in each["manifest"]["clients"]))
     marked = count = 0
-    for server, *cells, mean, error in rows(f"Virtual over real time over {test_case}"):
+    for server, *cells, mean, error in rows(f"Goodput in virtual time relative to real time, over {test_case}"):
         ratios, _ = agreement(test_case, {server})
         assert float(mean) == pytest.approx(geometric_mean(ratios), abs=0.0051)
         assert float(error) == pytest.approx(100 * rms(ratios), abs=0.051)
@@ -161,7 +170,7 @@ def test_ratios_of_pairs_in_virtual_and_real_time(test_case: str) -> None:
 
 
 def test_servers_that_are_faster_or_slower_in_virtual_time() -> None:
-    told, certain = list[str](), list[str]()
+    told, certain, count = list[str](), list[str](), 0
     for test_case in cases_of("real"):
         parts = []
         for server in dict.fromkeys(server for server, _ in sorted(real_pairs(), key=place)):
@@ -171,11 +180,13 @@ def test_servers_that_are_faster_or_slower_in_virtual_time() -> None:
                 parts.append(f"{server} ({mean:.2f}, {low:.2f} to {high:.2f})")
                 certain += [f"{server} over `{test_case}`"] if low > 1 or high < 1 else []
         if parts:
+            count += len(parts)
             told.append(f"{listed(parts)} over `{test_case}`")
+    whose = "the interval includes 1" if count == 1 else "for all of these servers, the interval includes 1"
     expected = (
         f"The geometric mean of a server's ratios is more than 3 % from 1 for {'; '.join(told)}. The parentheses "
-        "contain this mean and its 95 % confidence interval over the clients, which excludes 1 for "
-        f"{listed(certain) if certain else 'none of these servers'}.\n"
+        "contain this mean and its 95 % confidence interval over the clients; "
+        f"{f'the interval excludes 1 for {listed(certain)}' if certain else whose}.\n"
     )
     assert (expected in the_page()) if told else ("ratios is more than 3 %" not in the_page())
 
@@ -222,32 +233,110 @@ def test_runs_in_real_time_that_did_not_succeed() -> None:
     assert not again or f"quicsat repeated {again} invalid attempt{'' if again == 1 else 's'}." in text
 
 
+def test_real_time_runs_at_the_same_time() -> None:
+    most, told = 0, []
+    for test_case in cases_of("real"):
+        runs = matching(runs_of("real"), test_case=test_case)
+        beside = [run["evidence"]["host"].get("neighbours", 0) for run in runs]
+        most = max(most, *beside)
+        count = sum(number > 0 for number in beside)
+        if count:
+            told.append(f"{f'{count} of the' if count < len(runs) else 'all'} {len(runs)} runs over `{test_case}`")
+    if told:
+        assert f"quicsat performed up to {most + 1} runs at a time: other runs took place at the same time as " in (
+            the_page()
+        )
+        assert f"at the same time as {listed(told)}. If such" in the_page()
+    else:
+        assert "quicsat performed one run at a time." in the_page()
+
+
 def test_numbers_of_runs_in_real_time() -> None:
     parts = []
     for test_case in cases_of("real"):
         both = [with_both_clocks(*pair, test_case) for pair in real_pairs()]
         counts = Counter(len(real) for virtual, real in both if virtual and real)
+        every = "all " if len(counts) == 1 < sum(counts.values()) else ""
         told = listed(
-            f"{number} run{'' if number == 1 else 's'} for {pairs} pair{'' if pairs == 1 else 's'}"
-            for number, pairs in sorted(counts.items())
+            f"{number} for {every}{pairs} pair{'' if pairs == 1 else 's'}" for number, pairs in sorted(counts.items())
         )
         parts.append(f"{told} over `{test_case}`")
-    assert f"The mean of a pair in real time is that of {'; '.join(parts)}.\n" in the_page()
+    *others, last = parts
+    assert f"The number of real-time runs behind a pair's mean is {'; '.join(others)}; and {last}.\n" in the_page()
 
 
-def test_repetitions_that_were_added_later() -> None:
-    """Beyond the three that are planned; their seeds are among those of the matrix."""
-    later = [(number, run) for number, run in with_repetitions() if number > 3]
-    assert ("After this comparison, we also measured the repetition" in the_page()) == bool(later)
-    if later:
-        numbers, seeds = {number for number, _ in later}, {run["evidence"]["seed"] for _, run in later}
-        known = [
-            str(each["manifest"]["seed"])
-            for each in campaigns("matrix")
-            if {run["evidence"]["seed"] for run in each["results"]} & seeds
+def test_repetitions_in_place_of_virtual_time() -> None:
+    told = []
+    for test_case in ("terrestrial", "sat"):
+        ratios, agree = list[float](), 0
+        for server, client in real_pairs():
+            runs = matching(runs_of("real"), server=server, client=client, test_case=test_case)
+            values = [value for run in runs if (value := metric(run, "goodput")) is not None]
+            for place, value in enumerate(values if len(values) > 2 else []):
+                others = values[:place] + values[place + 1 :]
+                ratios.append(value / fmean(others))
+                agree += does_agree([value], others)
+        part = f"{agree} of the" if agree < len(ratios) else "all"
+        told.append(f"{part} {len(ratios)} repetitions over `{test_case}` (RMS {100 * rms(ratios):.1f} %)")
+    assert f"with the other repetitions of its pair, {listed(told)} agree." in the_page()
+
+
+def test_outcomes_with_both_clocks() -> None:
+    same, different = 0, set[str]()
+    total = 0
+    for test_case in cases_of("real"):
+        for run in matching(runs_of("real"), test_case=test_case):
+            others = {
+                other["verdict"]["outcome"]
+                for other in matching(matrix(), server=run["server"], client=run["client"], test_case=test_case)
+                if test_case != "satloss" or other["evidence"]["seed"] == run["evidence"]["seed"]
+            }
+            outcome = run["verdict"]["outcome"]
+            if outcome in ("succeeded", "failed", "timeout") and others:
+                [virtual] = others
+                total += 1
+                same += outcome == virtual
+                if outcome != virtual:
+                    name = f"{run['server']} with {run['client']} over `{test_case}`"
+                    different.add(f"{name} ({outcome} in real time, {virtual} in virtual time)")
+    part = f"{same} of the {total}" if same < total else f"all {total}"
+    assert f"The outcome is the same with both clocks in {part} runs that can be compared." in the_page()
+    assert ("It differs for" in the_page()) == bool(different)
+    for each in different:
+        assert each in the_page()
+
+
+BOTH_CLOCKS = "Influence of the server with both clocks"
+
+
+def test_the_influence_of_the_server_with_both_clocks() -> None:
+    """Means and their order; the shares are tested for the matrix."""
+    for test_case, servers, clients, _, _, order in rows(BOTH_CLOCKS):
+        means: tuple[dict[str, list[float]], dict[str, list[float]]] = (defaultdict(list), defaultdict(list))
+        partners = defaultdict[str, set[str]](set)
+        for server, client in real_pairs():
+            both = with_both_clocks(server, client, test_case)
+            if all(both):
+                partners[server].add(client)
+                for side, values in zip(means, both, strict=True):
+                    side[server] += values
+        kept = [server for server, those in partners.items() if len(those) > 1]
+        assert int(servers) == len(kept)
+        assert int(clients) == len(set().union(*(partners[server] for server in kept)))
+        ranks = [
+            {server: sum(fmean(side[other]) < fmean(side[server]) for other in kept) for server in kept}
+            for side in means
         ]
-        assert {run["test_case"] for _, run in later} == {"satloss"}
-        assert (
-            f"we also measured the repetition{'' if len(numbers) == 1 else 's'} {listed(map(str, sorted(numbers)))} in "
-            f"real time, with seed{'' if len(known) == 1 else 's'} {listed(known)} of the matrix."
-        ) in the_page()
+        squares = sum((ranks[0][server] - ranks[1][server]) ** 2 for server in kept)
+        assert float(order) == pytest.approx(1 - 6 * squares / (len(kept) ** 3 - len(kept)), abs=0.0051)
+
+
+def test_servers_with_the_default_cost_that_differ_much() -> None:
+    measured, found = set(implementations_with_a_measured_cpu_cost()), defaultdict[str, list[str]](list)
+    for test_case in cases_of("real"):
+        for server in {server for server, _ in real_pairs()} - measured:
+            if (ratios := agreement(test_case, {server})[0]) and abs(geometric_mean(ratios) - 1) > 0.1:
+                found[server].append(f"{geometric_mean(ratios):.2f} over `{test_case}`")
+    for server, told in found.items():
+        assert the_page().count(f"{server} ({', '.join(told)})") == 2
+    assert ("with the default CPU cost, goodput in virtual time differs" in the_page()) == bool(found)

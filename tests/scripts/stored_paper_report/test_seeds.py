@@ -142,5 +142,66 @@ def test_campaigns_with_one_sequence_of_losses() -> None:
             names, numbers = [*names, part], numbers | {known[seed] for seed in used}
     assert {"variants", "msquic-counter", "queues"} <= {*names} or not {*names}
     assert len(numbers) == 1
-    told = f"Over this link, {listed(names)} have only seed {numbers.pop()}, so their results hold for one sequence of"
-    assert told in the_page()
+    assert len(names) > 1
+    assert (
+        f"Over this link, the campaigns {listed(f'`{name}`' for name in names)} have only seed {numbers.pop()}, so "
+        "their results hold for one sequence of"
+    ) in the_page()
+
+
+@pytest.mark.skipif(len(documents("matrix")) < 2, reason="one seed is stored")
+def test_seed_and_server_together() -> None:
+    """Variance components from mean squares of a complete design, written out for each source."""
+    goodputs: dict[tuple[str, str, int], float] = {}
+    failed = set()
+    for run in matching(matrix(), test_case="satloss"):
+        if run["verdict"]["outcome"] == "succeeded":
+            value = math.log(run["measurement"]["values"]["goodput"])
+            goodputs[run["server"], run["client"], run["evidence"]["seed"]] = value
+        else:
+            failed.add(run["server"])
+    servers = sorted({server for server, _, _ in goodputs} - failed)
+    clients = sorted({client for _, client, _ in goodputs})
+    seeds = sorted({seed for _, _, seed in goodputs})
+    mean = {
+        (a, b, c): fmean(goodputs[s, x, k] for s in ([a] if a else servers) for x in ([b] if b else clients)
+                         for k in ([c] if c else seeds))
+        for a in [None, *servers] for b in [None, *clients] for c in [None, *seeds]
+    }  # fmt: skip
+    n, m, o = len(servers), len(clients), len(seeds)
+    whole = mean[None, None, None]
+    of_servers = m * o * sum((mean[s, None, None] - whole) ** 2 for s in servers) / (n - 1)
+    of_clients = n * o * sum((mean[None, x, None] - whole) ** 2 for x in clients) / (m - 1)
+    of_seeds = n * m * sum((mean[None, None, k] - whole) ** 2 for k in seeds) / (o - 1)
+    pairs = o * sum(
+        (mean[s, x, None] - mean[s, None, None] - mean[None, x, None] + whole) ** 2 for s in servers for x in clients
+    ) / ((n - 1) * (m - 1))  # fmt: skip
+    with_server = m * sum(
+        (mean[s, None, k] - mean[s, None, None] - mean[None, None, k] + whole) ** 2 for s in servers for k in seeds
+    ) / ((n - 1) * (o - 1))  # fmt: skip
+    with_client = n * sum(
+        (mean[None, x, k] - mean[None, x, None] - mean[None, None, k] + whole) ** 2 for x in clients for k in seeds
+    ) / ((m - 1) * (o - 1))  # fmt: skip
+    rest = sum(
+        (mean[s, x, k] - mean[s, x, None] - mean[s, None, k] - mean[None, x, k]
+         + mean[s, None, None] + mean[None, x, None] + mean[None, None, k] - whole) ** 2
+        for s in servers for x in clients for k in seeds
+    ) / ((n - 1) * (m - 1) * (o - 1))  # fmt: skip
+    components = {
+        "server": (of_servers - pairs - with_server + rest) / (m * o),
+        "client": (of_clients - pairs - with_client + rest) / (n * o),
+        "seed": (of_seeds - with_server - with_client + rest) / (n * m),
+        "pair": (pairs - rest) / o,
+        "server and seed": (with_server - rest) / m,
+        "client and seed": (with_client - rest) / n,
+        "rest": rest,
+    }
+    total = sum(max(value, 0) for value in components.values())
+    server, client, seed = (
+        f"{100 * max(components[source], 0) / total:.1f}" for source in ("server and seed", "client and seed", "seed")
+    )
+    assert (
+        f"For the {n} servers that always succeeded over `satloss`, seed and server together account for {server} % of "
+        f"the variance of the logarithm of goodput, seed and client together for {client} %, and seed alone for {seed} "
+        "%."
+    ) in the_page()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.scripts.stored_paper_report.stored import listed, manifest, matching, matrix, metrics, rows, section_of
 
-SENDERS = "What servers send and the queue drops"
+SENDERS = "What servers send and what the queue drops"
 
 
 def means(test_case: str, name: str) -> dict[str, float]:
@@ -35,9 +35,9 @@ def test_the_server_that_wastes_most() -> None:
     dropped, sent = means("sat", "queue_loss"), means("sat", "sent_per_useful_byte")
     most = max(dropped, key=lambda name: dropped[name])
     assert (
-        f"Over `sat`, the queue drops {100 * dropped[most]:.0f} % of the packets of {most}, the largest share of all "
-        f"servers (median: {100 * median(dropped.values()):.1f} %), and it sends {sent[most]:.2f} bytes per byte of "
-        f"the file (median of the servers: {median(sent.values()):.2f})."
+        f"Over `sat`, the queue drops {100 * dropped[most]:.0f} % of {most}'s packets, the largest share of any server "
+        f"(median: {100 * median(dropped.values()):.1f} %); {most} sends {sent[most]:.2f} bytes per byte of the file "
+        f"(median of the servers: {median(sent.values()):.2f})."
     ) in section_of(SENDERS)
 
 
@@ -45,11 +45,11 @@ def test_servers_with_and_without_hystart() -> None:
     shares, dropped = {row[0]: row[1] for row in rows("How servers send")}, means("sat", "queue_loss")
     with_it, without = ([dropped[name] for name, cell in shares.items() if cell == word] for word in ("yes", "no"))
     told = (
-        f"The median is {100 * median(with_it):.1f} % for the {len(with_it)} servers with HyStart and "
-        f"{100 * median(without):.1f} % for the {len(without)} servers without it"
+        f"The median share of dropped packets is {100 * median(with_it):.1f} % for the {len(with_it)} servers with "
+        f"HyStart and {100 * median(without):.1f} % for the {len(without)} servers without it"
     )
     assert told in section_of(SENDERS)
-    assert ("so HyStart does not explain" in section_of(SENDERS)) is (median(with_it) >= median(without))
+    assert ("do not show that HyStart reduces drops" in section_of(SENDERS)) is (median(with_it) >= median(without))
 
 
 def test_ranks_by_both_goodputs() -> None:
@@ -64,7 +64,7 @@ def test_ranks_by_both_goodputs() -> None:
         if ranks[0][name] != ranks[1][name] and min(ranks[0][name], ranks[1][name]) <= 8
     ]
     assert (
-        "between goodput and goodput from the first to the last byte of the file is "
-        f"{1 - 6 * squares / (count * (count**2 - 1)):.3f} ({count} servers; means of the successful runs). Of the "
-        f"first 8 servers, these change their rank: {listed(moved)}."
+        "their order by goodput from the first to the last byte of the file have a rank correlation of "
+        f"{1 - 6 * squares / (count * (count**2 - 1)):.3f} ({count} servers; means of the successful runs). Among the "
+        f"top 8 servers, the following change rank: {listed(moved)}."
     ) in section_of(SENDERS)

@@ -88,7 +88,7 @@ def test_numbers_of_larger_windows() -> None:
         f"and {late['openssl']:.2f} s with openssl. With the other clients of the table, it arrives after "
         f"{soon[0]:.2f} to {soon[-1]:.2f} s."
     ) in section
-    assert "explains why it arrives late with openssl. This indicates that picoquic drops the same" in section
+    assert "explains why it arrives late with openssl. The late first byte indicates that picoquic" in section
     for server in ("lsquic", "quinn"):
         assert f"from {own[server, 'quic-go']:.2f} to {wider[server]:.2f} Mbit/s for {server}" in section
 
