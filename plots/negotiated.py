@@ -61,17 +61,10 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
     )
     return Drawing(
         stem(request, campaign, request.metric, request.over.replace(".", "-"), case.abbreviation),
-        f"{case.abbreviation}: {number.words} against {_in_words(fact)}",
+        f"{case.abbreviation}: {number.words} against {fact_in_words(fact).partition(' [')[0]}",
         caption,
         single_panel(Panel(columns, {**axis, "y": number.label, "size": number.size})),
     )
-
-
-def _in_words(fact: str) -> str:
-    """``the client's initial connection window (initial_max_data)``; other facts without an explanation."""
-    role, _, name = fact.rpartition(".")
-    words = "initial connection window (initial_max_data)" if name == "initial_max_data" else name.replace("_", " ")
-    return f"the {role}'s {words}" if role else words
 
 
 def _axis(values: set[int | str], fact: str) -> dict[str, Any]:

@@ -22,7 +22,6 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
     ``with_delays``: the page has the section about similar delays. ``unversioned``: a sentence about campaigns without
     a stored version, or nothing.
     """
-    sizes = sorted({size for case in results.manifest.test_cases for size in case.file_sizes})
     yield (
         "- A *test case* is a link and a file to transfer. A *pair* is a server and a client. A *run* is one transfer "
         "between the members of a pair in a test case, with one seed. A *campaign* is a set of runs that one command "
@@ -30,7 +29,7 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         "additional option."
     )
     yield (
-        f"- In each run, the client downloads {' or '.join(byte_size(size) for size in sizes)} from the server over "
+        f"- In each run, the client downloads {sizes_in_words(results)} from the server over "
         "one connection. As in the paper, goodput is the file size divided by the time between the server's first and "
         "last 1-RTT packets in the client's trace; it therefore excludes the handshake. Efficiency is goodput divided "
         "by the rate of the forward link."
@@ -189,6 +188,12 @@ def definitions() -> Iterator[str]:
     yield ""
 
 
+def sizes_in_words(results: ResultSet) -> str:
+    """What a client downloads in a run: ``10 MiB``."""
+    sizes = {sum(case.file_sizes) for case in results.manifest.test_cases}
+    return " or ".join(map(byte_size, sorted(sizes)))
+
+
 def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
     """What a reader must not conclude, as a list; ``real``: some of the pairs in real time."""
     if max((each.repetition for each in results.results), default=0) == 1:
@@ -211,9 +216,10 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
         "congestion control from the rest of an implementation."
     )
     yield (
-        "- Each run has one connection without competing traffic, a file of 10 MiB, and independent losses at a fixed "
-        "rate or none. There are no performance-enhancing proxies, no capacity allocation on demand, and no bursts of "
-        "losses. A server that loses many packets to the queue is not at a disadvantage here, and disturbs nobody."
+        f"- In each run, one connection transfers {sizes_in_words(results)} without competing traffic. The link loses "
+        "packets independently at a fixed rate, or none. It has no performance-enhancing proxies, does not allocate "
+        "capacity on demand, and does not lose packets in bursts. A server that overfills the queue therefore slows "
+        "down no other connection."
     )
     ours = [name for name in results.manifest.servers if name not in OWN_PROGRAMS]
     if ours:

@@ -30,7 +30,7 @@ from scripts.paper.matrix import (
     differences,
     time_limits,
 )
-from scripts.paper.method import definitions, limitations, link_conditions, links, method
+from scripts.paper.method import definitions, limitations, link_conditions, links, method, sizes_in_words
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of, stored_series
 from scripts.paper.queues import finding as queue_finding
 from scripts.paper.queues import queues
@@ -247,8 +247,8 @@ def findings(results: ResultSet) -> Iterator[str]:
     all_shares = [f"{100 * mean / rates[name]:.0f} %" for name, mean in every.items()]
     if shares:
         yield (
-            "- Over satellite links, goodput is far below the link's rate for a file of 10 MiB and queues of 25 "
-            "packets. The mean efficiency of the successful runs "
+            f"- With a file of {sizes_in_words(results)} and the short [queues](#links) of these links, goodput over "
+            "satellite links is far below the link's rate. The mean efficiency of the successful runs "
             f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )

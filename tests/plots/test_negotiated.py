@@ -41,7 +41,7 @@ def test_variants_are_put_together_and_bytes_are_kib() -> None:
     assert (shown.facts["x"], shown.facts["logarithmic"]) == ("client: initial max data [KiB]", True)
     [drawing] = PLOT.table(plot_request(RESULTS))
     assert "n = 4 successful repetitions. Not shown: 1 without a readable handshake." in drawing.caption
-    assert drawing.title == "SAT: goodput against the client's initial connection window (initial_max_data)"
+    assert drawing.title == "SAT: goodput against client: initial max data"
 
 
 def test_words_stand_side_by_side() -> None:

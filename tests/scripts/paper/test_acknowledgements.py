@@ -26,6 +26,15 @@ def campaign(server: str, rates: Sequence[float], returned: Sequence[float]) -> 
     return result_set(runs, servers=(server,), clients=(*clients, "late"), test_cases=(SATLOSS,))
 
 
+def together(many: Sequence[ResultSet]) -> ResultSet:
+    """Campaigns of different servers, as one."""
+    return replace(
+        many[0],
+        results=tuple(run for each in many for run in each.results),
+        manifest=replace(many[0].manifest, servers=tuple(name for each in many for name in each.manifest.servers)),
+    )
+
+
 def test_a_server_that_follows_its_acknowledgements_is_named() -> None:
     """Twice as many acknowledgements, twice the goodput."""
     results = campaign("msquic", (1, 2, 4, 8, 3), (0.1, 0.2, 0.4, 0.8, 0.31))
@@ -61,26 +70,16 @@ def test_servers_that_are_slower_with_more_acknowledgements() -> None:
 def test_faster_and_slower_servers_are_named_with_their_clients() -> None:
     shares = (0.1, 0.2, 0.4, 0.8, 0.31)
     many = [campaign("ngtcp2", (1, 2, 4, 8, 3), shares), campaign("quinn", (8, 4, 2, 1, 3), shares)]
-    both = replace(
-        many[0],
-        results=tuple(run for each in many for run in each.results),
-        manifest=replace(many[0].manifest, servers=("ngtcp2", "quinn")),
-    )
     assert (
         "Over `satloss`, ngtcp2 (1.00 to 8.00 Mbit/s) is faster with clients that acknowledge more often, and quinn "
         "(1.00 to 8.00 Mbit/s) is slower with such clients. For these servers,"
-    ) in "\n".join(acknowledgements(both, None))
+    ) in "\n".join(acknowledgements(together(many), None))
 
 
 def test_servers_that_count_acknowledgements_and_those_that_count_packets() -> None:
     shares = (0.1, 0.2, 0.4, 0.8, 0.31)
     many = [campaign("ngtcp2", (1, 2, 4, 8, 3), shares), campaign("quinn", (2, 4, 3, 2, 3), shares)]
-    both = replace(
-        many[0],
-        results=tuple(run for each in many for run in each.results),
-        manifest=replace(many[0].manifest, servers=("ngtcp2", "quinn")),
-    )
-    told = "\n".join(acknowledgements(both, None))
+    told = "\n".join(acknowledgements(together(many), None))
     assert "for the 2 intervals of the table (Bonferroni: 97.50 % confidence each)" in told
     assert "According to the source code of ngtcp2, the window of CUBIC grows by (target − window) / window" in told
     assert "In quinn, the window grows with the number of packets or bytes that an acknowledgement covers" in told
@@ -154,13 +153,8 @@ def test_a_server_is_named_only_if_its_corrected_interval_excludes_0() -> None:
     names = [f"s{number}" for number in range(20)]
     many = [campaign(name, rates, shares) for name in names]
     told = "\n".join(acknowledgements(many[0], None))
-    all_of_them = replace(
-        many[0],
-        results=tuple(run for each in many for run in each.results),
-        manifest=replace(many[0].manifest, servers=tuple(names)),
-    )
     assert ("s0 (1.00 to 4.00 Mbit/s) is faster" in told) is True
-    assert "faster with clients" not in "\n".join(acknowledgements(all_of_them, None))
+    assert "faster with clients" not in "\n".join(acknowledgements(together(many), None))
 
 
 def test_the_correlation_without_the_underflow() -> None:

@@ -28,6 +28,7 @@ from tests.scripts.stored_paper_report.stored import (
     succeeded,
     the_page,
 )
+from tests.scripts.stored_paper_report.variance import TOLD, Variance, goodput_of
 
 pytestmark = pytest.mark.skipif(not stored_part["real"], reason="the campaign in real time is not stored")
 
@@ -310,8 +311,7 @@ BOTH_CLOCKS = "Influence of the server with both clocks"
 
 
 def test_the_influence_of_the_server_with_both_clocks() -> None:
-    """Means and their order; the shares are tested for the matrix."""
-    for test_case, servers, clients, _, _, order in rows(BOTH_CLOCKS):
+    for test_case, servers, clients, *told, order in rows(BOTH_CLOCKS):
         means: tuple[dict[str, list[float]], dict[str, list[float]]] = (defaultdict(list), defaultdict(list))
         partners = defaultdict[str, set[str]](set)
         for server, client in real_pairs():
@@ -321,6 +321,16 @@ def test_the_influence_of_the_server_with_both_clocks() -> None:
                 for side, values in zip(means, both, strict=True):
                     side[server] += values
         kept = [server for server, those in partners.items() if len(those) > 1]
+        pairs = {(server, client) for server in kept for client in partners[server]}
+        same = {run["evidence"]["seed"] for run in matrix()} & {run["evidence"]["seed"] for run in runs_of("real")}
+        for runs, share in zip((matrix(), runs_of("real")), told, strict=True):
+            mine = [
+                run
+                for run in matching(runs, test_case=test_case)
+                if (run["server"], run["client"]) in pairs
+                if test_case != "satloss" or run["evidence"]["seed"] in same
+            ]
+            Variance(mine, goodput_of).assert_server(re.fullmatch(TOLD, share))
         assert int(servers) == len(kept)
         assert int(clients) == len(set().union(*(partners[server] for server in kept)))
         ranks = [
