@@ -25,7 +25,11 @@ from interop.statistics.history import joint_steps
 from interop.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
 from interop.statistics.samples import Sample
 from interop.statistics.variance import decompose
+from scripts.paper.crossed import FEWEST, SOURCES, Cells, decompose_crossed
+from scripts.paper.data_set import DATA, Part, read
+from scripts.paper.variants import subsets
 
+PAPER = Path(__file__).resolve().parent.parent / "docs" / "paper"
 PARTNERS = (2, 3, 5, 14)
 REPETITIONS = (3, 10)
 SEEDS = (0.0, 0.3)
@@ -101,6 +105,38 @@ def shares(size: int, repetitions: int, seed: float, spread: float, trials: int)
     return {source: count / trials for source, count in held.items()}
 
 
+def differences(cells: Cells, trials: int) -> tuple[float, float]:
+    """Share of the intervals of the difference between implementation and algorithm that hold the truth.
+
+    The combination counts as neither in the first number, and as the implementation in the second. Simulated runs have
+    the implementations, algorithms and clients of ``cells``, and the shares that these have. All effects are normal,
+    but those of the algorithms, which are fixed and equally far apart.
+    """
+    known = decompose_crossed(cells)
+    assert known is not None
+    own, algorithm, both, client, rest = (known.shares[source] for source in SOURCES)
+    servers = sorted({key[:2] for key in cells})
+    names = [sorted({key[place] for key in cells}) for place in range(3)]
+    steps = np.linspace(-1, 1, len(names[1]))
+    effects = dict(zip(names[1], steps * math.sqrt(algorithm / float(steps.var(ddof=1))), strict=True))
+    rng = np.random.default_rng((len(servers), int(1000 * own), int(1000 * algorithm)))
+    held = [0, 0]
+    for _ in range(trials):
+        of_implementation = dict(zip(names[0], rng.normal(0, math.sqrt(own), len(names[0])), strict=True))
+        of_server = dict(zip(servers, rng.normal(0, math.sqrt(both), len(servers)), strict=True))
+        of_client = dict(zip(names[2], rng.normal(0, math.sqrt(client), len(names[2])), strict=True))
+        found = decompose_crossed(
+            {
+                key: of_implementation[key[0]] + effects[key[1]] + of_server[key[:2]] + of_client[key[2]] + error
+                for key, error in zip(cells, rng.normal(0, math.sqrt(rest), len(cells)), strict=True)
+            }
+        )
+        if found is not None:
+            held[0] += found.difference.low <= own - algorithm <= found.difference.high
+            held[1] += found.with_combination.low <= own + both - algorithm <= found.with_combination.high
+    return held[0] / trials, held[1] / trials
+
+
 def step_alarms(correlation: float, length: int, series: int, trials: int, step: float = 0.0) -> float:
     """Share of reports of ``series`` series with any step; with ``step``, of those in which the first series has one.
 
@@ -166,6 +202,21 @@ def of_shares(trials: int) -> bool:
     return missed
 
 
+def of_differences(trials: int) -> bool:
+    """The same of the differences of docs/paper, in each of its subsets of the runs."""
+    missed = False
+    parts = read(PAPER / DATA)
+    print(f"\nimplementation minus algorithm, docs/paper: coverage [%], {trials} trials")
+    for case, name, cells in subsets(parts[Part.VARIANTS], parts.get(Part.COUNTER)):
+        count = len({key[0] for key in cells})
+        if count > FEWEST:
+            neither, both = differences(cells, trials)
+            print(f"{case:8} {name:45} {count:2} implementations", end="")
+            print(f"  neither {100 * neither:5.1f}  implementation {100 * both:5.1f}", flush=True)
+            missed |= min(neither, both) < LOWEST - margin(trials)
+    return missed
+
+
 def of_steps(trials: int) -> bool:
     """Print a table; True if more than 5 % of the reports without a step contain one."""
     missed = False
@@ -196,6 +247,7 @@ PARTS = {
     "ratios": (of_ratios, 1),
     "cells": (of_cells, 1),
     "shares": (of_shares, 4),
+    "differences": (of_differences, 1),
     "steps": (of_steps, 4),
 }
 """Table -> what prints it, and by how much fewer trials it has, for it takes longer."""

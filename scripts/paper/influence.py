@@ -114,7 +114,7 @@ def finding(results: ResultSet) -> Iterator[str]:
     shares = {case.name: share for case in results.manifest.test_cases if (share := share_of_server(results, case))}
     if not shares:
         return
-    mostly = [case.name for case in results.manifest.test_cases if case.name in shares and _mostly(results, case)]
+    mostly = [case.name for case in results.manifest.test_cases if case.name in shares and mostly_server(results, case)]
     told = list[str]()
     if mostly:
         links = listed(f"`{name}`" for name in mostly)
@@ -133,7 +133,7 @@ def finding(results: ResultSet) -> Iterator[str]:
     yield f"- {' '.join(told)} See [Influence of server and client](#influence-of-server-and-client)."
 
 
-def _mostly(results: ResultSet, case: TestCase) -> bool:
+def mostly_server(results: ResultSet, case: TestCase) -> bool:
     """Whether all lower limits of the server's share exceed a half: also without the slowest one, and resampled."""
     lows = [each.low for each in (share_of_server(results, case), without_the_slowest(results, case)[1]) if each]
     resampled = bootstrapped_share(samples(results, case.name, EFFICIENCY))

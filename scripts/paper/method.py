@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 
 from bench.paper import REPETITIONS_IN_REAL_TIME, SEEDS, SWEPT
 from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink
-from interop.model.results import ResultSet
+from interop.model.results import ResultSet, RunResult
 from interop.model.units import byte_size
 from interop.report.table import Column, Table, Unit
+from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.endpoints import OWN_PROGRAMS, factor_of_stream_goodput, has_measured_cost
+from scripts.paper.goodput import STREAM_GOODPUT, of_case
 from scripts.paper.real_time import agreement_in_words, far_apart
 from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
-from scripts.paper.words import counted
+from scripts.paper.words import counted, listed
 
 
 def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unversioned: str = "") -> Iterator[str]:
@@ -39,7 +42,7 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
             "- The first and the last of these packets may carry no bytes of the file, so goodput includes some time "
             "before the first byte and after the last one. Measured from the first to the last byte of the file, "
             f"goodput is {factor:.2f} times as high (median of the successful runs over `sat`). [How servers "
-            "send](#how-servers-send) lists this factor for each server."
+            f"send](#how-servers-send) lists this factor for each server.{_idle_times(results)}"
         )
     yield (
         "- The links are emulated with ns-3. Over `sat` and `satloss`, each queue of the paper's simulator held up to "
@@ -70,6 +73,11 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
             "random loss, seeds change only the random numbers of the "
             f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )
+    yield (
+        "- The figures follow the rules of the paper: in the distribution of the efficiency, a run without success "
+        "counts as 0; the heatmaps of all links share one scale; Reno and NewReno are separate classes, because we use "
+        "the names that the implementations use."
+    )
     yield (
         "- In a repetition, all pairs have the same seed. For example, if the link drops the 22nd packet of one pair, "
         "it drops the 22nd packet of every pair. The results of different pairs are therefore not independent."
@@ -105,6 +113,39 @@ def _cpu_costs(results: ResultSet) -> str:
         f"every system call of every program takes {default} (see "
         "[Fidelity](../measurements/virtual-time.md#fidelity))."
     )
+
+
+def _idle_times(results: ResultSet) -> str:
+    """How long the time of the goodput is without bytes of the file, in round-trip times of the link."""
+    told, most = list[str](), list[str]()
+    for case in results.manifest.test_cases:
+        trip = case.emulated.forward_delay + case.emulated.return_delay
+        found = {
+            server: [value / trip for run in of_case(results, case) if run.server == server
+                     if (value := idle_time(run, sum(case.file_sizes))) is not None]
+            for server in results.manifest.servers
+        }  # fmt: skip
+        if every := [value for values in found.values() for value in values]:
+            told.append(f"{statistics.median(every):.1f} over `{case.name}`")
+            if case.name == "sat":
+                most = [server for server, values in found.items() if values and min(values) >= 2]
+    if not told:
+        return ""
+    longer = f" Over `sat`, it is at least two round-trip times with all clients of {listed(most)}." if most else ""
+    return (
+        " In round-trip times of the link, the time without bytes of the file has a median of "
+        f"{listed(told)}.{longer} The data set contains only the sum of the times before the first byte and after the "
+        "last one."
+    )
+
+
+def idle_time(run: RunResult, size: int) -> float | None:
+    """Seconds before the first byte of the file and after the last one that the goodput of a run includes.
+
+    ``size``: bytes of the file. None if the run has only one of both goodputs.
+    """
+    whole, stream = value_of(run, GOODPUT), value_of(run, STREAM_GOODPUT)
+    return 8 * size / whole - 8 * size / stream if whole and stream else None
 
 
 def fidelity(results: ResultSet, real: ResultSet | None) -> str:

@@ -16,6 +16,7 @@ from interop.statistics.samples import value_of
 from interop.traces.series import FILE_NAME, Series, load
 from scripts.paper.data_set import Part
 from scripts.paper.lines import Line
+from scripts.paper.published import TIME_OF_FIGURE_7
 
 SERIES, WITH_QLOG = "series", "series-with-qlog"
 """Directories below the data set, laid out like a campaign; the second one has congestion windows of qlogs."""
@@ -82,7 +83,7 @@ def packets(results: ResultSet, figures: Sequence[Line], data: Path | None = Non
 
 
 def _beside_the_paper(results: ResultSet, pair: Pair, series: Series | None) -> str:
-    run = _run(results, pair)
+    run = run_of(results, pair)
     goodput, completion = (value_of(run, name) if run else None for name in ("goodput", "completion_time"))
     startup, burst = (value_of(run, name) if run else None for name in ("startup_time", "longest_burst"))
     sent, steady = (value_of(run, name) if run else None for name in ("sent_per_useful_byte", "steady_rate"))
@@ -128,11 +129,14 @@ def rates_of(series: Series) -> Floats:
 
 
 PAPER_SAYS = {
-    "Figure 7": "In the paper, the transfer takes slightly more than 7 s, at slightly more than 11 Mbit/s.",
+    "Figure 7": (
+        f"In the paper, the transfer takes slightly more than {TIME_OF_FIGURE_7} s, at slightly more than 11 Mbit/s."
+    ),
     "Figure 8": "In the paper, slow start takes about 11 s, and jagged curves indicate poor pacing.",
 }
 
 
-def _run(results: ResultSet, pair: Pair) -> RunResult | None:
+def run_of(results: ResultSet, pair: Pair) -> RunResult | None:
+    """The run of a pair with the first seed."""
     wanted = pair.server, pair.client, pair.test_case, 1
     return next((run for run in results.results if tuple(run.key) == wanted), None)

@@ -12,6 +12,7 @@ from interop.statistics.overview import scenario
 from scripts.paper.acknowledgements import finding as msquic_finding
 from scripts.paper.algorithms import algorithms
 from scripts.paper.algorithms import finding as algorithms_finding
+from scripts.paper.claims import claims
 from scripts.paper.data_set import Part, by_seed, data_sheet, others, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
@@ -113,6 +114,7 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
         "## Findings", "",
         *findings(results),
         *findings_of_parts(parts), "",
+        *(rendered(table) if (table := claims(results)).rows else ()),
         "## Method", "",
         *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned),
         *rendered(links(results)),

@@ -37,3 +37,11 @@ PAPER_CONGESTION_CONTROL: Mapping[str, str] = {
     "ngtcp2": "CUBIC", "picoquic": "BBR", "quic-go": "CUBIC or Reno", "quiche": "CUBIC",
 }  # fmt: skip
 """Table III of the paper: implementations that we measure, too."""
+
+
+BETTER_AS: Mapping[str, str] = {"aioquic": "client", "ngtcp2": "server"}
+"""Section IV-B: implementations that perform well in this role, but not in the other one."""
+
+
+TIME_OF_FIGURE_7 = 7
+"""Seconds that the transfer from picoquic to picoquic takes over `satloss`, rounded down."""

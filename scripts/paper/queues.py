@@ -14,6 +14,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import scenario
 from interop.statistics.samples import find, value_of
+from interop.statistics.significance import holm, matched
 from scripts.paper.data_set import seeds_in_words
 from scripts.paper.goodput import goodput_so_far, of_case
 from scripts.paper.influence import in_words, means_of_servers, share_of_server
@@ -170,7 +171,13 @@ def _of_pairs(results: ResultSet, name: str) -> tuple[float | int | None, ...]:
 
 
 def ratios(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, Mean]:
-    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients.
+    """By how much the longer queue multiplies the goodput of each server: geometric mean over clients."""
+    found = by_client(matrix, longer, name)
+    return {server: mean for server, each in found.items() if (mean := of_repetitions(each)) is not None}
+
+
+def by_client(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, list[float]]:
+    """By how much the longer queue multiplies the goodput of each server with each client.
 
     Each client counts with the geometric mean over its seeds.
     """
@@ -182,8 +189,7 @@ def ratios(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, Mean]:
             one, two = goodput_so_far(other), goodput_so_far(run)
             if one and two:
                 found.setdefault(run.server, {}).setdefault(run.client, []).append(two / one)
-    means = {server: list(map(statistics.geometric_mean, each.values())) for server, each in found.items()}
-    return {server: mean for server, each in means.items() if (mean := of_repetitions(each)) is not None}
+    return {server: list(map(statistics.geometric_mean, each.values())) for server, each in found.items()}
 
 
 def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
@@ -228,7 +234,8 @@ def _dropped(runs: Sequence[RunResult]) -> float | None:
 
 def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
     """What the factors show, and what changes with the queue."""
-    yield faster_and_slower(longer, name, ratios(matrix, longer, name))
+    factors = by_client(matrix, longer, name)
+    yield faster_and_slower(longer, name, ratios(matrix, longer, name)) + corrected_for_servers(factors)
     dropped = [_all(matrix, base(name), "queue_loss"), _all(longer, name, "queue_loss")]
     flying = [_all(matrix, base(name), "in_flight_max"), _all(longer, name, "in_flight_max")]
     shared = flying[0].keys() & flying[1].keys()
@@ -360,6 +367,31 @@ def faster_and_slower(longer: ResultSet, name: str, found: Mapping[str, Mean]) -
         f"{_is_or_are(slower)} slower ({_intervals(slower, 'interval')} below 1{named}). These runs have "
         f"{'one seed' if count == 1 else f'{count} seeds'}. The intervals are over the clients, and are not corrected "
         "for the number of servers."
+    )
+
+
+LEVEL = 0.05
+"""Probability that the test calls at least one server faster or slower if the queue changes none."""
+
+
+def corrected_for_servers(factors: Mapping[str, Sequence[float]]) -> str:
+    """Which servers are faster or slower according to a test that takes their number into account.
+
+    ``factors``: of each server, with each client. Exact test of the signs of the logarithms (Fisher 1935), corrected
+    for the number of servers (Holm 1979); empty if there are no servers.
+    """
+    if not factors:
+        return ""
+    logs = {server: [math.log(each) for each in found] for server, found in factors.items()}
+    values = holm([matched([0.0] * len(each), each) for each in logs.values()])
+    known = {server: sum(each) for (server, each), p in zip(logs.items(), values, strict=True) if p <= LEVEL}
+    faster, slower = ([server for server, total in known.items() if sign * total > 0] for sign in (1, -1))
+    named = f" ({listed(slower)})" if slower else ""
+    first = f"{counted(len(faster), 'server')} ({listed(faster)})" if faster else "no server"
+    return (
+        " In an exact test over the clients (permuted signs, Fisher 1935) that is corrected for the "
+        f"{counted(len(factors), 'server')} (Holm 1979, level {100 * LEVEL:.0f} %), "
+        f"{first} {_is_or_are(faster)} faster, and {len(slower) or 'none'} {_is_or_are(slower)} slower{named}."
     )
 
 

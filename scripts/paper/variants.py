@@ -320,6 +320,28 @@ def uncertain(table: Table) -> Iterator[str]:
         yield ""
 
 
+ALL_RUNS = "all runs"
+
+
+def subsets(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[tuple[str, str, dict[Cell, float]]]:
+    """Test case, name and cells of all runs and of each subset that differs from the others.
+
+    ``corrected``: runs of msquic without the underflow.
+    """
+    versions = versions_of_bbr(results)
+    for case in results.manifest.test_cases:
+        every = cells_of(results, case)
+        without_underflow = cells_of(without_the_underflow(results, corrected), case)
+        further = _Further(versions, further_bbr(results, case, "1"), without_underflow)
+        known = [with_several_algorithms(every)]
+        yield case.name, ALL_RUNS, known[0]
+        for name, select in SELECTIONS.items():
+            cells = with_several_algorithms(select(every, further))
+            if cells not in known:
+                known.append(cells)
+                yield case.name, name, cells
+
+
 def robustness(results: ResultSet, corrected: ResultSet | None = None) -> Table:
     """The difference of the shares in subsets of the runs; those that are all runs, or another subset, are left out.
 
@@ -331,21 +353,13 @@ def robustness(results: ResultSet, corrected: ResultSet | None = None) -> Table:
         Column("difference, combination as implementation", Unit.SHARE, 0),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
-    versions = versions_of_bbr(results)
-    for case in results.manifest.test_cases:
-        every = cells_of(results, case)
-        without_underflow = cells_of(without_the_underflow(results, corrected), case)
-        further = _Further(versions, further_bbr(results, case, "1"), without_underflow)
-        known = [with_several_algorithms(every)]
-        for name, select in SELECTIONS.items():
-            cells = with_several_algorithms(select(every, further))
-            if cells in known:
-                continue
-            known.append(cells)
-            count, found = len({key[0] for key in cells}), decompose_crossed(cells)
-            each = found.difference if found else None
-            numbers = (each.value, each.low, each.high) if each else (None, None, None)
-            rows.append((case.name, name, count, *numbers, found.with_combination.value if found else None))
+    for case, name, cells in subsets(results, corrected):
+        if name == ALL_RUNS:
+            continue
+        count, found = len({key[0] for key in cells}), decompose_crossed(cells)
+        each = found.difference if found else None
+        numbers = (each.value, each.low, each.high) if each else (None, None, None)
+        rows.append((case, name, count, *numbers, found.with_combination.value if found else None))
     note = (
         "*Difference* is defined as in the table above. Implementations with only one algorithm in a subset are "
         "omitted. A cell is empty if the model cannot be solved without one of the implementations. With only "

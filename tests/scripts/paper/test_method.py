@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from interop.model.implementation import CpuCost
-from interop.model.results import ResultSet
-from interop.model.units import MBPS
+from interop.model.results import Measurement, ResultSet
+from interop.model.units import MBPS, MIB
 from scripts.paper.method import limitations, method
 from tests.results_builder import result_set, runs, virtual
+
+FILE = 10 * MIB
 
 
 def campaign() -> ResultSet:
@@ -51,3 +53,14 @@ def test_a_single_run_is_one_sample() -> None:
 
 def test_programs_around_libraries_count_as_implementation() -> None:
     assert "For 1 of 2 servers, *implementation* includes our program around the library" in told(campaign())
+
+
+def test_time_without_bytes_of_the_file_is_given_in_round_trip_times() -> None:
+    """10 MiB in 20 s, and in 18.7 s from the first to the last byte: a round-trip time is 600 ms."""
+    [run] = runs(8 * FILE / 20)
+    values = {"goodput": 8 * FILE / 20, "stream_goodput": 8 * FILE / 18.7}
+    found = result_set([replace(run, measurement=Measurement(values))], repetitions=1)
+    text = told(found)
+    assert "the time without bytes of the file has a median of 2.2 over `sat`. Over `sat`, it is at least" in text
+    assert "with all clients of picoquic. The data set contains only the sum" in text
+    assert "time without bytes" not in told(campaign())

@@ -16,6 +16,7 @@ from scripts.paper.queues import (
     both,
     bursts,
     by_server,
+    corrected_for_servers,
     faster_and_slower,
     finding,
     more_of_both,
@@ -310,3 +311,14 @@ def test_drops_with_other_seeds_limit_the_factors() -> None:
     assert told in "\n".join(
         queues(matrix, replace(first, results=tuple(same), manifest=replace(first.manifest, test_cases=(longer,))))
     )
+
+
+def test_a_server_counts_as_faster_only_if_the_number_of_servers_allows_it() -> None:
+    """With ten clients, all factors above 1 have p = 2/1024; with six, p = 1/32, too large for three servers."""
+    above, mixed = [1.1, 1.2, 1.3, 1.4, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6], [0.9, 1.1] * 5
+    told = corrected_for_servers({"a": above, "b": above[:6], "c": mixed})
+    assert "corrected for the 3 servers (Holm 1979, level 5 %), 1 server (a) is faster, and none is slower." in told
+    told = corrected_for_servers({"a": above, "b": [1 / each for each in above]})
+    assert told.endswith("1 server (a) is faster, and 1 is slower (b).")
+    assert corrected_for_servers({"a": mixed}).endswith("no server is faster, and none is slower.")
+    assert not corrected_for_servers({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from itertools import product
 from statistics import fmean, geometric_mean, median
 
 import numpy as np
@@ -107,6 +108,30 @@ def test_servers_that_are_faster_with_the_longer_queue(test_case: str) -> None:
     )
     assert told in section_of(heading_of(test_case))
     assert "beyond doubt" not in section_of(heading_of(test_case))
+
+
+def p_of_signs(logs: list[float]) -> float:
+    """Share of all 2^n choices of signs whose sum is at least as far from 0."""
+    signs = np.array(list(product((-1, 1), repeat=len(logs))))
+    sums = np.abs(signs @ np.array(logs))
+    return float((sums >= abs(sum(logs)) * (1 - 1e-9)).mean())
+
+
+@pytest.mark.parametrize("test_case", LINKS)
+def test_servers_that_are_faster_if_their_number_is_taken_into_account(test_case: str) -> None:
+    logs = {server: [math.log(value) for value in values] for server, values in factors(test_case).items()}
+    ordered, known = sorted((p_of_signs(each), server) for server, each in logs.items()), set()
+    for rank, (p, server) in enumerate(ordered):
+        if p * (len(ordered) - rank) > 0.05:
+            break
+        known.add(server)
+    faster = [server for server, each in logs.items() if server in known and sum(each) > 0]
+    slower = [server for server, each in logs.items() if server in known and sum(each) < 0]
+    named = f" ({listed(slower)})" if slower else ""
+    assert (
+        f"(Holm 1979, level 5 %), {len(faster)} servers ({listed(faster)}) are faster, and {len(slower) or 'none'} "
+        f"{is_or_are(slower)} slower{named}."
+    ) in section_of(heading_of(test_case))
 
 
 @pytest.mark.parametrize("test_case", LINKS)

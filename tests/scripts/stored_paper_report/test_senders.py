@@ -6,7 +6,18 @@ from statistics import fmean, median
 
 import pytest
 
-from tests.scripts.stored_paper_report.stored import listed, manifest, matching, matrix, metrics, rows, section_of
+from tests.scripts.stored_paper_report.stored import (
+    FILE,
+    cases_of,
+    listed,
+    manifest,
+    matching,
+    matrix,
+    metrics,
+    rows,
+    section_of,
+    the_page,
+)
 
 SENDERS = "What servers send and what the queue drops"
 
@@ -68,3 +79,20 @@ def test_ranks_by_both_goodputs() -> None:
         f"{1 - 6 * squares / (count * (count**2 - 1)):.3f} ({count} servers; means of the successful runs). Among the "
         f"top 8 servers, the following change rank: {listed(moved)}."
     ) in section_of(SENDERS)
+
+
+def idle(test_case: str, trip: float, **wanted: str) -> list[float]:
+    """Time of the goodput without bytes of the file, in round-trip times."""
+    runs = matching(matrix(), test_case=test_case, **wanted)
+    both = zip(metrics(runs, "goodput"), metrics(runs, "stream_goodput"), strict=True)
+    return [8 * FILE * (1 / whole - 1 / stream) / trip for whole, stream in both]
+
+
+def test_times_without_bytes_of_the_file() -> None:
+    trips = dict(zip(cases_of("matrix"), (0.03, 0.6, 0.6), strict=True))
+    medians = listed([f"{median(idle(case, trip)):.1f} over `{case}`" for case, trip in trips.items()])
+    long = [server for server in manifest()["servers"] if min(idle("sat", 0.6, server=server)) >= 2]
+    assert (
+        f"the time without bytes of the file has a median of {medians}. Over `sat`, it is at least "
+        f"two round-trip times with all clients of {listed(long)}. The data set"
+    ) in the_page()
