@@ -124,7 +124,7 @@ def queues(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
 
 
 def variants(known: Mapping[str, Implementation], seed: int) -> list[Campaign]:
-    """All congestion controls of all servers, with four clients."""
+    """All congestion control algorithms of all servers, with four clients."""
     pairs = ("-s", *congestion_controls(known), "-c", *CLIENTS_OF_VARIANTS)
     return [Campaign(f"variants-{seed}", (*pairs, "-t", *LINKS[1:], *_once(seed)))]
 

@@ -1,4 +1,4 @@
-"""Congestion controls of the same implementations, side by side: goodput (or another metric) of the variants."""
+"""Congestion control algorithms of the same implementations, side by side: goodput (or another metric)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
-    """A drawing per test case in which an implementation was a server with two congestion controls."""
+    """A drawing per test case in which an implementation was a server with two congestion control algorithms."""
     drawings = [drawing for campaign, case in each_case(request) if (drawing := _drawing(request, campaign, case))]
-    return nonempty(drawings, "no implementation was a server with two congestion controls.")
+    return nonempty(drawings, "no implementation was a server with two congestion control algorithms.")
 
 
 def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) -> Drawing | None:
@@ -54,7 +54,7 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase) ->
         f"{case.abbreviation}: {number.words} by implementation and congestion control",
         sentences(
             f"Large marks show the geometric mean of a server with one congestion control over its clients, and small "
-            f"ones the mean of each pair (n = {pairs} pairs). A line connects the congestion controls of an "
+            f"ones the mean of each pair (n = {pairs} pairs). A line connects the congestion control algorithms of an "
             "implementation",
         ),
         single_panel(Panel(columns, {"names": order, "x": f"mean {number.label}", "size": number.size})),
@@ -89,4 +89,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(title="congestion control", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-PLOT = Plot("congestion-controls", "Congestion controls of implementations", "results", table, draw)
+PLOT = Plot("congestion-controls", "Congestion control algorithms of implementations", "results", table, draw)

@@ -59,7 +59,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 
 def draw(ax: Axes, panel: Panel) -> None:
-    """Points in colours and marks of the congestion controls, both axes 0 to 100 %."""
+    """Points in colours and marks of the congestion control algorithms, both axes 0 to 100 %."""
     columns = panel.columns
     ax.plot([0, 100], [0, 100], color=theme.PALE, linewidth=0.8, linestyle="--")
     if panel.facts["threshold"]:

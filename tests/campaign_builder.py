@@ -97,7 +97,7 @@ def campaign(shape: Shape | None = None) -> ResultSet:
 
 
 def _level(case: TestCase, server: str, client: str, skill: Mapping[str, float], pairs: np.random.Generator) -> float:
-    """Mean efficiency of a pair: mostly the server's doing; congestion controls that keep up with loss gain there."""
+    """Mean efficiency of a pair: mostly the server's doing; algorithms that keep up with loss gain there."""
     level = LEVEL.get(case.name, 0.3) * skill[server] * (0.7 + 0.3 * skill[client]) * float(pairs.uniform(0.85, 1.15))
     if case.emulated.forward_loss is not None and CONTROLS.get(server) in ("bbr", "cubic"):
         level *= 6 if CONTROLS[server] == "bbr" else 2.5

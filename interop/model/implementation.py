@@ -33,7 +33,7 @@ class Protocol(StrEnum):
 
 @dataclass(frozen=True)
 class CongestionControl:
-    """Congestion controls of an implementation; unknown values are None or empty."""
+    """Congestion control algorithms of an implementation; unknown values are None or empty."""
 
     default: str | None = None
     known: tuple[str, ...] = ()

@@ -74,7 +74,7 @@ def _summary_row(row: Scenario) -> tuple[float | int | str | None, ...]:
 
 
 def congestion(known: Sequence[Implementation]) -> Table:
-    """Table III: congestion controls per implementation, with source and date; unknown where unknown."""
+    """Table III: congestion control algorithms per implementation, with source and date; unknown where unknown."""
     columns = tuple(map(Column, ("implementation", "default", "known", "HyStart", "source", "date")))
     rows = []
     for each in known:

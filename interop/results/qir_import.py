@@ -10,7 +10,7 @@ They hold less than result.json. Missing values are chosen as follows:
   counts as different from another campaign.
 * Only our own exports name their clock; all others are from real time.
 * Seeds are missing, so runs are never compared seed by seed.
-* Congestion controls are missing: they are taken from implementations.json by name.
+* Congestion control algorithms are missing: they are taken from implementations.json by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which congestion controls are fast over satloss: one criterion for default congestion controls and for variants."""
+"""Which congestion control algorithms are fast over satloss: one criterion for default ones and for variants."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def algorithms(results: ResultSet, variants: ResultSet | None, corrected: Result
     )
     yield ""
     yield (
-        f"- with the default congestion controls and {clients}: "
+        f"- with the default congestion control algorithms and {clients}: "
         f"{in_words(of_defaults(results, case), limit, 'servers')}."
         f"{_single_runs(results, case, limit)}{_undecided(results, case)}"
     )
     if variants is not None and (chosen := of_variants(variants, case)):
         yield (
-            f"- with the congestion controls of [Algorithm or implementation](#algorithm-or-implementation) and "
-            f"{counted(len(variants.manifest.clients), 'client')}: {in_words(chosen, limit, 'implementations')}."
+            "- with the congestion control algorithms of [Algorithm or implementation](#algorithm-or-implementation) "
+            f"and {counted(len(variants.manifest.clients), 'client')}: {in_words(chosen, limit, 'implementations')}."
         )
     yield from _without_underflow(results, variants, corrected)
     yield ""

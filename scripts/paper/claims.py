@@ -146,7 +146,7 @@ def _neqo(results: ResultSet) -> Iterator[Row]:
 
 
 def _algorithms(results: ResultSet) -> Iterator[Row]:
-    """The congestion controls that are fast in spite of loss."""
+    """The congestion control algorithms that are fast in spite of loss."""
     case = find(results, "satloss")
     if case is None or not (means := of_defaults(results, case)):
         return

@@ -233,8 +233,8 @@ REASONS = {
     "quiche": (
         "Its CUBIC (`cubic.rs` of 0.30.0) undoes a reduction of the window if only a single packet was lost, or fewer "
         "than a fifth of the packets in the window. It therefore hardly reacts if the link drops single packets. Its "
-        "Reno has no such rule, and is as slow as the formula predicts (see [Congestion controls over "
-        "satloss](#congestion-controls-over-satloss))."
+        "Reno has no such rule, and is as slow as the formula predicts (see [Congestion control algorithms over "
+        "satloss](#congestion-control-algorithms-over-satloss))."
     ),
     "msquic": (
         "Its goodput is higher with clients that acknowledge more often; [Goodput and acknowledgements over "

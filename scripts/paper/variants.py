@@ -1,4 +1,4 @@
-"""Algorithm or implementation: congestion controls of the same servers."""
+"""Algorithm or implementation: congestion control algorithms of the same servers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def algorithm_or_implementation(
     yield "## Algorithm or implementation"
     yield ""
     yield (
-        "This section compares servers with different congestion controls, each with the clients "
+        "This section compares servers with different congestion control algorithms, each with the clients "
         f"{listed(results.manifest.clients)}. Variants select the congestion control and nothing else. For runs that "
         "timed out, goodput is the number of bytes that had arrived, divided by the client's run time; in the tables, "
         "mean values that include such runs are marked with T. The figures do not show this mark."
@@ -177,7 +177,9 @@ def _of_case(results: ResultSet, case: TestCase, corrected: ResultSet | None) ->
         for name in names
     ]
     note = "Goodput is the arithmetic mean over the clients; the factors are geometric means over the clients."
-    yield from rendered(Table("controls", f"Congestion controls over {case.name}", columns, tuple(rows), (note,)))
+    yield from rendered(
+        Table("controls", f"Congestion control algorithms over {case.name}", columns, tuple(rows), (note,))
+    )
     for slower, faster, found in factors:
         ratio = of_repetitions(list(found.values()))
         if ratio is not None and ratio.low is not None and ratio.high is not None:
@@ -388,7 +390,7 @@ def shares(results: ResultSet) -> Iterator[str]:
     notes = (
         (
             f"The table shows variance components of the logarithm of goodput, for the {implementations} "
-            "implementations with at least two congestion controls."
+            "implementations with at least two congestion control algorithms."
         ),
         (
             "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
@@ -398,7 +400,7 @@ def shares(results: ResultSet) -> Iterator[str]:
             f"{AT_THE_LIMIT}"
         ),
     )
-    title = "Sources of the variance with different congestion controls"
+    title = "Sources of the variance with different congestion control algorithms"
     yield from rendered(Table("crossed", title, columns, tuple(rows), notes))
     yield from rendered(_differences(found))
 

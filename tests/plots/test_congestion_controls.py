@@ -1,4 +1,4 @@
-"""Congestion controls of implementations: which servers are shown, and where."""
+"""Congestion control algorithms of implementations: which servers are shown, and where."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def test_drawn() -> None:
 
 
 def test_without_variants_there_is_nothing_to_draw() -> None:
-    with pytest.raises(NothingToDrawError, match="two congestion controls"):
+    with pytest.raises(NothingToDrawError, match="two congestion control algorithms"):
         PLOT.table(plot_request(variants("a", "b")))

@@ -40,7 +40,7 @@ def matrix() -> ResultSet:
 
 
 def variants() -> ResultSet:
-    """Two implementations with two congestion controls each; one run times out."""
+    """Two implementations with two congestion control algorithms each; one run times out."""
     found = [
         run
         for server, rate in (("quinn:cubic", 2), ("quinn:bbr", 8), ("picoquic:newreno", 1), ("picoquic:bbr", 6))

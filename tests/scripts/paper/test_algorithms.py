@@ -1,4 +1,4 @@
-"""Which congestion controls are fast over satloss."""
+"""Which congestion control algorithms are fast over satloss."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_one_criterion_for_all_servers() -> None:
     assert "exceeds 10 % (2.00 Mbit/s)." in told[0]
     assert told[0].endswith(" The following exceed 10 %:")
     assert told[2] == (
-        "- with the default congestion controls and 1 client: 1 of 1 servers with BBR (picoquic), 0 of 1 with CUBIC "
-        "and 0 of 1 with Reno. Single runs of msquic (1 of 2 runs) also exceed 10 %."
+        "- with the default congestion control algorithms and 1 client: 1 of 1 servers with BBR (picoquic), 0 of 1 "
+        "with CUBIC and 0 of 1 with Reno. Single runs of msquic (1 of 2 runs) also exceed 10 %."
     )
     assert told[3].endswith(
         "and 1 client: 1 of 1 implementations with BBR (quinn), 1 of 2 with CUBIC (msquic) and 0 of 1 with Reno."

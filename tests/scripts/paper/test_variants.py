@@ -1,4 +1,4 @@
-"""What the report docs/paper says of congestion controls."""
+"""What the report docs/paper says of congestion control algorithms."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_one_congestion_control_instead_of_another() -> None:
 
 
 def test_the_larger_share_is_named() -> None:
-    """Eight implementations with two congestion controls, and a little that is not additive."""
+    """Eight implementations with two congestion control algorithms, and a little that is not additive."""
     servers = tuple(f"s{number}:{control}" for number in range(8) for control in ("reno", "bbr"))
     clients = ("x", "y", "z")
 

@@ -1,4 +1,4 @@
-"""The stored report docs/paper: which congestion controls are fast over satloss."""
+"""The stored report docs/paper: which congestion control algorithms are fast over satloss."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_servers_and_variants_above_the_threshold() -> None:
     for server, *cells in rows("Efficiency of servers, with confidence intervals"):
         if limits := re.fullmatch(r"[\d.]+ \(([\d.]+) to ([\d.]+)\)", cells[-1]):
             undecided += [server] if float(limits[1]) <= 10 <= float(limits[2]) else []
-    assert f"- with the default congestion controls and {len(clients)} clients: {defaults}.{told}" in section
+    assert f"- with the default congestion control algorithms and {len(clients)} clients: {defaults}.{told}" in section
     assert ("includes 10 % (geometric means" in section) == (len(undecided) == 1)
     assert not undecided or f"of {listed(undecided)} include" in section
     assert f" and {len(few)} clients: {counts(of_variants(), 'implementations')}.\n" in section

@@ -45,7 +45,7 @@ def with_control(test_case: str) -> dict[str, dict[str, list[dict[str, Any]]]]:
 
 @pytest.mark.parametrize("test_case", ["sat", "satloss"])
 def test_numbers_of_congestion_controls(test_case: str) -> None:
-    found = {name: cells for name, *cells in rows(f"Congestion controls over {test_case}")}
+    found = {name: cells for name, *cells in rows(f"Congestion control algorithms over {test_case}")}
     assert found.keys() == with_control(test_case).keys()
     for name, by_control in with_control(test_case).items():
         for cell, control in zip(found[name][:3], CONTROLS, strict=True):
@@ -62,8 +62,8 @@ def test_factors_of_congestion_controls(test_case: str) -> None:
         name: {control: geometric_mean(all_goodputs(runs)) for control, runs in by_control.items()}
         for name, by_control in with_control(test_case).items()
     }
-    section = section_of(f"Congestion controls over {test_case}")
-    cells = {name: cells for name, *cells in rows(f"Congestion controls over {test_case}")}
+    section = section_of(f"Congestion control algorithms over {test_case}")
+    cells = {name: cells for name, *cells in rows(f"Congestion control algorithms over {test_case}")}
     for place, (slower, faster) in enumerate((("Reno", "CUBIC"), ("CUBIC", "BBR")), start=3):
         factors = {name: each[faster] / each[slower] for name, each in means.items() if {slower, faster} <= each.keys()}
         for name, each in cells.items():
@@ -148,7 +148,9 @@ def test_shares_of_congestion_control_and_implementation(test_case: str) -> None
     }
     whole = components(logs)
     [cells] = [
-        row[1:] for row in rows("Sources of the variance with different congestion controls") if row[0] == test_case
+        row[1:]
+        for row in rows("Sources of the variance with different congestion control algorithms")
+        if row[0] == test_case
     ]
     for cell, share in zip(cells, whole.values(), strict=True):
         assert float(cell) == pytest.approx(100 * share, abs=0.51)
@@ -377,7 +379,7 @@ def test_the_finding_about_algorithms(test_case: str) -> None:
 
 @pytest.mark.parametrize("test_case", ["sat", "satloss"])
 def test_the_fastest_and_the_slowest_implementation(test_case: str) -> None:
-    section, found = section_of(f"Congestion controls over {test_case}"), with_control(test_case)
+    section, found = section_of(f"Congestion control algorithms over {test_case}"), with_control(test_case)
     for control, ratio in fastest_over_slowest(test_case).items():
         count = sum(control in by_control for by_control in found.values())
         assert (
@@ -396,7 +398,7 @@ def test_implementations_above_the_threshold() -> None:
         word = "" if parts else " implementations"
         parts.append(f"{len(above)} of {len(means)}{word} with {control}{whose}")
     told = f"- The mean efficiency exceeds 10 % for {', '.join(parts[:-1])} and {parts[-1]}.\n"
-    assert told in section_of("Congestion controls over satloss")
+    assert told in section_of("Congestion control algorithms over satloss")
     assert the_page().count("- The mean efficiency exceeds 10 %") == 1
 
 
@@ -437,4 +439,4 @@ def test_the_largest_share_that_the_queue_dropped(test_case: str) -> None:
         f"- The queue dropped {100 * means[first]:.0f} % of the packets of {first}, the largest share of any server; "
         f"the median over the servers is {100 * median(means.values()):.1f} %. Of the bytes that clients received from "
         f"{first}, {100 * repeated:.0f} % had already arrived earlier."
-    ) in section_of(f"Congestion controls over {test_case}")
+    ) in section_of(f"Congestion control algorithms over {test_case}")
