@@ -1,4 +1,4 @@
-"""The start of the program: ``./run.py``, ``python -m interop`` and the command ``quicsat`` all end up here.
+"""The start of the program: ``./run.py`` and the command ``quicsat`` end up here.
 
 The only module that knows both the command line and the figures; it needs the files of a checkout.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 gc.set_threshold(10_000)  # Python's 700 new objects between two searches for cycles cost a tenth of the start-up time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's idle threads cost half as much CPU time as its import
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("implementations.json", "testcases", "web")
 """What a checkout has beside ``interop/``."""
 
@@ -47,12 +47,17 @@ def check_checkout(root: Path) -> None:
 
 
 def _run_command(root: Path) -> int:
+    """Each command imports what it needs, so a missing package can turn up at any time."""
     try:
         from interop.cli.main import main
+
+        return main(root, draw=_draw, figures=_figures)
     except ModuleNotFoundError as missing:
-        message = f"The Python package {missing.name} is missing; `make setup` installs all that is needed."
+        package = (missing.name or "").partition(".")[0]
+        if not package or (root / package).is_dir():
+            raise
+        message = f"The Python package {package} is missing; `make setup` installs all that is needed."
         raise MachineError(message) from missing
-    return main(root, draw=_draw, figures=_figures)
 
 
 def _figures() -> tuple[str, ...]:
@@ -67,7 +72,3 @@ def _draw(request: PlotRequest) -> Gallery:
     from plots import discovery
 
     return discovery.draw(request)
-
-
-if __name__ == "__main__":
-    sys.exit(start())
