@@ -16,7 +16,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from interop import __version__
-from interop.cli.start import NEEDED, check_checkout
+from interop.cli.entry_point import NEEDED, check_checkout
 from interop.model.errors import MachineError
 
 ROOT = Path(__file__).resolve().parents[2]

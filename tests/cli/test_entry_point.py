@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interop.cli import commands
-from interop.cli.start import ROOT, start
+from interop.cli.entry_point import ROOT, start
 
 
 def import_fails(name: str) -> object:
