@@ -42,6 +42,8 @@ class Part(StrEnum):
     """Not of `make paper`: a server of msquic whose counter of acknowledged bytes does not underflow."""
     QLOG = "quic-go-qlog"
     """Not of `make paper`: picoquic with two clients, with qlogs."""
+    START = "quic-go-start"
+    """Not of `make paper`: quic-go with three clients, with qlogs, on another machine."""
 
 
 SUFFIX = ".json.gz"
@@ -190,7 +192,7 @@ def data_sheet(
         "",
         *rendered(campaigns(parts)),
         (
-            f"- **Origin:** `make paper` on a virtual machine with two cores{_others(parts)}. Each result names the "
+            f"- **Origin:** `make paper` on a virtual machine with two cores{_others(parts)} Each result names the "
             "kernel, the Docker engine and the images; each campaign names the versions, sources and patches of the "
             "implementations."
         ),
@@ -219,6 +221,8 @@ def _of_series(parts: Mapping[str, ResultSet], series: Sequence[str]) -> str:
         return ""
     explained = Part.WINDOWS in parts
     where = "[Why picoquic is slow with quic-go](#why-picoquic-is-slow-with-quic-go) and " if explained else ""
+    if Part.START in parts:
+        where = f"[Why quic-go is slow with kwik and lsquic](#why-quic-go-is-slow-with-kwik-and-lsquic), {where}"
     return (
         f"The figures{' and numbers' if explained else ''} of single packets in {where}[Packets of single runs]"
         f"(#packets-of-single-runs) come from the stored series ({'; '.join(series)}). They cannot be checked against "
@@ -269,9 +273,16 @@ def _clocks(parts: Mapping[str, ResultSet]) -> str:
 
 def others(parts: Iterable[str]) -> list[str]:
     """Campaigns that `make paper` does not have."""
-    return [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG) if part in parts]
+    return [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, Part.START) if part in parts]
 
 
 def _others(parts: Iterable[str]) -> str:
-    names = others(parts)
-    return f", except for the {named_campaigns(names)}, which we started there with `./run.py run`" if names else ""
+    """Campaigns that `make paper` does not have, and those of another machine."""
+    here = [name for name in others(parts) if name != Part.START]
+    told = f", except for the {named_campaigns(here)}, which we started there with `./run.py run`" if here else ""
+    elsewhere = (
+        f" We measured the campaign `{Part.START}` with `./run.py run` on another virtual machine with two cores."
+        if Part.START in parts
+        else ""
+    )
+    return f"{told}.{elsewhere}"

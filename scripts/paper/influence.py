@@ -27,8 +27,11 @@ TEN = 10
 """Ratios from it on have no digit after the point."""
 
 
-def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[str]:
-    """The shares, what they depend on, and the sizes of the effects; ``corrected``: runs of msquic."""
+def influence(results: ResultSet, corrected: ResultSet | None = None, reason_for_slow_pairs: str = "") -> Iterator[str]:
+    """The shares, what they depend on, and the sizes of the effects.
+
+    ``corrected``: runs of msquic. ``reason_for_slow_pairs``: link to the section that explains them, or nothing.
+    """
     yield from rendered(campaign_tables.variance(results, results.manifest.test_cases))
     yield (
         "Efficiency is goodput divided by the constant rate of the link, so the shares are the same for the logarithm "
@@ -42,7 +45,7 @@ def influence(results: ResultSet, corrected: ResultSet | None = None) -> Iterato
     yield from _with_other_runs(results)
     yield ""
     yield from rendered(of_clients(results, "sat"))
-    yield from far_below(results, "sat")
+    yield from far_below(results, "sat", reason_for_slow_pairs)
     yield from acknowledgements(results, corrected)
 
 
@@ -68,8 +71,11 @@ FAR = 3
 """A client is far below the median of a server's clients if it has less than this part of it."""
 
 
-def far_below(results: ResultSet, test_case: str) -> Iterator[str]:
-    """Clients with which a server is far below its median; nothing if there are none."""
+def far_below(results: ResultSet, test_case: str, reason: str = "") -> Iterator[str]:
+    """Clients with which a server is far below its median; nothing if there are none.
+
+    ``reason``: link to the section that explains the difference, or nothing.
+    """
     case, pairs, rest, count = find(results, test_case), list[str](), list[str](), 0
     for server in results.manifest.servers if case is not None else ():
         runs = [run for run in of_case(results, case) if run.server == server] if case is not None else []
@@ -87,7 +93,7 @@ def far_below(results: ResultSet, test_case: str) -> Iterator[str]:
         yield (
             f"Over `{test_case}`, the goodput of the following {'pair' if count == 1 else 'pairs'} is less than a "
             f"third of the median over the server's clients: {'; '.join(pairs)}. With the other clients, "
-            f"{listed(rest)}. This report does not explain the difference."
+            f"{listed(rest)}. {reason or 'This report'} {'explains' if reason else 'does not explain'} the difference."
         )
         yield ""
 

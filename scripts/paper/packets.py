@@ -41,11 +41,16 @@ OF_THE_PAPER = {Pair("picoquic", "picoquic", "satloss"): "Figure 7", Pair("kwik"
 """Pairs that we measure and for which the paper shows a time-offset figure."""
 EXPLAINED, BESIDE = Pair("picoquic", "quic-go", "sat"), Pair("picoquic", "ngtcp2", "sat")
 KEPT = (*OF_THE_PAPER, EXPLAINED, BESIDE)
+STARTS = tuple(Pair("quic-go", client, "sat") for client in ("kwik", "lsquic", "picoquic"))
+KEPT_WITH_QLOG = {EXPLAINED: Part.QLOG, **dict.fromkeys(STARTS, Part.START)}
+"""Campaign of each pair whose series has congestion windows."""
 
 
 def collect_series(results: Path, data: Path) -> list[Path]:
     """Copy the series of the pairs in ``KEPT``; the files. Those that are stored stay where there are no new ones."""
-    kept = [(CAMPAIGN, SERIES, pair) for pair in KEPT] + [(Part.QLOG, WITH_QLOG, EXPLAINED)]
+    kept = [(CAMPAIGN, SERIES, pair) for pair in KEPT] + [
+        (campaign, WITH_QLOG, pair) for pair, campaign in KEPT_WITH_QLOG.items()
+    ]
     for campaign, folder, pair in kept:
         source, target = results / campaign / pair.path / FILE_NAME, data / folder / pair.path / FILE_NAME
         if source.is_file():
@@ -61,7 +66,7 @@ def series_of(data: Path, pair: Pair, folder: str = SERIES) -> Series | None:
 
 def stored_series(data: Path) -> list[str]:
     """The runs whose series the data set holds."""
-    kept = [(SERIES, pair, "") for pair in KEPT] + [(WITH_QLOG, EXPLAINED, ", with qlogs")]
+    kept = [(SERIES, pair, "") for pair in KEPT] + [(WITH_QLOG, pair, ", with qlogs") for pair in KEPT_WITH_QLOG]
     return [
         f"{pair.server} with {pair.client} over `{pair.test_case}`{also}"
         for folder, pair, also in kept

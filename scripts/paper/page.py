@@ -32,7 +32,7 @@ from scripts.paper.matrix import (
     time_limits,
 )
 from scripts.paper.method import definitions, limitations, link_conditions, links, method, sizes_in_words
-from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, WITH_QLOG, packets, series_of, stored_series
+from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, STARTS, WITH_QLOG, packets, series_of, stored_series
 from scripts.paper.queues import finding as queue_finding
 from scripts.paper.queues import queues
 from scripts.paper.real_time import real_time
@@ -41,6 +41,7 @@ from scripts.paper.seeds import seeds
 from scripts.paper.senders import senders
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_BYTES, INITIAL_WINDOW, PER_PACKET, QUIC_OVERHEAD, fastest, theory
+from scripts.paper.unpaced_start import LINK, unpaced_start
 from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
 from scripts.paper.virtual_time_images import virtual_time_images
@@ -57,7 +58,7 @@ def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
 def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Iterator[Line]:
     """The sections in their order; those of parts that are not stored are left out."""
     measured_again = samples_of(data)
-    yield from matrix(parts, figures, measured_again)
+    yield from matrix(parts, figures, measured_again, starts_of(parts, data))
     if Part.VARIANTS in parts:
         yield from algorithm_or_implementation(
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ()), parts.get(Part.COUNTER)
@@ -92,6 +93,14 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield from data_sheet(parts, size_of(data), virtual_time_images(parts), stored_series(data))
 
 
+def starts_of(parts: Mapping[str, ResultSet], data: Path) -> list[str]:
+    """The section about the first bursts of quic-go; empty without its campaign."""
+    if Part.START not in parts:
+        return []
+    series = {pair: found for pair in STARTS if (found := series_of(data, pair, WITH_QLOG)) is not None}
+    return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series))
+
+
 def samples_of(data: Path) -> list[Sample]:
     """The campaigns that repeat a sample of another one, in `bench/paper.py`'s names."""
     return [
@@ -103,8 +112,13 @@ def samples_of(data: Path) -> list[Sample]:
     ]
 
 
-def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sample]) -> list[Line]:
-    """The introduction, the findings, and the sections about all clients with all servers; ``again``: repeated runs."""
+def matrix(
+    parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sample], starts: Sequence[str] = ()
+) -> list[Line]:
+    """The introduction, the findings, and the sections about all clients with all servers.
+
+    ``again``: repeated runs. ``starts``: the section about the first bursts of quic-go, or nothing.
+    """
     results = parts[Part.MATRIX]
     unversioned = without_a_version(results, again)
     shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
@@ -137,7 +151,8 @@ def matrix(parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sam
         "## Formulas of Reno and CUBIC", "",
         *theory(results), "",
         "## Influence of server and client", "",
-        *influence(results, parts.get(Part.COUNTER)), "",
+        *influence(results, parts.get(Part.COUNTER), LINK if starts else ""), "",
+        *starts,
         "## Reasons for failures", "",
         *failures(results, parts.get(Part.LIMITS)), "",
     ]  # fmt: skip

@@ -13,7 +13,7 @@ ERROR = 0.05
 """Probability that more runs differ than the report says."""
 IMAGE = "virtual-time"
 """Key of the virtual machine among the images of a campaign."""
-CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG)
+CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, Part.START)
 """Campaigns whose endpoints differ from those of the others, or write qlogs."""
 
 Key = tuple[str, str, str, int | None]

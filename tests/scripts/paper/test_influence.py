@@ -124,6 +124,8 @@ def test_clients_far_below_the_median_are_named() -> None:
         "with x (1.00 Mbit/s). With the other clients, a reaches 6.00 to 8.00 Mbit/s. This report does not explain the "
         "difference."
     )
+    [told, _] = far_below(results, "sat", "[Why](#why)")
+    assert told.endswith(" [Why](#why) explains the difference.")
     slow = runs(0.5 * MBPS, server="b", client="x")
     more = replace(results, results=tuple(run for run in results.results if (run.server, run.client) != ("b", "x")))
     [told, _] = far_below(replace(more, results=(*more.results, *slow)), "sat")

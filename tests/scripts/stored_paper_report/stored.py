@@ -189,7 +189,17 @@ def listed(words: Iterable[str]) -> str:
 
 
 stored_part = {
-    part: bool(runs_of(part)) for part in ("sweeps", "windows", "quic-go-windows", "queues", "real", "delays", "limits")
+    part: bool(runs_of(part))
+    for part in (
+        "sweeps",
+        "windows",
+        "quic-go-windows",
+        "quic-go-start",
+        "queues",
+        "real",
+        "delays",
+        "limits",
+    )
 }
 """Whether a part of the report beside the matrix is stored."""
 

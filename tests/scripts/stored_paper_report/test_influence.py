@@ -198,7 +198,7 @@ def test_clients_far_below_the_median() -> None:
             count += len(slow)
     assert (
         f"Over `sat`, the goodput of the following {'pair' if count == 1 else 'pairs'} is less than a third of the "
-        f"median over the server's clients: {'; '.join(told)}. With the other clients, {listed(rest)}. This report"
+        f"median over the server's clients: {'; '.join(told)}. With the other clients, {listed(rest)}. "
     ) in the_page()
 
 
