@@ -42,6 +42,7 @@ from scripts.paper.senders import senders
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_BYTES, INITIAL_WINDOW, PER_PACKET, QUIC_OVERHEAD, fastest, theory
 from scripts.paper.unpaced_start import LINK, unpaced_start
+from scripts.paper.unpaced_start import finding as start_finding
 from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
 from scripts.paper.virtual_time_images import virtual_time_images
@@ -304,3 +305,5 @@ def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
         yield from variants_finding(parts[Part.VARIANTS], parts.get(Part.COUNTER))
     if Part.WINDOWS in parts:
         yield from windows_finding(parts[Part.WINDOWS])
+    if Part.START in parts:
+        yield from start_finding(parts[Part.MATRIX])

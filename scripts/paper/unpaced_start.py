@@ -174,3 +174,23 @@ def _over_a_short_link(matrix: ResultSet) -> str:
                 f"{rates}."
             )
     return ""
+
+
+def finding(matrix: ResultSet) -> Iterator[str]:
+    """What the burst costs over the link, as an item of a list; nothing if a slow pair was not measured."""
+    case = find(matrix, TEST_CASE)
+    runs = [run for run in of_case(matrix, case) if run.server == SERVER] if case is not None else []
+    means = {
+        client: statistics.fmean(values)
+        for client in matrix.manifest.clients
+        if (values := known(run for run in runs if run.client == client))
+    }
+    slow = {pair.client: means[pair.client] for pair in SLOW if pair.client in means}
+    rest = [mean for client, mean in means.items() if client not in slow]
+    if len(slow) == len(SLOW) and rest:
+        rates = listed(f"{mean / 1e6:.2f} Mbit/s with {client}" for client, mean in slow.items())
+        yield (
+            f"- {SERVER}'s server does not pace its first window if it has no estimate of the round-trip time. Over "
+            f"`{TEST_CASE}`, the queue then drops packets at once, slow start ends, and goodput is {rates}, but "
+            f"{min(rest) / 1e6:.2f} to {max(rest) / 1e6:.2f} Mbit/s with the other clients. See {LINK}."
+        )

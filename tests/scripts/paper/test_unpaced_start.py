@@ -10,7 +10,7 @@ from interop.model.results import Measurement, ResultSet
 from interop.model.units import KIB, MBPS
 from interop.traces.series import Samples, Series
 from scripts.paper.packets import STARTS
-from scripts.paper.unpaced_start import start_of, unpaced_start
+from scripts.paper.unpaced_start import finding, start_of, unpaced_start
 from tests.results_builder import result_set, run_result
 from tests.series_builder import Transfer, series
 
@@ -73,3 +73,9 @@ def test_both_slow_pairs_are_compared_with_a_fast_one() -> None:
 def test_nothing_is_told_without_the_series_of_a_pair() -> None:
     made = dict(zip(STARTS[:2], (beginning(32, 6), beginning(30, 4)), strict=True))
     assert list(unpaced_start(campaign(), campaign(), made)) == []
+
+
+def test_the_finding_compares_the_slow_clients_with_all_others() -> None:
+    [told] = finding(campaign())
+    assert "goodput is 1.50 Mbit/s with kwik and 1.40 Mbit/s with lsquic, but 9.80 to 9.90 Mbit/s with the" in told
+    assert list(finding(result_set())) == []

@@ -17,6 +17,7 @@ from tests.scripts.stored_paper_report.stored import (
     runs_of,
     section_of,
     stored_part,
+    the_findings,
     the_page,
 )
 
@@ -83,3 +84,13 @@ def test_first_burst_and_windows(client: str) -> None:
 
 def test_the_slow_pairs_refer_to_their_reason() -> None:
     assert f"[{SECTION}](#why-quic-go-is-slow-with-kwik-and-lsquic) explains the difference." in the_page()
+
+
+def test_the_finding() -> None:
+    names = {run["client"] for run in matrix()}
+    rates = {name: rate(matrix(), name) for name in names}
+    others = [rates[name] for name in names - {"kwik", "lsquic"}]
+    assert (
+        f"goodput is {rates['kwik']:.2f} Mbit/s with kwik and {rates['lsquic']:.2f} Mbit/s with lsquic, but "
+        f"{min(others):.2f} to {max(others):.2f} Mbit/s with the other clients."
+    ) in the_findings()
