@@ -34,6 +34,8 @@ class Part(StrEnum):
     LIMITS = "limits"
     REAL = "real"
     REPEAT = "repeat"
+    ANOTHER_MACHINE = "another-machine"
+    """The part repeat on another machine."""
     SPREAD = "spread"
     DELAYS = "delays"
     LARGE_WINDOWS = "quic-go-windows"
@@ -46,6 +48,8 @@ class Part(StrEnum):
     """Not of `make paper`: quic-go with three clients, with qlogs, on another machine."""
 
 
+ELSEWHERE = (Part.ANOTHER_MACHINE, Part.START)
+"""Campaigns of another machine than all others."""
 SUFFIX = ".json.gz"
 
 
@@ -280,9 +284,6 @@ def _others(parts: Iterable[str]) -> str:
     """Campaigns that `make paper` does not have, and those of another machine."""
     here = [name for name in others(parts) if name != Part.START]
     told = f", except for the {named_campaigns(here)}, which we started there with `./run.py run`" if here else ""
-    elsewhere = (
-        f" We measured the campaign `{Part.START}` with `./run.py run` on another virtual machine with two cores."
-        if Part.START in parts
-        else ""
-    )
+    there = [name for name in ELSEWHERE if name in parts]
+    elsewhere = f" The {named_campaigns(there)} ran on another virtual machine with two cores." if there else ""
     return f"{told}.{elsewhere}"

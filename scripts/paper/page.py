@@ -102,11 +102,19 @@ def starts_of(parts: Mapping[str, ResultSet], data: Path) -> list[str]:
     return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series))
 
 
+REPEATED = tuple(
+    (part, f"{name}{also}")
+    for name in (Part.REPEAT, Part.ANOTHER_MACHINE)
+    for part, also in ((Part.MATRIX, ""), (Part.SPREAD, f"-{Part.SPREAD}"))
+)
+"""Campaigns, and those that repeat a sample of their runs."""
+
+
 def samples_of(data: Path) -> list[Sample]:
     """The campaigns that repeat a sample of another one, in `bench/paper.py`'s names."""
     return [
         Sample(part, first[seed], again)
-        for part, name in ((Part.MATRIX, Part.REPEAT), (Part.SPREAD, f"{Part.REPEAT}-{Part.SPREAD}"))
+        for part, name in REPEATED
         for first in [by_seed(data, part)]
         for seed, again in by_seed(data, name).items()
         if seed in first

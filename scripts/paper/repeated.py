@@ -44,6 +44,11 @@ class Repeated:
         return _machine(self.first) != _machine(self.again)
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Server and client."""
+        return self.again.server, self.again.client
+
+    @property
     def name(self) -> str:
         """For a reader: ``neqo with quiche over sat``."""
         return f"{self.again.server} with {self.again.client} over {self.again.test_case}"
@@ -113,9 +118,22 @@ def summary(runs: Sequence[Repeated]) -> str:
     """How many runs were reproduced, by machine, and how much later."""
     groups = {where: [run for run in runs if run.is_of_another_machine == where] for where in WHERE}
     parts = [f"{_again(group, WHERE[where])} {_reproduced(group)}" for where, group in groups.items() if group]
-    elsewhere = any(run.is_of_another_machine for run in runs)
-    reason = f" {REASON}" if elsewhere else ""
+    reason = f" {never_the_same(groups[True])}{REASON}" if groups[True] else ""
     return f"{' '.join(parts)}{reason}"
+
+
+def never_the_same(runs: Sequence[Repeated]) -> str:
+    """Implementations that no two runs with exactly the same goodput have, and all other runs; empty without any."""
+    good = [run for run in runs if run.difference is not None]
+    same = {name for run in good if run.difference == 0 for name in run.names}
+    names = list(dict.fromkeys(name for run in good for name in run.names if name not in same))
+    if not names or not same:
+        return ""
+    rest = [run.difference for run in good if not {*run.names} & {*names}]
+    return (
+        f"No successful run with {' or '.join(names)} had exactly the same goodput on the different machine; of the "
+        f"{counted(len(rest), 'other successful run')}, {rest.count(0.0)} had. "
+    )
 
 
 def _again(runs: Sequence[Repeated], where: str) -> str:
@@ -177,6 +195,8 @@ def without_a_version(results: ResultSet, samples: Sequence[Sample]) -> str:
     told = list[str]()
     for each in samples:
         if each.part != "matrix" or each.first.manifest.versions or not each.runs:
+            continue
+        if each.runs[0].is_of_another_machine:
             continue
         mine = {run.evidence.seed for run in each.first.results}
         cases = [
@@ -272,4 +292,6 @@ def by_case(part: str, matrix: ResultSet, found: Sequence[Repeated]) -> Table:
                 )
             )
     seed = matrix.manifest.seed
-    return Table(f"repeated-{part}-{seed}", f"Runs of the {part} measured again with seed {seed}", columns, tuple(rows))
+    elsewhere = " on a different machine" if any(each.is_of_another_machine for each in found) else ""
+    title = f"Runs of the {part} measured again with seed {seed}{elsewhere}"
+    return Table(f"repeated-{part}-{seed}", title, columns, tuple(rows))

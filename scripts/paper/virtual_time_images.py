@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from interop.model.results import ResultSet
-from scripts.paper.data_set import Part
+from scripts.paper.data_set import ELSEWHERE, Part
 from scripts.paper.goodput import goodput_so_far
 from scripts.paper.words import counted, named_campaigns
 
@@ -13,8 +13,8 @@ ERROR = 0.05
 """Probability that more runs differ than the report says."""
 IMAGE = "virtual-time"
 """Key of the virtual machine among the images of a campaign."""
-CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, Part.START)
-"""Campaigns whose endpoints differ from those of the others, or write qlogs."""
+CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, *ELSEWHERE)
+"""Campaigns whose endpoints differ from those of the others, or write qlogs, or that ran on another machine."""
 
 Key = tuple[str, str, str, int | None]
 """Server, client, test case and seed."""

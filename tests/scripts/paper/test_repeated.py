@@ -42,6 +42,23 @@ def test_runs_are_reproduced_within_half_a_percent() -> None:
     assert row[6] == pytest.approx(0.02 / 3)
 
 
+def elsewhere(results: ResultSet) -> ResultSet:
+    host = HostFacts("6.18", "x86_64", 2, 2**34, "20.10", 0.0, processor="Xeon")
+    kept = tuple(replace(run, evidence=replace(run.evidence, host=host)) for run in results.results)
+    return replace(results, results=kept)
+
+
+def test_implementations_that_no_equal_runs_have_are_named() -> None:
+    """b differs on the other machine; the server does so with b only."""
+    found = pairs_of_runs(MATRIX, elsewhere(campaign((5.0, 4.2, 3.0, None), 25)))
+    assert (
+        "No successful run with b had exactly the same goodput on the different machine; of the 2 other successful "
+        "runs, 2 had. [Another machine]"
+    ) in summary(found)
+    assert "No successful run" not in summary(pairs_of_runs(MATRIX, elsewhere(campaign((5.0, 4.0, 3.0, None), 25))))
+    assert "No successful run" not in summary(pairs_of_runs(MATRIX, campaign((5.0, 4.2, 3.0, None), 25)))
+
+
 def test_another_outcome_is_not_reproduced() -> None:
     again = campaign((None, 4.0, 3.0, 2.0), 25)
     assert [each.is_reproduced for each in pairs_of_runs(MATRIX, again)] == [False, True, True, False]

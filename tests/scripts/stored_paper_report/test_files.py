@@ -135,8 +135,8 @@ def test_campaigns_that_make_paper_did_not_perform() -> None:
     told = f"all runs on this page except those of the campaigns {listed(every)}, which we started with `./run.py run`."
     assert f"performed {told} `make paper-r" in the_page()
     assert (
-        f" with two cores, except for the campaigns {listed(names)}, which we started there with `./run.py run`. We "
-        "measured the campaign `quic-go-start` with `./run.py run` on another virtual machine with two cores."
+        f" with two cores, except for the campaigns {listed(names)}, which we started there with `./run.py run`. The "
+        "campaigns `another-machine` and `quic-go-start` ran on another virtual machine with two cores."
     ) in the_page()
 
 
