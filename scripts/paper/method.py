@@ -64,12 +64,12 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         )
         yield f"- {fidelity(results, real)}"
         yield (
-            "- On the same machine, a run in virtual time can be repeated exactly, except with [some "
-            "implementations](../measurements/virtual-time.md#reproducibility). Nevertheless, a run is only one sample "
-            "of a sensitive system: a [slightly longer "
-            "delay](../measurements/virtual-time.md#what-one-repetition-shows) or a [different "
-            "machine](../measurements/virtual-time.md#another-machine) can change the goodput of a pair by several per "
-            "cent or more. The spread over [seeds](#seeds) does not show this sensitivity, because over links without "
+            "- On the same machine, a run in virtual time can be [repeated "
+            "exactly](../measurements/virtual-time.md#reproducibility). Nevertheless, a run is only one sample of a "
+            "sensitive system: a [slightly longer "
+            "delay](../measurements/virtual-time.md#what-one-repetition-shows), or with some implementations a "
+            "[different machine](../measurements/virtual-time.md#the-papers-matrix-on-another-machine), can change the "
+            "goodput of a pair by several per cent or more. The spread over [seeds](#seeds) does not show this sensitivity, because over links without "
             "random loss, seeds change only the random numbers of the "
             f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )

@@ -160,7 +160,7 @@ def _reproduced(runs: Sequence[Repeated]) -> str:
     return f"{told[0].upper()}{told[1:]}."
 
 
-REASON = "[Another machine](../measurements/virtual-time.md#another-machine) explains what differs between machines."
+REASON = "See [Another machine](../measurements/virtual-time.md#the-papers-matrix-on-another-machine)."
 
 
 def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Repeated]) -> Iterator[str]:
