@@ -69,7 +69,8 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
             "sensitive system: a [slightly longer "
             "delay](../measurements/virtual-time.md#what-one-repetition-shows), or with some implementations a "
             "[different machine](../measurements/virtual-time.md#the-papers-matrix-on-another-machine), can change the "
-            "goodput of a pair by several per cent or more. The spread over [seeds](#seeds) does not show this sensitivity, because over links without "
+            "goodput of a pair by several per cent or more. The spread over [seeds](#seeds) does not show this "
+            "sensitivity, because over links without "
             "random loss, seeds change only the random numbers of the "
             f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )

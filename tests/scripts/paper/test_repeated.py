@@ -53,7 +53,7 @@ def test_implementations_that_no_equal_runs_have_are_named() -> None:
     found = pairs_of_runs(MATRIX, elsewhere(campaign((5.0, 4.2, 3.0, None), 25)))
     assert (
         "No successful run with b had exactly the same goodput on the different machine; of the 2 other successful "
-        "runs, 2 had. [Another machine]"
+        "runs, 2 had. See [Another machine]"
     ) in summary(found)
     assert "No successful run" not in summary(pairs_of_runs(MATRIX, elsewhere(campaign((5.0, 4.0, 3.0, None), 25))))
     assert "No successful run" not in summary(pairs_of_runs(MATRIX, campaign((5.0, 4.2, 3.0, None), 25)))
@@ -145,7 +145,7 @@ def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
     assert (
         "We repeated 4 runs of 2026-11-24 on a different machine on 2026-11-26, 48.0 hours later. All 4 runs were "
-        "reproduced; the 3 that succeeded had exactly the same goodput. [Another machine]"
+        "reproduced; the 3 that succeeded had exactly the same goodput. See [Another machine]"
     ) in text
     assert ", on a different machine (kernel 6.2 instead of 6.1), using" in text
     text = summary(pairs_of_runs(on("6.1", MATRIX), on("6.2", later))[:1])
