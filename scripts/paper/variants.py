@@ -41,15 +41,19 @@ def with_known_controls(results: ResultSet) -> ResultSet:
 
 
 def without_the_underflow(results: ResultSet, corrected: ResultSet | None) -> ResultSet:
-    """The results, with corrected runs of ``UNDERFLOWING`` in place of those with the same client and losses."""
+    """The results, with corrected runs of ``UNDERFLOWING`` in place of those with the same client and losses.
+
+    Its runs with other losses are left out where there are corrected ones.
+    """
     by_losses = {_losses(run): run for run in corrected.results} if corrected is not None else {}
-    kept = tuple(
-        replace(by_losses[_losses(run)], server=run.server)
-        if run.server == UNDERFLOWING and _losses(run) in by_losses
-        else run
-        for run in results.results
-    )
-    return replace(results, results=kept)
+    pairs = {(run.test_case, run.client) for run in by_losses.values()}
+    kept = list[RunResult]()
+    for run in results.results:
+        if run.server != UNDERFLOWING or (run.test_case, run.client) not in pairs:
+            kept.append(run)
+        elif _losses(run) in by_losses:
+            kept.append(replace(by_losses[_losses(run)], server=run.server, repetition=run.repetition))
+    return replace(results, results=tuple(kept))
 
 
 def _losses(run: RunResult) -> tuple[str, str, int | None]:

@@ -142,6 +142,19 @@ def test_corrected_runs_take_the_place_of_those_with_the_underflow() -> None:
     assert "Without the underflow" not in "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
 
 
+def test_runs_with_other_losses_are_left_out_where_there_are_corrected_ones() -> None:
+    """Two seeds, of which the first one was corrected; the link without corrected runs keeps both."""
+    both = runs(4 * MBPS, 5 * MBPS, server="msquic:cubic", client="x")
+    elsewhere = runs(6 * MBPS, 7 * MBPS, server="msquic:cubic", client="x", test_case="satloss")
+    results = result_set(
+        both + elsewhere, servers=("msquic:cubic",), clients=("x",), test_cases=(SAT, SATLOSS), repetitions=2
+    )
+    fixed = result_set(runs(MBPS, server="msquic", client="x"), servers=("msquic",))
+    kept = without_the_underflow(results, fixed).results
+    goodputs = {(run.test_case, run.repetition): run.measurement.values["goodput"] for run in kept if run.measurement}
+    assert goodputs == {("sat", 1): MBPS, ("satloss", 1): 6 * MBPS, ("satloss", 2): 7 * MBPS}
+
+
 def test_the_subset_without_the_underflow() -> None:
     results = three_algorithms()
     fixed = [replace(run, server="msquic") for run in results.results if run.server == "msquic:cubic"]
