@@ -111,13 +111,11 @@ def test_runs_that_were_repeated_on_the_same_or_another_machine() -> None:
             "same goodput."
         ) in the_page()
     assert len(re.findall(r"We repeated \d+ runs of 20", the_page())) == len(groups) == 2
-    good = [(change(pair), {pair[0]["server"], pair[0]["client"]}) for pair in groups["a different"]]
-    known = [(value, names) for value, names in good if value is not None]
-    odd = {name for _, names in known for name in names} - {
-        name for value, names in known if not value for name in names
-    }
+    elsewhere = [(value, pair[1]) for pair in groups["a different"] if (value := change(pair)) is not None]
+    names = {name for _, run in elsewhere for name in (run["server"], run["client"])}
+    odd = names - {name for value, run in elsewhere if not value for name in (run["server"], run["client"])}
     assert odd == {"aioquic", "kwik"}
-    rest = [value for value, names in known if not names & odd]
+    rest = [value for value, run in elsewhere if not {run["server"], run["client"]} & odd]
     assert (
         "No successful run with aioquic or kwik had exactly the same goodput on the different machine; of the "
         f"{len(rest)} other successful runs, {rest.count(0)} had."
