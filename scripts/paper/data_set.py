@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -280,10 +280,26 @@ def others(parts: Iterable[str]) -> list[str]:
     return [part for part in (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, Part.START) if part in parts]
 
 
-def _others(parts: Iterable[str]) -> str:
+def _others(parts: Mapping[str, ResultSet]) -> str:
     """Campaigns that `make paper` does not have, and those of another machine."""
     here = [name for name in others(parts) if name != Part.START]
     told = f", except for the {named_campaigns(here)}, which we started there with `./run.py run`" if here else ""
-    there = [name for name in ELSEWHERE if name in parts]
-    elsewhere = f" The {named_campaigns(there)} ran on another virtual machine with two cores." if there else ""
+    there = list(_elsewhere(parts))
+    word = "campaign" if len(there) == 1 else "campaigns"
+    elsewhere = f" The {word} {listed(there)} ran on another virtual machine with two cores." if there else ""
     return f"{told}.{elsewhere}"
+
+
+def _elsewhere(parts: Mapping[str, ResultSet]) -> Iterator[str]:
+    """Campaigns, or seeds of them, whose processor no run of the matrix has."""
+    usual = {_processor(run) for run in parts[Part.MATRIX].results} if Part.MATRIX in parts else set()
+    for part, results in parts.items():
+        seeds = {run.repetition for run in results.results if usual and _processor(run) not in usual}
+        if seeds and all(run.repetition in seeds for run in results.results):
+            yield f"`{part}`"
+        elif seeds:
+            yield f"`{part}` with {seeds_in_words(sorted(seeds))}"
+
+
+def _processor(run: RunResult) -> str:
+    return run.evidence.host.processor if run.evidence.host is not None else ""

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from interop.model.evidence import HostFacts
 from interop.model.results import ResultSet, Versions
 from interop.model.units import MBPS
 from interop.results.store import Journal
-from scripts.paper.data_set import campaigns, collect, combined, data_sheet, joined, read, write_checksums
-from tests.results_builder import result_set, runs, virtual
+from scripts.paper.data_set import Part, campaigns, collect, combined, data_sheet, joined, read, write_checksums
+from tests.results_builder import result_set, run_result, runs, virtual
 from tests.scripts.paper.campaigns import matrix
 
 
@@ -123,3 +124,21 @@ def test_the_data_sheet_tells_what_comes_from_stored_series() -> None:
     told = "\n".join(data_sheet(parts, "1 file"))
     assert "stored series" not in told
     assert "no traces, logs or qlogs. With the same seeds" in told
+
+
+def on(processor: str, *repetitions: int) -> ResultSet:
+    """Runs of some repetitions on a machine with a processor."""
+    found = [run_result(5 * MBPS, repetition=number) for number in repetitions]
+    host = HostFacts("6.18", "x86_64", 2, 2**34, "20.10", 0.0, processor=processor)
+    kept = [replace(run, evidence=replace(run.evidence, host=host)) for run in found]
+    return result_set(kept, repetitions=len(repetitions))
+
+
+def test_campaigns_and_seeds_of_another_machine_are_named() -> None:
+    """All of one campaign, and the second seed of another one."""
+    here, there = on("EPYC", 1), on("Xeon", 2)
+    mixed = replace(here, results=(*here.results, *there.results))
+    parts = {Part.MATRIX: here, Part.VARIANTS: mixed, Part.QUEUES: here, Part.REPEAT: there}
+    told = "\n".join(data_sheet(parts, "3 files"))
+    assert "The campaigns `variants` with seed 2 and `repeat` ran on another virtual machine with two cores." in told
+    assert "another virtual machine" not in "\n".join(data_sheet({Part.MATRIX: here, Part.QUEUES: here}, "3 files"))

@@ -192,6 +192,11 @@ def shares_in_words(shares: dict[str, float]) -> str:
     )
 
 
+def number_of_seeds() -> str:
+    count = len(documents("variants"))
+    return "one seed" if count == 1 else f"{count} seeds"
+
+
 def versions_of_bbr() -> dict[str, str]:
     """By implementation, where the source of its congestion control names it."""
     known = documents("variants")[0]["manifest"]["implementations"]
@@ -373,7 +378,7 @@ def test_the_finding_about_algorithms(test_case: str) -> None:
         f"- Over `{test_case}`, {', and '.join(factors_in_words(means, test_case))}. With the same congestion control, "
         f"the goodput of the fastest implementation is {min(spread):.1f} to {max(spread):.1f} times that of the "
         f"slowest (arithmetic means). Over all these runs, {shares_in_words(shares)}{at_the_limit}{told}"
-        f"{doubts if any(includes_0) else ''} These runs have one seed. See [Algorithm or implementation]"
+        f"{doubts if any(includes_0) else ''} These runs have {number_of_seeds()}. See [Algorithm or implementation]"
     ) in the_findings()
 
 
@@ -410,8 +415,7 @@ def test_variants_that_are_left_out() -> None:
         "picoquic:prague and picoquic:c4, because no other implementation has these algorithms. picoquic:bbr1 is pico"
         in the_page()
     )
-    seeds = len(documents("variants"))
-    assert f"These runs have {'one seed' if seeds == 1 else f'{seeds} seeds'}; over `satloss`, all" in the_page()
+    assert f"These runs have {number_of_seeds()}; over `satloss`, all" in the_page()
 
 
 def test_versions_of_bbr_in_words() -> None:
