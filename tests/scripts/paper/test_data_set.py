@@ -138,7 +138,7 @@ def test_campaigns_and_seeds_of_another_machine_are_named() -> None:
     """All of one campaign, and the second seed of another one."""
     here, there = on("EPYC", 1), on("Xeon", 2)
     mixed = replace(here, results=(*here.results, *there.results))
-    parts = {Part.MATRIX: here, Part.VARIANTS: mixed, Part.QUEUES: here, Part.REPEAT: there}
+    parts: dict[str, ResultSet] = {Part.MATRIX: here, Part.VARIANTS: mixed, Part.QUEUES: here, Part.REPEAT: there}
     told = "\n".join(data_sheet(parts, "3 files"))
     assert "The campaigns `variants` with seed 2 and `repeat` ran on another virtual machine with two cores." in told
     assert "another virtual machine" not in "\n".join(data_sheet({Part.MATRIX: here, Part.QUEUES: here}, "3 files"))
