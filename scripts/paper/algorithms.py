@@ -195,10 +195,11 @@ def finding(results: ResultSet, variants: ResultSet | None, corrected: ResultSet
 def _slower(variants: ResultSet, results: ResultSet, corrected: ResultSet | None, limit: float) -> str:
     """That the underflow alone lifts ``SERVER`` above the limit, if it does."""
     pairs = without_underflow(results, variants, corrected).get(len(variants.manifest.clients))
-    if pairs is None or not pairs[0] > limit > pairs[1]:
+    if pairs is None or corrected is None or not pairs[0] > limit > pairs[1]:
         return ""
+    seeds = seeds_in_words(sorted({run.repetition for run in corrected.results}))
     return (
         f" {SERVER} with {WITH_UNDERFLOW} exceeds {100 * THRESHOLD:.0f} % ({limit / 1e6:.2f} Mbit/s) only because a "
         f"counter underflows: it reaches {pairs[0] / 1e6:.2f} Mbit/s with the underflow and {pairs[1] / 1e6:.2f} "
-        "Mbit/s without it."
+        f"Mbit/s without it ({seeds})."
     )

@@ -125,5 +125,5 @@ def test_the_finding_about_congestion_control_algorithms() -> None:
         f"{counts(of_variants(), 'implementations')}. msquic with CUBIC exceeds 10 % (2.00 Mbit/s) only because a "
         f"counter underflows: it reaches {with_underflow(runs_of('variants'), 'msquic:cubic'):.2f} Mbit/s with the "
         "underflow and "
-        f"{without_underflow(*clients_of_variants()):.2f} Mbit/s without it. See [Servers and clients]"
+        f"{without_underflow(*clients_of_variants()):.2f} Mbit/s without it (seed 1). See [Servers and clients]"
     ) in the_findings()
