@@ -105,9 +105,10 @@ def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, S
     )
     yield (
         f"- {SERVER} does not pace the burst because it has no estimate of the round-trip time yet. According to its "
-        "source code (v0.65.0), its pacing rate is then two windows per millisecond (`cubic_sender.go`). It has no "
-        "estimate because the round-trip time exceeds its first probe timeout of 200 ms. It therefore sends the "
-        "packets of the handshake again, and considers the first ones lost (`QueueProbePacket`). Acknowledgements of "
+        "source code (v0.65.0), the estimate is 0 at first if the client has no token (`SetInitialRTT` in "
+        "`connection.go`), and the pacing rate is then two windows per millisecond (`cubic_sender.go`). The first "
+        f"probe timeout of 200 ms is shorter than the round-trip time. {SERVER} therefore sends the packets of the "
+        "handshake again, and considers the first ones lost (`QueueProbePacket`). Acknowledgements of "
         "such packets give no estimate. With kwik and lsquic, no other acknowledgement arrives before the response "
         f"begins. {BESIDE.client} also acknowledges a packet that {SERVER} has not sent again."
     )

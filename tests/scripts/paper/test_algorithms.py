@@ -84,7 +84,8 @@ def test_the_finding() -> None:
         "with Reno as their default congestion control. When we set the congestion control ourselves (1 client, "
         "seeds 1 and 2), it exceeds 10 % for 1 of 1 implementations with BBR (quinn), 1 of 2 with CUBIC (msquic) and 0 "
         "of 1 with Reno. msquic with CUBIC exceeds 10 % (2.00 Mbit/s) only because a counter underflows: it reaches "
-        "2.30 Mbit/s with the underflow and 0.50 Mbit/s without it (seeds 1 and 2). See [Servers and clients](#servers-and-clients)."
+        "2.30 Mbit/s with the underflow and 0.50 Mbit/s without it (seeds 1 and 2). See [Servers and "
+        "clients](#servers-and-clients)."
     )
     assert list(finding(campaign(aioquic=(1, 1)), None, None)) == []
     assert list(finding(result_set(), None, None)) == []
