@@ -134,10 +134,11 @@ coverage: setup-dev  ## which lines of interop/ and plots/ the tests without eng
 gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery and docs/gallery.md
 	$(PYTHON) scripts/gallery.py $(RESULTS)
 
-docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF, and a sample website into build/docs/sample
+docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF and its data as an archive, and a sample website into build/docs/sample
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	$(PYTHON) scripts/sample_site.py build/docs/sample
 	scripts/paper_pdf
+	$(PYTHON) scripts/paper_archive.py build/docs/paper/data-set.tar.gz
 
 bench-startup: setup  ## measure how long commands take to start
 	$(PYTHON) bench/startup.py

@@ -48,6 +48,7 @@ class Part(StrEnum):
     """Not of `make paper`: quic-go with three clients, with qlogs, on another machine."""
 
 
+TITLE = "## Data set"
 ELSEWHERE = (Part.ANOTHER_MACHINE, Part.START)
 """Campaigns of another machine than all others."""
 SUFFIX = ".json.gz"
@@ -185,7 +186,7 @@ def data_sheet(
     """
     kept = ", and only the series of the runs named below" if series else ""
     return [
-        "## Data set",
+        TITLE,
         "",
         (
             f"[`docs/paper/data`]({DATA}/{CHECKSUMS}) contains the `result.json` of each campaign (compressed with "
@@ -212,8 +213,9 @@ def data_sheet(
             "takes a fixed time."
         ),
         (
-            "- **Website and PDF:** `make docs` builds the results website of the matrix in `build/docs/sample`, and "
-            "this page as `build/docs/paper/report.pdf`."
+            "- **Website, PDF and archive:** `make docs` builds the results website of the matrix in "
+            "`build/docs/sample`, this page as `build/docs/paper/report.pdf`, and an archive of the data set with this "
+            "data sheet and the licence as `build/docs/paper/data-set.tar.gz`."
         ),
         "- **Licence:** [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) for the data and the figures.",
     ]
