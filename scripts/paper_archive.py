@@ -41,7 +41,7 @@ def members(paper: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def pack(paper: Path, target: Path) -> None:
-    """Write the archive; times and owners are those of nobody, so that equal data give an equal archive."""
+    """Write the archive, without times and owners, so that equal data give an equal archive."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with (
         target.open("wb") as raw,

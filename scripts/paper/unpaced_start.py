@@ -92,7 +92,7 @@ def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, S
         f"- The initial congestion window of {SERVER} is {starts[BESIDE].window:,.0f} bytes, that is, "
         f"{starts[BESIDE].window / PACKET:.0f} packets of {PACKET:,} bytes. The response begins with a burst of "
         f"{bursts}. With {BESIDE.client}, the burst contains {counted(starts[BESIDE].packets, 'packet')}, and the "
-        f"queue drops {starts[BESIDE].lost or 'none'} of them. The queue holds 25 packets."
+        f"queue drops {starts[BESIDE].lost or 'none'} of them.{_queue(matrix)}"
     )
     ends = listed(f"from {_ends(starts[pair])} with {pair.client}" for pair in SLOW)
     largest = listed(f"{starts[pair].last / KIB:.0f} KiB with {pair.client}" for pair in SLOW)
@@ -115,6 +115,11 @@ def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, S
     if told := _over_a_short_link(matrix):
         yield told
     yield ""
+
+
+def _queue(matrix: ResultSet) -> str:
+    case = find(matrix, TEST_CASE)
+    return f" The queue holds {case.emulated.forward_queue} packets." if case is not None else ""
 
 
 def _ends(start: Start) -> str:

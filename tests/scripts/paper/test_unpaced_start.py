@@ -63,7 +63,10 @@ def test_both_slow_pairs_are_compared_with_a_fast_one() -> None:
     assert "longest burst over `sat` has 32 packets with kwik and 34 packets with lsquic, but only 10 to 10" in text
     assert "quic-go reaches 1.50 Mbit/s with kwik, 1.40 Mbit/s with lsquic and 9.80 Mbit/s with picoquic." in text
     assert "32 packets with kwik (the queue drops 6 of them) and 30 packets with lsquic (the queue drops 4" in text
-    assert "With picoquic, the burst contains 9 packets, and the queue drops none of them." in text
+    assert (
+        "With picoquic, the burst contains 9 packets, and the queue drops none of them. The queue holds 25 packets."
+        in text
+    )
     assert "from 60 to 42 KiB (after 1.9 s) with kwik and from 60 to 42 KiB (after 1.9 s) with lsquic" in text
     assert "The queue drops no other packets." in text
     assert "The queue drops 3, 3 other packets" not in told(later=3)
