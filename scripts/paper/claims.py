@@ -23,6 +23,7 @@ from scripts.paper.words import listed
 SLOW_ALGORITHM = "Reno"
 """Of no server that exceeds ``THRESHOLD`` over a link with loss, according to the paper."""
 AGREES, DIFFERS = "agrees", "differs"
+UNDECIDED = "cannot be decided: the means of clients are too close"
 SAME = 0.1
 """Relative difference of two times that the table calls the same."""
 
@@ -39,7 +40,8 @@ def claims(results: ResultSet) -> Table:
         "*Section* is the section of the paper. Ranks are those of the mean goodput, from the fastest to the slowest. "
         "For servers, the means are over all runs; for clients, they are over the runs of the servers that always "
         "succeeded over the link. The means of clients are close to each other, so their ranks mean little (see "
-        "[Clients](#clients))."
+        "[Clients](#clients)). All rows use our queues of 25 packets. With the queue of the paper's simulator, ranks "
+        "and goodput differ (see [Queue of the paper's simulator](#queue-of-the-papers-simulator))."
     )
     return Table("claims", "Claims of the paper", columns, rows, (note,))
 
@@ -81,7 +83,7 @@ def _both_ends(results: ResultSet) -> Iterator[Row]:
         "IV-B",
         "Both the server and the client matter",
         f"The server's share of the variance is {told}",
-        f"{DIFFERS} over {listed(mostly)}: mostly the server matters" if mostly else AGREES,
+        f"partly: over {listed(mostly)}, mostly the server; single pairs can differ much" if mostly else AGREES,
     )
 
 
@@ -91,16 +93,12 @@ def _roles(results: ResultSet) -> Iterator[Row]:
         if not {name} <= {*results.manifest.servers} & {*results.manifest.clients}:
             continue
         as_server, as_client = dict[str, str](), dict[str, str]()
-        agreeing = list[str]()
         for case in results.manifest.test_cases:
             server = _rank(means_of_servers(results, case), name)
             client = _rank(means_of_clients(results, case), name)
             if server is None or client is None:
                 continue
             as_server[case.name], as_client[case.name] = str(server[0]), str(client[0])
-            upper = {"server": 2 * server[0] <= server[1], "client": 2 * client[0] <= client[1]}
-            if upper[role] and sum(upper.values()) == 1:
-                agreeing.append(case.name)
         if not as_server:
             continue
         other = "client" if role == "server" else "server"
@@ -113,7 +111,7 @@ def _roles(results: ResultSet) -> Iterator[Row]:
             "IV-B",
             f"{name} performs well as a {role}, but not as a {other}",
             ours,
-            AGREES if len(agreeing) == len(as_server) else f"{AGREES} over {listed(agreeing)}" if agreeing else DIFFERS,
+            UNDECIDED,
         )
 
 

@@ -110,8 +110,8 @@ def more_of_both(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[st
     if both:
         yield (
             f"- For {len(both)} of {counted(len(rows), 'server')}, both goodput and the share of dropped packets are "
-            "higher with the longer queue. Fewer drops therefore cannot explain why "
-            f"{'this server is' if len(both) == 1 else 'these servers are'} faster."
+            "higher with the longer queue. A smaller share of dropped packets therefore cannot explain why goodput is "
+            "higher, but a later first drop can."
         )
 
 

@@ -49,21 +49,25 @@ def crossed(of_servers: dict[str, float], of_clients: dict[str, float]) -> Resul
 
 
 def test_ranks_as_server_and_as_client() -> None:
-    """aioquic is the slowest server and the fastest client, as in the paper; ngtcp2 is in the upper half of both."""
+    """Ranks alone decide nothing, since the means of clients are close."""
+    told = "cannot be decided: the means of clients are too close"
     results = crossed(
         {"aioquic": 1, "ngtcp2": 4, "quinn": 3, "quiche": 2}, {"aioquic": 1.4, "ngtcp2": 1.3, "quinn": 1.2, "quiche": 1}
     )
     ours = "Rank as a server over sat: 4 of 4; as a client: 1 of 4"
-    assert compared(results, "aioquic performs well as a client, but not as a server") == (ours, "agrees")
+    assert compared(results, "aioquic performs well as a client, but not as a server") == (ours, told)
     ours = "Rank as a server over sat: 1 of 4; as a client: 2 of 4"
-    assert compared(results, "ngtcp2 performs well as a server") == (ours, "differs")
+    assert compared(results, "ngtcp2 performs well as a server") == (ours, told)
 
 
 def test_both_ends_matter_unless_the_server_has_most_of_the_variance() -> None:
     names = [f"i{number}" for number in range(8)]
     spread = {name: 2.0**number for number, name in enumerate(names)}
     even = {name: 1 + 0.01 * number for number, name in enumerate(names)}
-    assert compared(crossed(spread, even), "Both the server")[1] == "differs over sat: mostly the server matters"
+    assert (
+        compared(crossed(spread, even), "Both the server")[1]
+        == "partly: over sat, mostly the server; single pairs can differ much"
+    )
     assert compared(crossed(spread, spread), "Both the server")[1] == "agrees"
 
 

@@ -204,8 +204,8 @@ def test_servers_with_more_goodput_and_more_drops() -> None:
 
     [told] = more_of_both(measured(one, 0.02), measured(other, 0.05), LONGER.name)
     assert told == (
-        "- For 1 of 2 servers, both goodput and the share of dropped packets are higher with the longer queue. Fewer "
-        "drops therefore cannot explain why this server is faster."
+        "- For 1 of 2 servers, both goodput and the share of dropped packets are higher with the longer queue. A "
+        "smaller share of dropped packets therefore cannot explain why goodput is higher, but a later first drop can."
     )
     assert told in "\n".join(queues(measured(one, 0.02), measured(other, 0.05)))
     assert list(more_of_both(measured(one, 0.05), measured(other, 0.02), LONGER.name)) == []

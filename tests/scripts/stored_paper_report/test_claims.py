@@ -45,7 +45,7 @@ def test_shares_of_the_server() -> None:
             if each[:2] == [abbreviation, "server"]
         ]
         assert f"{shares[0]} % ({shares[1]} to {shares[2]} %) over {name}" in ours
-    links = told.partition("differs over ")[2].partition(":")[0]
+    links = told.partition("over ")[2].partition(",")[0]
     assert f"Over {listed([f'`{name}`' for name in links.split(' and ')])}, the goodput of a pair depends mostly" in (
         the_findings()
     )
@@ -73,14 +73,7 @@ def test_ranks() -> None:
         assert (
             f"satloss: {listed(ranks['server'])} of {len(servers)}; as a client: {listed(ranks['client'])} of" in ours
         )
-        other = "client" if role == "server" else "server"
-        half = {"server": len(servers) / 2, "client": len(clients) / 2}
-        agreeing = [
-            case
-            for number, case in enumerate(cases_of("matrix"))
-            if int(ranks[role][number]) <= half[role] and int(ranks[other][number]) > half[other]
-        ]
-        assert told == f"agrees over {listed(agreeing)}"
+        assert told == "cannot be decided: the means of clients are too close"
 
 
 def test_neqo_over_terrestrial() -> None:
