@@ -237,7 +237,7 @@ def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     phases = [sum(each.evidence.phases.values()) for each in results.results]
     yield ""
     yield (
-        f"The median wall-clock time of a run was {statistics.median(phases):.1f} s; the sum over all runs was "
+        f"In this campaign, the median wall-clock time of a run was {statistics.median(phases):.1f} s; the sum was "
         f"{sum(phases) / 3600:.1f} h. {_machine(results)}The first run began at {moment(began)} UTC, and the last one "
         f"at {moment(last)} UTC."
     )
@@ -245,8 +245,11 @@ def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
 
 def _with_result(done: int, planned: int) -> str:
     if done == planned:
-        return f"All {planned} planned runs have a result."
-    return f"Of {planned} planned runs, {done} have a result; the other runs have not been measured yet."
+        return f"All {planned} planned runs of the campaign `matrix` have a result."
+    return (
+        f"Of {planned} planned runs of the campaign `matrix`, {done} have a result; the other runs have not been "
+        "measured yet."
+    )
 
 
 def _machine(results: ResultSet) -> str:

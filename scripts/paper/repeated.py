@@ -150,7 +150,7 @@ def _again(runs: Sequence[Repeated], where: str) -> str:
 def _reproduced(runs: Sequence[Repeated]) -> str:
     """``All 46 runs were reproduced; the 39 that succeeded had exactly the same goodput.``"""
     good = [run for run in runs if run.is_reproduced]
-    differences = [run.difference for run in good if run.difference is not None]
+    differences = [run.difference for run in runs if run.difference is not None]
     same = sum(difference == 0 for difference in differences)
     told = f"{part_of(len(good), len(runs), 'run')} {'was' if len(good) == 1 else 'were'} reproduced"
     if 0 < same == len(differences):

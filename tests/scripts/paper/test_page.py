@@ -20,9 +20,12 @@ def written(parts: Mapping[str, ResultSet]) -> str:
 
 
 def test_the_page_says_what_has_not_been_measured_yet() -> None:
-    assert "All 8 planned runs have a result. " in written({Part.MATRIX: matrix()})
+    assert "All 8 planned runs of the campaign `matrix` have a result. " in written({Part.MATRIX: matrix()})
     part = written({Part.MATRIX: replace(matrix(), results=matrix().results[:6])})
-    assert "Of 8 planned runs, 6 have a result; the other runs have not been measured yet." in part
+    assert (
+        "Of 8 planned runs of the campaign `matrix`, 6 have a result; the other runs have not been measured yet."
+        in part
+    )
 
 
 def test_the_introduction_has_the_clock_and_the_seeds() -> None:

@@ -35,7 +35,7 @@ def test_runs_are_reproduced_within_half_a_percent() -> None:
     assert [each.is_reproduced for each in found] == [True, True, False, True]
     assert summary(found) == (
         "We repeated 4 runs of 2026-11-24 on the same machine on 2026-11-25, 24.0 hours later. 3 of the 4 runs were "
-        "reproduced; of the 2 that succeeded, 1 had exactly the same goodput."
+        "reproduced; of the 3 that succeeded, 1 had exactly the same goodput."
     )
     [row] = by_case("matrix", MATRIX, found).rows
     assert row[:6] == ("sat", 4, 3, 4, 3, 1)
@@ -139,7 +139,7 @@ def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
     text = "\n".join(repeated([Sample("matrix", MATRIX, later), Sample("matrix", MATRIX, sooner)]))
     assert (
         "We repeated 8 runs of 2026-11-24 on the same machine on 2026-11-25 and 2026-11-26, 24.0 to 48.0 hours later. "
-        "7 of the 8 runs were reproduced; the 5 that succeeded had exactly the same goodput."
+        "7 of the 8 runs were reproduced; of the 6 that succeeded, 5 had exactly the same goodput."
     ) in text
     assert "different machine" not in text
     text = "\n".join(repeated([Sample("matrix", on("6.1", MATRIX), on("6.2", later))]))
@@ -155,7 +155,7 @@ def test_the_summary_has_the_hours_and_dates_of_each_machine() -> None:
     assert text.endswith("later. The only run was reproduced.")
     text = summary(pairs_of_runs(MATRIX, campaign((5.01, None, 2.0, 1.0), 25)))
     assert text.endswith(
-        "later. 1 of the 4 runs was reproduced; of the 1 that succeeded, none had exactly the same goodput."
+        "later. 1 of the 4 runs was reproduced; of the 2 that succeeded, none had exactly the same goodput."
     )
 
 

@@ -18,7 +18,7 @@ CLIENTS = tuple(pair.client for pair in STARTS)
 
 
 def beginning(packets: int, lost: int, later: int = 0) -> Series:
-    """A burst from 0.9 s on whose last packets are lost, and the rest from 1 s on, of which ``later`` are lost."""
+    """The burst starts at 0.9 s and loses its last packets; the rest starts at 1 s and loses the last ``later``."""
     made = series(Transfer(size=100_000))
     times = np.concatenate([0.9 + 1e-5 * np.arange(packets), 1.0 + 0.01 * np.arange(100 - packets)])
     place = np.arange(100)

@@ -143,7 +143,7 @@ def test_corrected_runs_take_the_place_of_those_with_the_underflow() -> None:
 
 
 def test_runs_with_other_losses_are_left_out_where_there_are_corrected_ones() -> None:
-    """Two seeds, of which the first one was corrected; the link without corrected runs keeps both."""
+    """Only the first of two seeds has corrected runs; the other link has none and keeps both seeds."""
     both = runs(4 * MBPS, 5 * MBPS, server="msquic:cubic", client="x")
     elsewhere = runs(6 * MBPS, 7 * MBPS, server="msquic:cubic", client="x", test_case="satloss")
     results = result_set(

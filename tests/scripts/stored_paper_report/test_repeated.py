@@ -97,8 +97,8 @@ def test_runs_that_were_repeated_on_the_same_or_another_machine() -> None:
         for pair in repeated_runs(part, again):
             groups["the same" if machine(pair[0]) == machine(pair[1]) else "a different"].append(pair)
     for which, mine in groups.items():
-        changes = [change(pair) for pair in mine if is_reproduced(pair)]
-        good = [value for value in changes if value is not None]
+        changes = [pair for pair in mine if is_reproduced(pair)]
+        good = [value for pair in mine if (value := change(pair)) is not None]
         hours = [hours_between(pair) for pair in mine]
         dates = [sorted({pair[place]["evidence"]["started"][:10] for pair in mine}) for place in (0, 1)]
         part = f"All {len(mine)}" if len(changes) == len(mine) else f"{len(changes)} of the {len(mine)}"
