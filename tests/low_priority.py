@@ -16,20 +16,26 @@ from pathlib import Path
 
 LOWEST = 19
 PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+WAITED_FOR = (*PASSED_ON, signal.SIGCHLD)
 
 
 def main(words: Sequence[str]) -> int:
-    """Run a command and return its exit status; SIGINT and SIGTERM are passed on to it."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # until they can be passed on
+    """Run a command and return its exit status; SIGINT and SIGTERM are passed on to it.
+
+    The signals stay blocked and ``sigwait`` takes them: a handler in Python does not run if its signal comes just
+    before ``Popen.wait`` blocks in ``waitpid``.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
     process = subprocess.Popen(words, start_new_session=True, preexec_fn=_lower_priority)
-    for number in PASSED_ON:
-        signal.signal(number, lambda caught, _: os.killpg(process.pid, caught))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-    return process.wait()
+    while (status := process.poll()) is None:
+        number = signal.sigwait(WAITED_FOR)
+        if number in PASSED_ON:
+            os.killpg(process.pid, number)
+    return status
 
 
 def _lower_priority() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITED_FOR)
     os.setpriority(os.PRIO_PROCESS, 0, LOWEST)
     with suppress(OSError):  # kernels without autogroups
         Path("/proc/self/autogroup").write_text(str(LOWEST), encoding="ascii")
