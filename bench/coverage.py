@@ -108,7 +108,7 @@ def shares(size: int, repetitions: int, seed: float, spread: float, trials: int)
 def differences(cells: Cells, trials: int) -> tuple[float, float]:
     """Share of the intervals of the difference between implementation and algorithm that hold the truth.
 
-    The combination counts as neither in the first number, and as the implementation in the second. Simulated runs have
+    The interaction counts as neither in the first number, and as the implementation in the second. Simulated runs have
     the implementations, algorithms and clients of ``cells``, and the shares that these have. All effects are normal,
     but those of the algorithms, which are fixed and equally far apart.
     """
@@ -133,7 +133,7 @@ def differences(cells: Cells, trials: int) -> tuple[float, float]:
         )
         if found is not None:
             held[0] += found.difference.low <= own - algorithm <= found.difference.high
-            held[1] += found.with_combination.low <= own + both - algorithm <= found.with_combination.high
+            held[1] += found.with_interaction.low <= own + both - algorithm <= found.with_interaction.high
     return held[0] / trials, held[1] / trials
 
 

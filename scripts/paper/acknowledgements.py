@@ -128,14 +128,20 @@ def acknowledgements(results: ResultSet, corrected: ResultSet | None) -> Iterato
             clients = "such clients" if told else "clients that acknowledge more often"
             told.append(f"{listed(map(_range, servers))} {'is' if len(servers) == 1 else 'are'} {word} with {clients}")
     if told:
+        unexplained = (
+            f" We do not explain why {listed(each.server for each in slower)} "
+            f"{'is' if len(slower) == 1 else 'are'} slower with such clients."
+            if slower
+            else ""
+        )
         yield (
-            f"Over `satloss`, {', and '.join(told)}. For "
+            f"Over `satloss`, {', and '.join(told)} (geometric means of a client's runs). For "
             f"{'this server' if len(faster) + len(slower) == 1 else 'these servers'}, the interval still excludes 0 if "
             f"it is corrected for the {counted(len(found), 'interval')} of the table (Bonferroni: "
             f"{100 * (1 - ERROR / len(found)):.2f} % confidence each). However, clients also differ in other ways, and "
             "in no run did we change only the acknowledgements. The correlations therefore do not show the cause. The "
             "intervals of the other servers are wide, so these data do not show that acknowledgements have no "
-            "influence there."
+            f"influence there.{unexplained}"
         )
         yield ""
     if reference:

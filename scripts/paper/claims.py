@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet
-from interop.model.test_case import TestCase
 from interop.report.table import Column, Table
 from interop.statistics.overview import THRESHOLD, scenario
 from interop.statistics.samples import find, value_of
 from scripts.paper.algorithms import above, of_defaults
-from scripts.paper.goodput import mean_of
-from scripts.paper.influence import in_words as share_in_words
-from scripts.paper.influence import means_of_servers, mostly_server, share_of_server
-from scripts.paper.matrix import always_successful
+from scripts.paper.influence import means_of_clients, means_of_servers, mostly_server, with_both_intervals
+from scripts.paper.matrix import common, in_common
 from scripts.paper.packets import OF_THE_PAPER, Pair
-from scripts.paper.packets import run_of as run_of_pair
-from scripts.paper.published import BETTER_AS, TABLE_II, TIME_OF_FIGURE_7
-from scripts.paper.words import listed
+from scripts.paper.published import BETTER_AS, FORWARD_RATE, TABLE_II, TIME_OF_FIGURE_7
+from scripts.paper.words import counted, listed
 
 SLOW_ALGORITHM = "Reno"
 """Of no server that exceeds ``THRESHOLD`` over a link with loss, according to the paper."""
@@ -28,39 +25,91 @@ WELL = 0.9
 SAME = 0.1
 """Relative difference of two times that the table calls the same."""
 
-Row = tuple[str, str, str, str]
-"""Section of the paper, its claim, our measurement, and whether both agree."""
+
+@dataclass(frozen=True)
+class Answer:
+    """What a campaign shows about a claim."""
+
+    measured: str
+    comparison: str
 
 
-def claims(results: ResultSet) -> Table:
-    """One row for each claim about implementations and links that we measure."""
-    columns = (Column("section"), Column("paper"), Column("this page"), Column("comparison"))
-    rows = (*_links(results), *_both_ends(results), *_roles(results), *_neqo(results),
-            *_algorithms(results), *_figure_7(results))  # fmt: skip
+def claims(results: ResultSet, longer: ResultSet | None = None) -> Table:
+    """One row for each claim about implementations and links that we measure.
+
+    ``longer``: runs with the queue of the paper's simulator, over links with the names of those of ``results``.
+    """
+    columns = (
+        Column("section"), Column("paper"), Column("this page, queues of 25 packets"),
+        Column("this page, queues of the paper's simulator"), Column("comparison"),
+    )  # fmt: skip
+    rows = list[tuple[str, ...]]()
+    for section, claim, measure in _claims():
+        first, second = measure(results), measure(longer) if longer is not None else None
+        if first is not None:
+            compared = _both(first.comparison, second.comparison) if second is not None else first.comparison
+            rows.append((section, claim, first.measured, second.measured if second is not None else "", compared))
     note = (
         "*Section* is the section of the paper. An implementation performs well here if its mean goodput is at least "
         f"{100 * WELL:.0f} % of that of the fastest one; the paper gives no definition. For servers, the means are "
-        "over all runs; for clients, they are over the runs of the servers that always succeeded over the link. All "
-        "rows use our queues of 25 packets. With the queue of the paper's simulator, goodput differs (see [Queue of "
-        "the paper's simulator](#queue-of-the-papers-simulator))."
+        "over all runs; for clients, they are over the runs of the servers that always succeeded over the link. The "
+        "runs with the [queues of the paper's simulator](#queue-of-the-papers-simulator) have one seed, and include "
+        "only `sat` and `satloss`. The first interval of a share comes from a bootstrap, and the second one assumes "
+        "normal distributions."
     )
-    return Table("claims", "Claims of the paper", columns, rows, (note,))
+    return Table("claims", "Claims of the paper", columns, tuple(rows), (note,))
 
 
-def _links(results: ResultSet) -> Iterator[Row]:
-    """The mean efficiency of each link."""
-    cases = [case for case in results.manifest.test_cases if case.name in TABLE_II]
-    means = {case: mean for case in cases if (mean := scenario(results, case).mean) is not None}
-    if len(means) < 2:
-        return
-    ours = [100 * mean / case.emulated.forward_rate for case, mean in means.items()]
-    theirs = [100 * TABLE_II[case.name].mean / case.emulated.forward_rate for case in means]
-    names = listed(case.name for case in means)
-    same_order = sorted(ours, reverse=True) == ours
+def _both(first: str, second: str) -> str:
+    """The comparison with both queues."""
+    return first if first == second else f"25 packets: {first}. Queues of the paper's simulator: {second}"
+
+
+def _claims() -> Iterator[tuple[str, str, Callable[[ResultSet], Answer | None]]]:
+    """Section of the paper, claim, and what decides it."""
+    theirs = [100 * row.mean / FORWARD_RATE for row in TABLE_II.values()]
     yield (
         "IV-A",
-        f"Mean efficiency of the successful runs over {names}: {_percentages(theirs)}",
-        _percentages(ours),
+        f"Mean efficiency of the successful runs over {listed(TABLE_II)}: {_percentages(theirs)}",
+        _links,
+    )
+    yield "IV-B", "Both the server and the client matter", _both_ends
+    for name, role in BETTER_AS.items():
+        other = "client" if role == "server" else "server"
+        yield "IV-B", f"{name} performs well as a {role}", _performs(name, role, well=True)
+        yield "IV-B", f"{name} does not perform well as a {other}", _performs(name, other, well=False)
+    yield "IV-A", f"The client of {FAILING} fails over {WHERE}", _failing_client
+    yield (
+        "IV-C",
+        f"Only servers with CUBIC or BBR exceed an efficiency of {100 * THRESHOLD:.0f} % over {LOSSY}",
+        _algorithms,
+    )
+    pair = next(pair for pair, figure in OF_THE_PAPER.items() if figure == "Figure 7")
+    yield (
+        "IV-D",
+        (
+            f"A transfer from {pair.server} to {pair.client} over {pair.test_case} takes slightly more than "
+            f"{TIME_OF_FIGURE_7} s"
+        ),
+        _figure_7,
+    )
+
+
+LOSSY = "satloss"
+
+
+def _links(results: ResultSet) -> Answer | None:
+    """The mean efficiency of each link, of the servers and clients that the paper measured, too."""
+    cases = [case for case in results.manifest.test_cases if case.name in TABLE_II]
+    shared = common(results)
+    means = {case: mean for case in cases if (mean := scenario(shared, case).mean) is not None}
+    if len(means) < 2:
+        return None
+    ours = [100 * mean / case.emulated.forward_rate for case, mean in means.items()]
+    same_order = sorted(ours, reverse=True) == ours
+    return Answer(
+        f"{_percentages(ours)} over {listed(case.name for case in means)} for the {in_common(results)} that the paper "
+        "also measured",
         f"{AGREES} on the order of the links" if same_order else DIFFERS,
     )
 
@@ -69,57 +118,39 @@ def _percentages(values: list[float]) -> str:
     return f"{listed(f'{value:.0f}' for value in values)} %"
 
 
-def _both_ends(results: ResultSet) -> Iterator[Row]:
+def _both_ends(results: ResultSet) -> Answer | None:
     """Whether goodput depends on the server and on the client."""
-    shares = {
-        case.name: share
-        for case in results.manifest.test_cases
-        if (share := share_of_server(results, case)) is not None
-    }
+    cases = results.manifest.test_cases
+    shares = {case.name: share for case in cases if (share := with_both_intervals(results, case))}
     if not shares:
-        return
-    mostly = [case.name for case in results.manifest.test_cases if case.name in shares and mostly_server(results, case)]
-    told = listed(f"{share_in_words(share)} over {name}" for name, share in shares.items())
-    yield (
-        "IV-B",
-        "Both the server and the client matter",
+        return None
+    mostly = [case.name for case in cases if case.name in shares and mostly_server(results, case)]
+    told = listed(f"{share} over {name}" for name, share in shares.items())
+    return Answer(
         f"The server's share of the variance is {told}",
-        f"partly: over {listed(mostly)}, mostly the server; single pairs can differ much" if mostly else AGREES,
+        f"partly; over {listed(mostly)}, goodput depends mostly on the server" if mostly else AGREES,
     )
 
 
-def _roles(results: ResultSet) -> Iterator[Row]:
-    """Implementations that are faster than others in one role only."""
-    for name, role in BETTER_AS.items():
-        if not {name} <= {*results.manifest.servers} & {*results.manifest.clients}:
-            continue
-        other = "client" if role == "server" else "server"
+def _performs(name: str, role: str, *, well: bool) -> Callable[[ResultSet], Answer | None]:
+    """Whether an implementation performs well, or not, in a role."""
+
+    def measure(results: ResultSet) -> Answer | None:
+        means_of = means_of_servers if role == "server" else means_of_clients
         reached = {
-            case.name: {"server": as_server, "client": as_client}
+            case.name: share
             for case in results.manifest.test_cases
-            if (as_server := of_the_best(means_of_servers(results, case), name)) is not None
-            if (as_client := of_the_best(means_of_clients(results, case), name)) is not None
+            if (share := of_the_best(means_of(results, case), name)) is not None
         }
         if not reached:
-            continue
-        agreeing = [case for case, each in reached.items() if each[role] >= WELL > each[other]]
-        ours = "; ".join(
-            f"as a {place}: {_percentages([100 * each[place] for each in reached.values()])} of the fastest {place}"
-            for place in ("server", "client")
-        )
-        yield (
-            "IV-B",
-            f"{name} performs well as a {role}, but not as a {other}",
-            f"Mean goodput over {listed(reached)}, {ours}",
-            AGREES if len(agreeing) == len(reached) else f"{AGREES} over {listed(agreeing)}" if agreeing else DIFFERS,
+            return None
+        agreeing = [case for case, share in reached.items() if (share >= WELL) is well]
+        return Answer(
+            f"{_percentages([100 * share for share in reached.values()])} of the fastest {role} over {listed(reached)}",
+            f"{AGREES} over {listed(agreeing)}" if agreeing else f"{DIFFERS} over {listed(reached)}",
         )
 
-
-def means_of_clients(results: ResultSet, case: TestCase) -> dict[str, float]:
-    """Mean goodput of each client with the servers that always succeeded, bit/s."""
-    servers = always_successful(results, case)
-    found = {name: mean_of(results, case, servers, client=name) for name in results.manifest.clients}
-    return {name: mean for name, mean in found.items() if mean is not None}
+    return measure
 
 
 def of_the_best(means: Mapping[str, float], name: str) -> float | None:
@@ -127,55 +158,60 @@ def of_the_best(means: Mapping[str, float], name: str) -> float | None:
     return means[name] / max(means.values()) if name in means else None
 
 
-def _neqo(results: ResultSet) -> Iterator[Row]:
-    """The client that failed in the paper."""
-    client, test_case = "neqo", "terrestrial"
-    runs = [run for run in results.results if (run.client, run.test_case) == (client, test_case)]
-    if runs:
-        good = sum(run.verdict.outcome is Outcome.SUCCEEDED for run in runs)
-        yield (
-            "IV-A",
-            f"The client of {client} fails over {test_case}",
-            f"{good} of {len(runs)} runs with this client succeeded",
-            f"{DIFFERS}: it succeeds" if good else AGREES,
-        )
+FAILING, WHERE = "neqo", "terrestrial"
+"""The client that failed in the paper, and over which link."""
 
 
-def _algorithms(results: ResultSet) -> Iterator[Row]:
+def _failing_client(results: ResultSet) -> Answer | None:
+    runs = [run for run in results.results if (run.client, run.test_case) == (FAILING, WHERE)]
+    if not runs:
+        return None
+    good = sum(run.verdict.outcome is Outcome.SUCCEEDED for run in runs)
+    return Answer(
+        f"{good} of {len(runs)} runs with this client succeeded", f"{DIFFERS}: it succeeds" if good else AGREES
+    )
+
+
+def _algorithms(results: ResultSet) -> Answer | None:
     """The congestion control algorithms that are fast in spite of loss."""
-    case = find(results, "satloss")
+    case = find(results, LOSSY)
     if case is None or not (means := of_defaults(results, case)):
-        return
+        return None
     fast = above(means, THRESHOLD * case.emulated.forward_rate)
-    counts = listed(f"{len(fast[control])} of {len(found)} with {control}" for control, found in means.items())
+    counts = listed(
+        f"{len(fast[control])} of {len(found)} with {control}{_named(fast[control], len(found))}"
+        for control, found in means.items()
+    )
     without = [control for control in ("CUBIC", "BBR") if control in means and not fast[control]]
     if fast.get(SLOW_ALGORITHM):
         verdict = DIFFERS
     elif without:
-        verdict = f"{AGREES}, but no server with {listed(without)} exceeds it either"
+        verdict = f"{AGREES}, but the mean of no server with {listed(without)} exceeds it either"
     else:
         verdict = AGREES
-    yield (
-        "IV-C",
-        f"Only servers with CUBIC or BBR exceed an efficiency of {100 * THRESHOLD:.0f} % over {case.name}",
-        f"Servers whose mean exceeds it, with their default congestion control: {counts}",
-        verdict,
+    return Answer(f"Servers whose mean exceeds it, with their default congestion control: {counts}", verdict)
+
+
+def _named(some: list[str], count: int) -> str:
+    """`` (quiche)``, if not all do."""
+    return f" ({', '.join(some)})" if 0 < len(some) < count else ""
+
+
+def _figure_7(results: ResultSet) -> Answer | None:
+    """The times of the transfer that Figure 7 of the paper shows, with all seeds."""
+    pair = next(pair for pair, figure in OF_THE_PAPER.items() if figure == "Figure 7")
+    runs = [run for run in results.results if Pair(run.server, run.client, run.test_case) == pair]
+    times = sorted(time for run in runs if (time := value_of(run, "completion_time")) is not None)
+    if not times:
+        return None
+    seeds = len({run.repetition for run in runs})
+    times_as_long = _range([time / TIME_OF_FIGURE_7 for time in (times[0], times[-1])])
+    return Answer(
+        f"{_range([times[0], times[-1]])} s ({counted(seeds, 'seed')})",
+        AGREES if times[-1] / TIME_OF_FIGURE_7 - 1 < SAME else f"{DIFFERS}: {times_as_long} times as long",
     )
 
 
-def _figure_7(results: ResultSet) -> Iterator[Row]:
-    """The time of the transfer that Figure 7 of the paper shows."""
-    pair = next(pair for pair, figure in OF_THE_PAPER.items() if figure == "Figure 7")
-    run = run_of_pair(results, pair)
-    time = value_of(run, "completion_time") if run else None
-    if time is not None:
-        yield (
-            "IV-D",
-            f"A transfer from {_ends(pair)} over {pair.test_case} takes slightly more than {TIME_OF_FIGURE_7} s",
-            f"{time:.1f} s (seed 1)",
-            AGREES if time / TIME_OF_FIGURE_7 - 1 < SAME else f"{DIFFERS}: {time / TIME_OF_FIGURE_7:.1f} times as long",
-        )
-
-
-def _ends(pair: Pair) -> str:
-    return f"{pair.server} to {pair.client}"
+def _range(ends: list[float]) -> str:
+    """``10.7 to 11.3``; ``10.7`` if both ends are the same."""
+    return " to ".join(dict.fromkeys(f"{end:.1f}" for end in ends))

@@ -15,7 +15,7 @@ import numpy as np
 from interop.model.arrays import Floats
 from interop.statistics.intervals import additive, quantile
 
-SOURCES = ("implementation", "algorithm", "combination", "client", "rest")
+SOURCES = ("implementation", "algorithm", "interaction", "client", "rest")
 FEWEST = 3
 """Implementations that an interval takes."""
 ROUNDING = 1e-15
@@ -45,14 +45,14 @@ class Crossed:
 
     shares: Mapping[str, float]
     difference: Difference
-    with_combination: Difference
-    """The combination counts as the implementation's."""
+    with_interaction: Difference
+    """The interaction counts as the implementation's."""
 
 
 def decompose_crossed(cells: Cells) -> Crossed | None:
     """Variance components of an additive model of implementation, algorithm and client.
 
-    The combination is what an implementation and an algorithm have beyond their sum, and the rest is single runs.
+    The interaction is what an implementation and an algorithm have beyond their sum, and the rest is single runs.
     Implementations are a sample of further ones; the algorithms are all there are. Least squares, since implementations
     lack algorithms; the variances of the effects are without that of their errors.
 
@@ -70,7 +70,7 @@ def decompose_crossed(cells: Cells) -> Crossed | None:
     return Crossed(
         dict(zip(SOURCES, map(float, _shares(whole)), strict=True)),
         _difference(whole, left_out, ("implementation",)),
-        _difference(whole, left_out, ("implementation", "combination")),
+        _difference(whole, left_out, ("implementation", "interaction")),
     )
 
 
@@ -99,14 +99,14 @@ def _components(cells: Cells) -> Floats | None:
     if np.linalg.matrix_rank(design) < len(implementations) + len(algorithms) - 1:
         return None
     by_algorithm, by_implementation, left = additive(rows, columns, by_server)
-    combination = float((left**2).sum()) / free
+    interaction = float((left**2).sum()) / free
     covariance = np.linalg.pinv(design.T @ design).astype(np.float64)
     split = len(implementations)
     found = np.array(
         [
-            by_implementation.var(ddof=1) - combination * _error(covariance[:split, :split]),
-            by_algorithm.var(ddof=1) - combination * _error(covariance[split:, split:]),
-            combination - rest / (len(servers) / float((1 / np.bincount(at_server)).sum())),
+            by_implementation.var(ddof=1) - interaction * _error(covariance[:split, :split]),
+            by_algorithm.var(ddof=1) - interaction * _error(covariance[split:, split:]),
+            interaction - rest / (len(servers) / float((1 / np.bincount(at_server)).sum())),
             by_client.var(ddof=1) - rest / (len(clients) / float((1 / np.bincount(at_client)).sum())),
             rest,
         ]

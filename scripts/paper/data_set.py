@@ -286,22 +286,36 @@ def _others(parts: Mapping[str, ResultSet]) -> str:
     """Campaigns that `make paper` does not have, and those of another machine."""
     here = [name for name in others(parts) if name != Part.START]
     told = f", except for the {named_campaigns(here)}, which we started there with `./run.py run`" if here else ""
-    there = list(_elsewhere(parts))
+    there = list(elsewhere(parts))
     word = "campaign" if len(there) == 1 else "campaigns"
-    elsewhere = f" The {word} {listed(there)} ran on another virtual machine with two cores." if there else ""
-    return f"{told}.{elsewhere}"
+    moved = f" The {word} {listed(there)} ran on another virtual machine with two cores." if there else ""
+    return f"{told}.{moved}"
 
 
-def _elsewhere(parts: Mapping[str, ResultSet]) -> Iterator[str]:
-    """Campaigns, or seeds of them, whose processor no run of the matrix has."""
-    usual = {_processor(run) for run in parts[Part.MATRIX].results} if Part.MATRIX in parts else set()
+def elsewhere(parts: Mapping[str, ResultSet]) -> Iterator[str]:
+    """Campaigns, seeds of them, or single runs, whose processor no run of the matrix has."""
+    usual = {processor_of(run) for run in parts[Part.MATRIX].results} if Part.MATRIX in parts else set()
     for part, results in parts.items():
-        seeds = {run.repetition for run in results.results if usual and _processor(run) not in usual}
-        if seeds and all(run.repetition in seeds for run in results.results):
+        moved = [run for run in results.results if usual and processor_of(run) not in usual]
+        seeds = {run.repetition for run in moved}
+        if moved and len(moved) == len(results.results):
             yield f"`{part}`"
-        elif seeds:
+        elif moved and len(moved) == sum(run.repetition in seeds for run in results.results):
             yield f"`{part}` with {seeds_in_words(sorted(seeds))}"
+        elif moved:
+            yield f"`{part}` ({len(moved)} of {counted(len(results.results), 'run')})"
 
 
-def _processor(run: RunResult) -> str:
+def seeds_on_another_machine(results: ResultSet) -> list[int]:
+    """The seeds of a campaign whose runs have another processor than those of its first seed, if both are known."""
+    by_seed: dict[int, set[str]] = {}
+    for run in results.results:
+        if processor := processor_of(run):
+            by_seed.setdefault(run.repetition, set()).add(processor)
+    usual = by_seed[min(by_seed)] if by_seed else set()
+    return sorted(seed for seed, found in by_seed.items() if not found & usual)
+
+
+def processor_of(run: RunResult) -> str:
+    """The processor of the machine on which a run took place; empty if it is not known."""
     return run.evidence.host.processor if run.evidence.host is not None else ""

@@ -39,8 +39,9 @@ def delays(results: ResultSet) -> Iterator[str]:
     yield (
         f"Over all pairs, the median of this spread is {100 * statistics.median(values):.1f} %, the 90th percentile "
         f"is {100 * percentile(values, 90):.1f} %, and the maximum is {100 * values[-1]:.1f} % ({most[0]} with "
-        f"{most[1]}). Single runs over `sat` on this page should be read with this uncertainty in mind: a difference "
-        "between two pairs that is no larger than the spread may be due to the exact delay."
+        f"{most[1]}). Single runs over `sat` on this page should be read with this uncertainty in mind. The difference "
+        "between two such runs has a standard deviation of √2 times the spread, so a difference of up to 2.8 times the "
+        "spread may be due to the exact delay (95 % of differences, if they are normally distributed)."
     )
     yield ""
 

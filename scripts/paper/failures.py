@@ -7,12 +7,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from bench.paper import CLIENTS_OF_VARIANTS
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.facts import fact_of
 from interop.statistics.samples import value_of
+from scripts.paper.data_set import seeds_in_words
 from scripts.paper.goodput import arrived, known, of_case
 from scripts.paper.lines import rendered
 from scripts.paper.theory import below_the_limit
@@ -29,11 +31,13 @@ EXAMINED: Mapping[tuple[str, str], str] = {
     ("haproxy", "quinn"): (
         "haproxy with quinn: haproxy abandons the connection without a CONNECTION_CLOSE frame, and answers with "
         "stateless resets from then on. It does so when its timeout for idle clients expires, although quinn keeps "
-        "sending acknowledgements. According to the source code of haproxy 3.0.11 (`quic_rx.c`), only ack-eliciting "
-        "packets restart this timer, although any packet that is processed successfully should restart it ([RFC 9000, "
-        "section 10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the "
-        "file, so quinn probably has nothing to send but acknowledgements. Transfers from haproxy to other clients "
-        "take longer, but succeed."
+        "sending acknowledgements. quinn announces a timeout of 30 s and haproxy one of 60 s; the shorter one applies, "
+        "so the first reset comes more than 30 s after the start. According to the source code of haproxy 3.0.11 "
+        "(`quic_rx.c`), only ack-eliciting packets restart this timer, although any packet that is processed "
+        "successfully should restart it ([RFC 9000, section "
+        "10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1)). quinn's windows are larger than the file, so "
+        "quinn probably has nothing to send but acknowledgements. Transfers from haproxy to other clients take longer, "
+        "but succeed."
     ),
     ("kwik", "kwik"): (
         "kwik with kwik: the server sends at a constant low rate until the time limit, as it does with other clients. "
@@ -217,10 +221,19 @@ def with_more_time(results: ResultSet, longer: ResultSet | None) -> Iterator[str
         which = f"All {len(good)}" if len(good) == len(same) > 1 else f"Of these, {len(good)}"
         yield (
             f"We repeated {len(same)} of the runs that timed out, with the same losses and a limit of "
-            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}). {which} succeeded, after "
+            f"{case.timeout:g} s ({named([(run.server, run.client) for run in same], ())}): those with "
+            f"{seeds_in_words(sorted({run.repetition for run in same}))}{_of_variants(same)}. {which} succeeded, after "
             f"{times[0]:.0f} to {times[-1]:.0f} s."
         )
         yield ""
+
+
+def _of_variants(runs: Sequence[RunResult]) -> str:
+    """That the clients are those of another section, if all servers ran with them."""
+    found = {(run.server, run.client) for run in runs}
+    if found != {(run.server, client) for run in runs for client in CLIENTS_OF_VARIANTS}:
+        return ""
+    return " and the clients of [Algorithm or implementation](#algorithm-or-implementation)"
 
 
 def _repeated(results: ResultSet) -> str:

@@ -73,7 +73,7 @@ def between_repetitions(real: ResultSet) -> str:
 
 def outcomes_with_both_clocks(virtual: ResultSet, real: ResultSet) -> str:
     """In how many runs the outcome is the same, and in which it is not; over random loss, with the same losses."""
-    same, different = 0, list[tuple[str, RunResult, Outcome]]()
+    same, different, succeeded = 0, list[tuple[str, RunResult, Outcome]](), True
     for case in real.manifest.test_cases:
         lossy = bool(loss_share(case.emulated.forward_loss))
         known = {_key(run, lossy): run.verdict.outcome for run in of_case(virtual, case) if _counts(run)}
@@ -82,6 +82,7 @@ def outcomes_with_both_clocks(virtual: ResultSet, real: ResultSet) -> str:
             if _counts(run) and other is not None:
                 same += run.verdict.outcome is other
                 different += [] if run.verdict.outcome is other else [(case.name, run, other)]
+                succeeded &= {run.verdict.outcome, other} == {Outcome.SUCCEEDED}
     total = same + len(different)
     if not total:
         return ""
@@ -92,9 +93,15 @@ def outcomes_with_both_clocks(virtual: ResultSet, real: ResultSet) -> str:
     exceptions = f" It differs for {listed(named)}." if named else ""
     return (
         f"The outcome is the same with both clocks in {part_of(same, total, 'run')} that can be compared."
-        f"{exceptions} Virtual time can hide failures that depend on the timing of programs, so numbers of failures in "
-        "virtual time may be too low."
+        f"{exceptions}{NO_FAILURES if succeeded else ''} Virtual time can hide failures that depend on the timing of "
+        "programs, so numbers of failures in virtual time may be too low."
     )
+
+
+NO_FAILURES = (
+    " All of these runs succeeded, so they do not show whether runs that fail or time out with one clock do so with "
+    "the other."
+)
 
 
 def _counts(run: RunResult) -> bool:

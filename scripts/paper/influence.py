@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from interop.model.emulated_link import loss_share
 from interop.model.outcomes import Outcome
@@ -12,10 +12,10 @@ from interop.model.test_case import TestCase
 from interop.report import campaign_tables
 from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import family
-from interop.statistics.samples import EFFICIENCY, find, samples
+from interop.statistics.samples import EFFICIENCY, Sample, find, samples
 from interop.statistics.variance import Share, decompose
 from scripts.paper.acknowledgements import acknowledgements
-from scripts.paper.client_windows import by_construction, client_windows, share_of_client
+from scripts.paper.client_windows import among_small, client_windows, settings, share_of_client
 from scripts.paper.goodput import STREAM_GOODPUT, known, mean_of, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import always_successful
@@ -103,8 +103,17 @@ def share_of_server(
 ) -> Share | None:
     """The server's share of the variance of the logarithm of a metric; ``servers``: only of these."""
     many = [each for each in samples(results, case.name, metric) if servers is None or each.server in servers]
+    return _share(many, "server")
+
+
+def share_of_interaction(results: ResultSet, case: TestCase) -> Share | None:
+    """The share of the interaction of server and client."""
+    return _share(samples(results, case.name, EFFICIENCY), "interaction")
+
+
+def _share(many: Sequence[Sample], source: str) -> Share | None:
     found = decompose(many)
-    return next((part for part in found.shares if part.source == "server"), None) if found else None
+    return next((part for part in found.shares if part.source == source), None) if found else None
 
 
 def in_words(part: Share) -> str:
@@ -115,28 +124,73 @@ def in_words(part: Share) -> str:
 HALF = 0.5
 
 
-def finding(results: ResultSet) -> Iterator[str]:
-    """Over which links goodput depends mostly on the server, as an item of a list; nothing without shares."""
+def finding(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
+    """Over which links goodput depends mostly on the server, as an item of a list; nothing without shares.
+
+    ``longer``: runs with the queue of the paper's simulator, over links with the names of those of ``results``.
+    """
     shares = {case.name: share for case in results.manifest.test_cases if (share := share_of_server(results, case))}
     if not shares:
         return
-    mostly = [case.name for case in results.manifest.test_cases if case.name in shares and mostly_server(results, case)]
+    mostly = [case for case in results.manifest.test_cases if case.name in shares and mostly_server(results, case)]
     told = list[str]()
     if mostly:
-        links = listed(f"`{name}`" for name in mostly)
-        of_links = listed(f"{in_words(shares[name])} over `{name}`" for name in mostly)
+        queues = {case.emulated.forward_queue for case in mostly}
+        queue = f" with queues of {queues.pop()} packets" if len(queues) == 1 else ""
         told.append(
-            f"Over {links}, the goodput of a pair depends mostly on its server: the server's share of the variance of "
-            f"the logarithm of goodput, with its 95 % confidence interval, is {of_links}. The lower limits also exceed "
-            "50 % without the slowest server, and in a bootstrap over servers and clients."
+            f"Over {listed(f'`{case.name}`' for case in mostly)}{queue}, the goodput of a pair depends mostly on its "
+            "server: the server's share of the variance of the logarithm of goodput is "
+            f"{listed(f'{with_both_intervals(results, case)} over `{case.name}`' for case in mostly)}. The first "
+            "interval in parentheses is the 95 % confidence interval of a bootstrap over servers and clients; the "
+            "second one assumes normal distributions. The lower limits also exceed 50 % without the slowest server. "
+            f"The interaction of server and client accounts for {_of_interactions(results, mostly)}."
         )
     told += [
         _not_mostly(results, case, shares[case.name])
         for case in results.manifest.test_cases
-        if case.name in shares and case.name not in mostly
+        if case.name in shares and case not in mostly
     ]
-    told += [_factors(results), *_of_clients(results)]
+    told += [*_with_the_longer_queue(longer, mostly), *_in_short_by_control(results), _factors(results)]
+    told += _of_clients(results)
     yield f"- {' '.join(told)} See [Influence of server and client](#influence-of-server-and-client)."
+
+
+def with_both_intervals(results: ResultSet, case: TestCase) -> str:
+    """``89 % (66 to 97 %; 81 to 95 %)``: of a bootstrap, and of normal distributions; empty if one is not known."""
+    share, resampled = share_of_server(results, case), bootstrapped_share(samples(results, case.name, EFFICIENCY))
+    if share is None or resampled is None:
+        return ""
+    return f"{100 * share.share:.0f} % ({_interval(resampled)}; {_interval((share.low, share.high))})"
+
+
+def _of_interactions(results: ResultSet, cases: Sequence[TestCase]) -> str:
+    """``10 % (5 to 18 %) over `sat```."""
+    return listed(
+        f"{in_words(share)} over `{case.name}`"
+        for case in cases
+        if (share := share_of_interaction(results, case)) is not None
+    )
+
+
+def _with_the_longer_queue(longer: ResultSet | None, cases: Sequence[TestCase]) -> Iterator[str]:
+    """Over which links the data do not show the same with the queue of the paper's simulator."""
+    names = [case.name for case in cases]
+    for case in longer.manifest.test_cases if longer is not None else ():
+        if longer is None or case.name not in names or mostly_server(longer, case):
+            continue
+        if told := with_both_intervals(longer, case):
+            yield (
+                f"With the queue of the paper's simulator, the share over `{case.name}` is {told}, so the data do not "
+                "show this there."
+            )
+
+
+def _in_short_by_control(results: ResultSet) -> Iterator[str]:
+    """The server's share among servers with BBR over links with random loss."""
+    for case in results.manifest.test_cases:
+        shares = shares_by_control(results, case) if loss_share(case.emulated.forward_loss) else None
+        if shares is not None:
+            yield f"Among servers with BBR, the server's share over `{case.name}` is {in_words(shares[0])}."
 
 
 def mostly_server(results: ResultSet, case: TestCase) -> bool:
@@ -168,14 +222,14 @@ def _factors(results: ResultSet) -> str:
 
 
 def _of_clients(results: ResultSet) -> Iterator[str]:
-    """That the client's share is small, and why it must be."""
+    """That the client's share is small, and what the windows may have to do with it."""
     found = [
         f"{100 * share.share:.0f} % over `{case.name}`"
         for case in results.manifest.test_cases
         if (share := share_of_client(results, case.name, list(results.manifest.clients))) is not None
     ]
-    if found and (why := by_construction(results)):
-        yield f"The client's share ({listed(found)}) is small partly by construction: {why}."
+    if found and (why := settings(results)):
+        yield f"The client's share is {listed(found)}. Our settings may be one reason: {why}.{among_small(results)}"
 
 
 def _interval(ends: tuple[float, float]) -> str:
@@ -289,13 +343,24 @@ def without_the_slowest(results: ResultSet, case: TestCase) -> tuple[str, Share 
     return slowest, share_of_server(results, case, means.keys() - {slowest})
 
 
-def _by_control(results: ResultSet, case: TestCase) -> Iterator[str]:
+def shares_by_control(results: ResultSet, case: TestCase) -> tuple[Share, Share] | None:
+    """The server's share among servers with BBR and among the others; None if one of them is not known."""
+    with_bbr, others = by_control(results)
+    shares = share_of_server(results, case, with_bbr), share_of_server(results, case, others)
+    return (shares[0], shares[1]) if shares[0] is not None and shares[1] is not None else None
+
+
+def by_control(results: ResultSet) -> tuple[list[str], list[str]]:
+    """The servers whose default congestion control is BBR, and the others."""
     implementations = {each.name: each for each in results.manifest.implementations}
     with_bbr = [name for name in results.manifest.servers if family(implementations.get(name)) == "BBR"]
-    others = [name for name in results.manifest.servers if name not in with_bbr]
-    shares = [share_of_server(results, case, names) for names in (with_bbr, others)]
-    if shares[0] is not None and shares[1] is not None:
+    return with_bbr, [name for name in results.manifest.servers if name not in with_bbr]
+
+
+def _by_control(results: ResultSet, case: TestCase) -> Iterator[str]:
+    if shares := shares_by_control(results, case):
         yield (
             f"- Over `{case.name}`, the server's share is {in_words(shares[0])} among servers with BBR "
-            f"({', '.join(with_bbr)}), and {in_words(shares[1])} among the other servers that succeeded at least once."
+            f"({', '.join(by_control(results)[0])}), and {in_words(shares[1])} among the other servers that succeeded "
+            "at least once."
         )

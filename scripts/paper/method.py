@@ -14,7 +14,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.endpoints import OWN_PROGRAMS, factor_of_stream_goodput, has_measured_cost
 from scripts.paper.goodput import STREAM_GOODPUT, of_case
-from scripts.paper.real_time import agreement_in_words, far_apart
+from scripts.paper.real_time import NEAR, agreement_in_words
 from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 from scripts.paper.words import counted, listed
 
@@ -56,7 +56,10 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
     )
     if versions := results.manifest.versions:
         used = f"quicsat {versions.quicsat}, ns-3 from {versions.ns3}, and Docker engine {versions.engine}"
-        yield f"- We used {used}.{unversioned and f' {unversioned}'}"
+        yield (
+            f"- For the campaign `matrix`, we used {used}.{unversioned and f' {unversioned}'} The data set lists the "
+            "versions of all campaigns."
+        )
     if results.manifest.clock is Clock.VIRTUAL:
         yield (
             "- In [virtual time](../guide/virtual-time.md), other programs on the machine do not affect the results. "
@@ -69,10 +72,9 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
             "sensitive system: a [slightly longer "
             "delay](../measurements/virtual-time.md#what-one-repetition-shows), or with some implementations a "
             "[different machine](../measurements/virtual-time.md#the-papers-matrix-on-another-machine), can change the "
-            "goodput of a pair by several per cent or more. The spread over [seeds](#seeds) does not show this "
-            "sensitivity, because over links without "
-            "random loss, seeds change only the random numbers of the "
-            f"endpoints.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
+            "goodput of a pair by several per cent or more. Over links without random loss, other [seeds](#seeds) "
+            "change only the random numbers of the endpoints, and can also change the goodput of a pair "
+            f"that much.{' See [Sensitivity to the delay](#sensitivity-to-the-delay).' if with_delays else ''}"
         )
     yield (
         "- The figures follow the rules of the paper: in the distribution of the efficiency, a run without success "
@@ -88,8 +90,8 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         f"any seed other than the first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition "
         "each. To save time, it plans only the first seed for the full matrix over links without random loss; to show "
         f"the spread over these links, it plans all seeds for the pairs of {len(SWEPT)} implementations. In real time, "
-        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. Seeds that have not been measured yet are not "
-        "shown on this page."
+        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. The campaigns `queues`, `delays`, `sweeps` and "
+        "`windows` have only the first seed so far."
     )
     yield ""
 
@@ -274,8 +276,9 @@ def limitations(results: ResultSet, real: ResultSet | None) -> Iterator[str]:
         yield (
             "- Goodput in virtual time is not the same as goodput in real time. "
             + (
-                f"[Virtual and real time](#virtual-and-real-time) shows how much they differ. "
-                f"{far_apart(results, real)}"
+                "[Virtual and real time](#virtual-and-real-time) shows how much they differ, and for which servers by "
+                f"more than {100 * NEAR[-1]:.0f} %. Only some pairs were measured with both clocks (see "
+                "[Method](#method))."
                 if real is not None and agreement_in_words(results, real)
                 else "[Virtual and real time compared](../measurements/virtual-time.md) shows how much they differ."
             ).strip()

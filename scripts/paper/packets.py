@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,13 @@ import numpy as np
 from interop.model.arrays import Floats
 from interop.model.names import pair_folder
 from interop.model.results import ResultSet, RunResult
-from interop.statistics.samples import value_of
+from interop.statistics.samples import find, value_of
 from interop.traces.series import FILE_NAME, Series, load
 from scripts.paper.data_set import Part
 from scripts.paper.lines import Line
 from scripts.paper.published import TIME_OF_FIGURE_7
+from scripts.paper.real_time import NEAR, both_clocks
+from scripts.paper.words import listed
 
 SERIES, WITH_QLOG = "series", "series-with-qlog"
 """Directories below the data set, laid out like a campaign; the second one has congestion windows of qlogs."""
@@ -74,17 +77,35 @@ def stored_series(data: Path) -> list[str]:
     ]
 
 
-def packets(results: ResultSet, figures: Sequence[Line], data: Path | None = None) -> Iterator[Line]:
-    """Figures 7 and 8 of the paper, and what it says of them; ``data``: directory of the data set."""
+def packets(
+    results: ResultSet, figures: Sequence[Line], data: Path | None = None, real: ResultSet | None = None
+) -> Iterator[Line]:
+    """Figures 7 and 8 of the paper, and what it says of them.
+
+    ``data``: directory of the data set. ``real``: runs in real time.
+    """
     yield "## Packets of single runs"
     yield ""
     yield from figures
-    told = [
-        text
-        for pair in OF_THE_PAPER
-        if (text := _beside_the_paper(results, pair, series_of(data, pair) if data else None))
-    ]
-    yield from told
+    for pair in OF_THE_PAPER:
+        if text := _beside_the_paper(results, pair, series_of(data, pair) if data else None):
+            yield f"{text}{_in_real_time(results, real, pair)}"
+
+
+def _in_real_time(results: ResultSet, real: ResultSet | None, pair: Pair) -> str:
+    """That the server differs much in real time, as a sentence; or nothing."""
+    case = find(results, pair.test_case)
+    mine = [each for each in both_clocks(results, real, case) if each.server == pair.server] if real and case else []
+    if not mine:
+        return ""
+    ratio = statistics.geometric_mean(each.ratio for each in mine)
+    clients = listed(each.client for each in mine)
+    if abs(ratio - 1) <= NEAR[-1]:
+        return ""
+    return (
+        f" In real time, {pair.server} is {1 / ratio:.1f} times as fast over `{pair.test_case}` (with {clients}), so "
+        "this figure shows virtual time only."
+    )
 
 
 def _beside_the_paper(results: ResultSet, pair: Pair, series: Series | None) -> str:

@@ -13,7 +13,7 @@ from scripts.paper.acknowledgements import finding as msquic_finding
 from scripts.paper.algorithms import algorithms
 from scripts.paper.algorithms import finding as algorithms_finding
 from scripts.paper.claims import claims
-from scripts.paper.data_set import Part, by_seed, data_sheet, others, size_of
+from scripts.paper.data_set import Part, by_seed, data_sheet, elsewhere, others, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
@@ -31,14 +31,16 @@ from scripts.paper.matrix import (
     differences,
     time_limits,
 )
-from scripts.paper.method import definitions, limitations, link_conditions, links, method, sizes_in_words
+from scripts.paper.method import definitions, idle_time, limitations, link_conditions, links, method, sizes_in_words
 from scripts.paper.packets import EXPLAINED, OF_THE_PAPER, STARTS, WITH_QLOG, packets, series_of, stored_series
 from scripts.paper.queues import finding as queue_finding
-from scripts.paper.queues import queues
+from scripts.paper.queues import over_the_same_links, queues
+from scripts.paper.real_time import finding as real_time_finding
 from scripts.paper.real_time import real_time
 from scripts.paper.repeated import Sample, repeated, without_a_version
 from scripts.paper.seeds import seeds
 from scripts.paper.senders import senders
+from scripts.paper.sweeps import finding as sweeps_finding
 from scripts.paper.sweeps import sweeps
 from scripts.paper.theory import INITIAL_BYTES, INITIAL_WINDOW, PER_PACKET, QUIC_OVERHEAD, fastest, theory
 from scripts.paper.unpaced_start import LINK, unpaced_start
@@ -47,6 +49,7 @@ from scripts.paper.variants import algorithm_or_implementation
 from scripts.paper.variants import finding as variants_finding
 from scripts.paper.virtual_time_images import virtual_time_images
 from scripts.paper.windows import finding as windows_finding
+from scripts.paper.windows import in_real_time as windows_in_real_time
 from scripts.paper.windows import windows
 from scripts.paper.words import counted, listed, named_campaigns
 
@@ -75,7 +78,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         yield from delays(parts[Part.DELAYS])
     if Part.SWEEPS in parts:
         maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
-        yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines)
+        yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines, parts.get(Part.REAL))
     if Part.REAL in parts:
         yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
         yield from findings_in_real_time(parts[Part.MATRIX], parts[Part.REAL])
@@ -83,9 +86,10 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
         shown = (*figures.get((Part.WINDOWS, "negotiated"), ()), *figures.get(("packets", "windows"), ()))
         runs = series_of(data, EXPLAINED), series_of(data, EXPLAINED, WITH_QLOG)
         yield from windows(parts[Part.WINDOWS], parts.get(Part.LARGE_WINDOWS), shown, runs)
+        yield from windows_in_real_time(parts[Part.WINDOWS], parts[Part.MATRIX], parts.get(Part.REAL))
         yield ""
     if offsets := [figure for name in OF_THE_PAPER.values() for figure in figures.get(("packets", name), ())]:
-        yield from packets(parts[Part.MATRIX], offsets, data)
+        yield from packets(parts[Part.MATRIX], offsets, data, parts.get(Part.REAL))
         yield ""
     yield "## What these measurements do not show"
     yield ""
@@ -94,12 +98,17 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield from data_sheet(parts, size_of(data), virtual_time_images(parts), stored_series(data))
 
 
+def longer_of(parts: Mapping[str, ResultSet]) -> ResultSet | None:
+    """The runs with the queue of the paper's simulator, over links with the names of those of the matrix."""
+    return over_the_same_links(parts[Part.QUEUES]) if Part.QUEUES in parts else None
+
+
 def starts_of(parts: Mapping[str, ResultSet], data: Path) -> list[str]:
     """The section about the first bursts of quic-go; empty without its campaign."""
     if Part.START not in parts:
         return []
     series = {pair: found for pair in STARTS if (found := series_of(data, pair, WITH_QLOG)) is not None}
-    return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series))
+    return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series, longer_of(parts)))
 
 
 REPEATED = tuple(
@@ -128,16 +137,16 @@ def matrix(
 
     ``again``: repeated runs. ``starts``: the section about the first bursts of quic-go, or nothing.
     """
-    results = parts[Part.MATRIX]
+    results, longer = parts[Part.MATRIX], longer_of(parts)
     unversioned = without_a_version(results, again)
     shown = {plot: figures.get((Part.MATRIX, plot), ()) for plot in PLOTS[Part.MATRIX]}
     return [
         "# arXiv 2202.08228 revisited", "",
         *introduction(parts), "",
         "## Findings", "",
-        *findings(results),
+        *findings(results, longer),
         *findings_of_parts(parts), "",
-        *(rendered(table) if (table := claims(results)).rows else ()),
+        *(rendered(table) if (table := claims(results, longer)).rows else ()),
         "## Method", "",
         *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned),
         *rendered(links(results)),
@@ -155,7 +164,7 @@ def matrix(
         *senders(results),
         *rendered(clients(results)),
         *shown["heatmap"], *shown["violin"],
-        *algorithms(results, parts.get(Part.VARIANTS), parts.get(Part.COUNTER)), "",
+        *algorithms(results, parts.get(Part.VARIANTS), parts.get(Part.COUNTER), longer), "",
         *about_groups(shown["two-case-scatter"]), *shown["two-case-scatter"],
         "## Formulas of Reno and CUBIC", "",
         *theory(results), "",
@@ -230,8 +239,9 @@ def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     yield (
         f"The measurements began on {began[:10]} and used {_clock(manifest)}. We used "
         f"{_repetitions(manifest)}; the seed of a run determines all of its random numbers.{_further_seeds(parts)} "
-        f"{_with_result(done, planned)} `make paper` performed all runs on this page{_performed(parts)}. `make "
-        "paper-report` computed all numbers and drew all figures on this page from the [data set](#data-set)."
+        f"{_with_result(done, planned)}{_machines(parts)} `make paper` performed all runs on this page"
+        f"{_performed(parts)}. `make paper-report` computed all numbers and drew all figures on this page from the "
+        "[data set](#data-set)."
     )
     last = max(each.evidence.started for each in results.results)
     phases = [sum(each.evidence.phases.values()) for each in results.results]
@@ -240,6 +250,16 @@ def introduction(parts: Mapping[str, ResultSet]) -> Iterator[str]:
         f"In this campaign, the median wall-clock time of a run was {statistics.median(phases):.1f} s; the sum was "
         f"{sum(phases) / 3600:.1f} h. {_machine(results)}The first run began at {moment(began)} UTC, and the last one "
         f"at {moment(last)} UTC."
+    )
+
+
+def _machines(parts: Mapping[str, ResultSet]) -> str:
+    """The campaigns that took place on another machine than the matrix, as a sentence; or nothing."""
+    moved = list(elsewhere(parts))
+    return (
+        f" The matrix took place on one machine; {listed(moved)} took place on another one (see [Data set](#data-set))."
+        if moved
+        else ""
     )
 
 
@@ -266,8 +286,8 @@ def _machine(results: ResultSet) -> str:
     )
 
 
-def findings(results: ResultSet) -> Iterator[str]:
-    """The paper's conclusions, and whether they hold here, as a list."""
+def findings(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
+    """The paper's conclusions, and whether they hold here, as a list; ``longer``: with the paper's queues."""
     cases = results.manifest.test_cases
     good = {case.name: scenario(results, case).mean for case in cases}
     every = {case.name: statistics.fmean(values) for case in cases if (values := known(of_case(results, case)))}
@@ -281,7 +301,7 @@ def findings(results: ResultSet) -> Iterator[str]:
             f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )
-    yield from influence_finding(results)
+    yield from influence_finding(results, longer)
 
 
 def _possible(results: ResultSet) -> str:
@@ -300,21 +320,43 @@ def _possible(results: ResultSet) -> str:
         "RFC 9002), doubles this number in each round trip until it reaches the link's rate, and then sends at that "
         f"rate without loss. With {PER_PACKET:,} bytes of the file in each packet (the largest UDP payload of "
         f"{PER_PACKET + QUIC_OVERHEAD:,} bytes minus about {QUIC_OVERHEAD} bytes of QUIC headers), it would reach "
-        f"{listed(most)}, from the first to the last byte of the file. In the first round trip, "
-        f"{counted(more, 'server') if more else 'no server'} {'send' if more > 1 else 'sends'} more than "
+        f"{listed(most)}, from the first to the last byte of the file.{_with_idle_time(results)} In the first round "
+        f"trip, {counted(more, 'server') if more else 'no server'} {'send' if more > 1 else 'sends'} more than "
         f"{INITIAL_BYTES:,} bytes of the response."
+    )
+
+
+def _with_idle_time(results: ResultSet) -> str:
+    """What the same sender reaches if its time includes the median time without bytes of the file; or nothing."""
+    told = list[str]()
+    for case in results.manifest.test_cases:
+        size = sum(case.file_sizes)
+        idle = [value for run in of_case(results, case) if (value := idle_time(run, size)) is not None]
+        if case.emulated.forward_loss is None and idle and (goodput := fastest(size, case.emulated)):
+            rate = 8 * size / (8 * size / goodput + statistics.median(idle))
+            told.append(f"{rate / 1e6:.1f} Mbit/s over `{case.name}`")
+    return (
+        f" With the median time without bytes of the file that our goodput also includes (see [Method](#method)), it "
+        f"would reach {listed(told)}."
+        if told
+        else ""
     )
 
 
 def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     """What parts beside the matrix show, as a list."""
-    yield from algorithms_finding(parts[Part.MATRIX], parts.get(Part.VARIANTS), parts.get(Part.COUNTER))
+    longer = longer_of(parts)
+    yield from algorithms_finding(parts[Part.MATRIX], parts.get(Part.VARIANTS), parts.get(Part.COUNTER), longer)
     yield from msquic_finding(parts[Part.MATRIX], parts.get(Part.COUNTER))
     if Part.QUEUES in parts:
         yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
     if Part.VARIANTS in parts:
         yield from variants_finding(parts[Part.VARIANTS], parts.get(Part.COUNTER))
+    if Part.SWEEPS in parts:
+        yield from sweeps_finding(parts[Part.SWEEPS])
     if Part.WINDOWS in parts:
-        yield from windows_finding(parts[Part.WINDOWS])
+        yield from windows_finding(parts[Part.WINDOWS], parts[Part.MATRIX], parts.get(Part.REAL))
     if Part.START in parts:
-        yield from start_finding(parts[Part.MATRIX])
+        yield from start_finding(parts[Part.MATRIX], longer)
+    if Part.REAL in parts:
+        yield from real_time_finding(parts[Part.MATRIX], parts[Part.REAL])

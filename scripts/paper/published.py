@@ -25,6 +25,10 @@ TABLE_II: Mapping[str, PaperRow] = {
 }
 
 
+FORWARD_RATE = 20e6
+"""Of all links of the table, bit/s."""
+
+
 PAPER_PAIRS = 13 * 14
 
 

@@ -17,11 +17,11 @@ from interop.statistics.samples import find, value_of
 from interop.statistics.significance import holm, matched
 from scripts.paper.data_set import seeds_in_words
 from scripts.paper.goodput import goodput_so_far, of_case
-from scripts.paper.influence import in_words, means_of_servers, share_of_server
+from scripts.paper.influence import means_of_servers, with_both_intervals
 from scripts.paper.lines import rendered
 from scripts.paper.matrix import common, in_common, relative, row_of
 from scripts.paper.published import TABLE_II
-from scripts.paper.real_time import errors
+from scripts.paper.real_time import errors_of_servers
 from scripts.paper.seeds import by_seed, runs_with_drops
 from scripts.paper.words import counted, listed
 
@@ -34,8 +34,9 @@ def queues(matrix: ResultSet, longer: ResultSet, real: ResultSet | None = None) 
     yield ""
     yield (
         "According to the paper, the queues hold 25 packets. Over `sat` and `satloss`, however, the queues of its "
-        "simulator held up to 125. The source code of the QUIC Interop Runner Satellite Edition sets the queue of the "
-        "ns-3 device to 25 packets, and ns-3 puts its default queue of 100 packets in front of this queue. Over "
+        "simulator held up to 125, in both directions. The source code of the QUIC Interop Runner Satellite Edition "
+        "(`asymmetric-p2p.cc` at commit c1977f4 of its simulator, ns-3 3.32) sets the queue of the ns-3 device to 25 "
+        "packets, and ns-3 puts its default queue of 100 packets in front of this queue. Over "
         "`terrestrial`, the source code uses another scenario: it sets the queue in front to 25 packets and that of "
         "the device to 1, so these queues held 26 packets. Apart from the [image of the virtual "
         "machine](#data-set), the runs in this section differ from the matrix only in the queue: the random numbers "
@@ -104,14 +105,15 @@ def bursts(matrix: ResultSet, factors: Mapping[str, Mean], test_case: str) -> It
 
 
 def more_of_both(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
-    """For how many servers the longer queue raises both goodput and drops."""
-    rows = [row for row in by_server(matrix, longer, name).rows if row[5] is not None and row[6] is not None]
-    both = [row[0] for row in rows if float(row[1] or 0) > 1 and float(row[6] or 0) > float(row[5] or 0)]
+    """For how many of the servers that are faster with the longer queue it also drops a larger share."""
+    faster = [server for server, mean in ratios(matrix, longer, name).items() if mean.low is not None and mean.low > 1]
+    rows = [row for row in by_server(matrix, longer, name).rows if row[0] in faster]
+    both = [row[0] for row in rows if row[5] is not None and row[6] is not None and float(row[6]) > float(row[5])]
     if both:
         yield (
-            f"- For {len(both)} of {counted(len(rows), 'server')}, both goodput and the share of dropped packets are "
-            "higher with the longer queue. A smaller share of dropped packets therefore cannot explain why goodput is "
-            "higher, but a later first drop can."
+            f"- Of the {counted(len(rows), 'server')} with an interval above 1, {len(both)} also "
+            f"{'has' if len(both) == 1 else 'have'} a larger share of dropped packets with the longer queue. A smaller "
+            "share therefore cannot explain why goodput is higher; a later first drop might."
         )
 
 
@@ -141,6 +143,13 @@ def same_runs(matrix: ResultSet, longer: ResultSet) -> tuple[ResultSet, ResultSe
         replace(matrix, results=tuple(mine[key] for key in shared)),
         replace(longer, results=tuple(theirs[key] for key in shared)),
     )
+
+
+def over_the_same_links(longer: ResultSet) -> ResultSet:
+    """The runs with the longer queue, over links with the names of those of the matrix."""
+    cases = tuple(replace(case, name=base(case.name)) for case in longer.manifest.test_cases)
+    runs = tuple(replace(run, test_case=base(run.test_case)) for run in longer.results)
+    return replace(longer, manifest=replace(longer.manifest, test_cases=cases), results=runs)
 
 
 def base(test_case: str) -> str:
@@ -195,7 +204,7 @@ def by_client(matrix: ResultSet, longer: ResultSet, name: str) -> dict[str, list
 def by_server(matrix: ResultSet, longer: ResultSet, name: str) -> Table:
     """The factor of each server, and what the queues dropped."""
     columns = (
-        Column("server"), Column("factor", Unit.RATIO), Column("low", Unit.RATIO), Column("high", Unit.RATIO),
+        Column("server"), Column("factor", Unit.RATIO, 3), Column("low", Unit.RATIO, 3), Column("high", Unit.RATIO, 3),
         Column("clients", Unit.COUNT),
         Column("dropped, 25 packets", Unit.SHARE, 1), Column("dropped, longer queue", Unit.SHARE, 1),
     )  # fmt: skip
@@ -260,19 +269,25 @@ def reason(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
 def in_virtual_time_only(
     matrix: ResultSet, real: ResultSet, factors: Mapping[str, Mean], test_case: str
 ) -> Iterator[str]:
-    """Which factors are nearer to 1 than virtual time is to real time."""
-    error = errors(matrix, real).get(test_case)
-    if error is None or not factors:
+    """Which factors are nearer to 1 than virtual time is to real time for the same server."""
+    found = errors_of_servers(matrix, real, results_case(matrix, test_case))
+    known = {server: mean for server, mean in factors.items() if server in found}
+    if not known:
         return
-    near = [server for server, mean in factors.items() if abs(math.log(mean.value)) < error]
-    if near:
-        yield (
-            f"- For {len(near)} of {counted(len(factors), 'server')} ({', '.join(near)}), the factor differs from 1 by "
-            f"less than the RMS difference between virtual and real time ({100 * error:.1f} % over `{test_case}`; see "
-            "[Virtual and real time](#virtual-and-real-time)). "
-            f"{'This factor holds' if len(near) == 1 else 'These factors hold'} in virtual time only: we did not "
-            "measure the longer queue in real time."
-        )
+    near = [server for server, mean in known.items() if abs(math.log(mean.value)) <= found[server]]
+    told = (
+        f"- We did not measure the longer queue in real time, so all factors hold in virtual time. For "
+        f"{len(near) or 'none'} of {counted(len(known), 'server')}{_in_parentheses(near)}, the factor differs from 1 "
+        "by no more than the goodput of the same server in virtual time differs from real time with 25 packets (RMS "
+        f"over the clients; see [Virtual and real time](#virtual-and-real-time))."
+    )
+    if missing := [server for server in factors if server not in known]:
+        told += f" For {listed(missing)}, there are no runs in real time over `{test_case}`."
+    yield told
+
+
+def _in_parentheses(names: Sequence[str]) -> str:
+    return f" ({listed(names)})" if names else ""
 
 
 def with_other_seeds(matrix: ResultSet, compared: ResultSet, test_case: str) -> Iterator[str]:
@@ -324,14 +339,15 @@ def _few_and_never(few: Mapping[str, str], never: Sequence[str], used: str, othe
 def _shares_of_servers(matrix: ResultSet, longer: ResultSet, name: str) -> Iterator[str]:
     """Whether the server has as large a share of the variance, and servers have the same order."""
     cases = results_case(matrix, base(name)), results_case(longer, name)
-    shares = [share_of_server(results, case) for results, case in zip((matrix, longer), cases, strict=True)]
+    shares = [with_both_intervals(results, case) for results, case in zip((matrix, longer), cases, strict=True)]
     means = [means_of_servers(results, case) for results, case in zip((matrix, longer), cases, strict=True)]
     order = rank_correlation(*means)
-    if shares[0] is not None and shares[1] is not None and order is not None:
+    if shares[0] and shares[1] and order is not None:
         yield (
-            f"- The server accounts for {in_words(shares[0])} of the variance of the logarithm of goodput with 25 "
-            f"packets, and for {in_words(shares[1])} with the longer queue. The rank correlation between the servers' "
-            f"means with the two queues is {order:.2f}."
+            f"- The server accounts for {shares[0]} of the variance of the logarithm of goodput with 25 packets, and "
+            f"for {shares[1]} with the longer queue. The first interval in parentheses is the 95 % confidence interval "
+            "of a bootstrap over servers and clients; the second one assumes normal distributions. The rank "
+            f"correlation between the servers' means with the two queues is {order:.2f}."
         )
 
 
@@ -428,20 +444,9 @@ def finding(matrix: ResultSet, longer: ResultSet) -> Iterator[str]:
             f"{in_common(matrix)} that are also in the paper. Our mean is then {relative(means[1], paper)} the paper's "
             f"mean; with 25 packets, it is {relative(means[0], paper)} the paper's mean. The paper's mean "
             "includes other servers and clients, so these differences are only rough. We cannot separate their "
-            f"causes, such as newer versions and the receive windows that our programs set."
-            f"{_share_with_the_longer_queue(longer, name)} See [Queue of the paper's "
+            "causes, such as newer versions and the receive windows that our programs set. See [Queue of the paper's "
             "simulator](#queue-of-the-papers-simulator)."
         )
-
-
-def _share_with_the_longer_queue(longer: ResultSet, name: str) -> str:
-    share = share_of_server(longer, results_case(longer, name))
-    return (
-        f" With the longer queue, the server accounts for {in_words(share)} of the variance of the logarithm of "
-        "goodput."
-        if share
-        else ""
-    )
 
 
 def _all(results: ResultSet, name: str, metric: str) -> dict[tuple[str, str, int], float]:

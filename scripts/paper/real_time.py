@@ -16,6 +16,7 @@ from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.samples import GOODPUT, samples
+from scripts.paper.data_set import processor_of
 from scripts.paper.endpoints import has_measured_cost
 from scripts.paper.goodput import of_case
 from scripts.paper.lines import rendered
@@ -88,13 +89,13 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     yield (
         f"We also measured some pairs in real time: {repetitions}. For each run, we "
         f"[checked](../reference/valid-attempts.md) whether the machine was too busy. {at_a_time(real)} "
-        f"{outcomes(real)}"
+        f"{outcomes(real)}{on_another_machine(real)}"
     )
     yield ""
     yield (
         "A pair *agrees* if its mean in virtual time is within the range of the repetitions in real time, or within "
         f"{100 * CLOSE:.0f} % of their mean. [Virtual and real time compared](../measurements/virtual-time.md) "
-        "explains differences that we found earlier."
+        "examines differences that we found earlier."
     )
     yield ""
     for case in cases:
@@ -113,6 +114,23 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
         yield ""
     for case in cases:
         yield from rendered(by_pair(virtual, real, case))
+
+
+def on_another_machine(real: ResultSet) -> str:
+    """The servers that were measured on another machine than most, by link; empty if there are none."""
+    processors = Counter(processor for run in real.results if (processor := processor_of(run)))
+    if len(processors) < 2:
+        return ""
+    usual = processors.most_common(1)[0][0]
+    elsewhere: dict[tuple[str, ...], list[str]] = {}
+    for case in real.manifest.test_cases:
+        servers = tuple(
+            dict.fromkeys(run.server for run in of_case(real, case) if processor_of(run) not in ("", usual))
+        )
+        if servers:
+            elsewhere.setdefault(servers, []).append(f"`{case.name}`")
+    told = listed(f"{listed(servers)} over {listed(links)}" for servers, links in elsewhere.items())
+    return f" We measured most of them on the machine of the matrix, and the following ones on another machine: {told}."
 
 
 def at_a_time(real: ResultSet) -> str:
@@ -236,7 +254,12 @@ def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
     found = list(_of_cases(virtual, real))
     if not found:
         return ""
-    agree = listed(f"{each.agree} of {counted(each.pairs, 'pair')} over `{each.case}`" for each in found)
+    near, far = NEAR
+    close = listed(
+        f"{each.within(near)} and {each.within(far)} of {counted(each.pairs, 'pair')} over `{each.case}`"
+        for each in found
+    )
+    agree = listed(f"{each.agree} over `{each.case}`" for each in found)
     ratios = listed(
         f"{each.mean.value:.3f} over `{each.case}` ({each.least:.2f} to {each.greatest:.2f}"
         f"{' for individual pairs' if each is found[0] else ''})"
@@ -244,15 +267,55 @@ def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
     )
     errors = listed(f"{100 * each.error:.1f} % over `{each.case}`" for each in found)
     return (
-        f"Goodput in virtual time agrees with goodput in real time for {agree}. The geometric mean of goodput in "
-        f"virtual time divided by goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel out. "
-        f"They do not in the root mean square of the logarithm of the ratio, which is {errors}."
+        f"Goodput in virtual time differs from the mean goodput in real time by at most {100 * near:.0f} and "
+        f"{100 * far:.0f} % for {close}. By a criterion that also considers the range of the repetitions in real time, "
+        f"the following numbers of pairs agree: {agree}. The geometric mean of goodput in virtual time divided by "
+        f"goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel out. They do not in the root "
+        f"mean square of the logarithm of the ratio, which is {errors}. {coverage(virtual, real)}"
     )
 
 
-def errors(virtual: ResultSet, real: ResultSet) -> dict[str, float]:
-    """Root mean square of the logarithms of the ratios over each link; the links with pairs that have both clocks."""
-    return {each.case: each.error for each in _of_cases(virtual, real)}
+def errors_of_servers(virtual: ResultSet, real: ResultSet, case: TestCase) -> dict[str, float]:
+    """Root mean square of the logarithms of each server's ratios over a link; servers with pairs of both clocks."""
+    return {each.servers: each.error for each in _by_server(virtual, real, case)}
+
+
+def finding(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
+    """How far the clocks agree and for which servers not, as an item of a list; nothing without pairs of both."""
+    found = list(_of_cases(virtual, real))
+    if not found:
+        return
+    far = NEAR[-1]
+    told = listed(f"{each.within(far)} of {counted(each.pairs, 'pair')} over `{each.case}`" for each in found)
+    yield (
+        f"- Goodput in virtual time differs from goodput in real time by at most {100 * far:.0f} % for {told}. "
+        f"{coverage(virtual, real)} {far_apart(virtual, real)}".rstrip()
+        + " See [Virtual and real time](#virtual-and-real-time)."
+    )
+
+
+def coverage(virtual: ResultSet, real: ResultSet) -> str:
+    """Which servers and clients have runs in real time, as sentences; empty without such runs."""
+    manifest, covered = virtual.manifest, list[str]()
+    clients = [name for name in manifest.clients if any(run.client == name for run in real.results)]
+    few, missing = dict[tuple[str, ...], list[str]](), dict[tuple[str, ...], list[str]]()
+    for case in real.manifest.test_cases:
+        runs = of_case(real, case)
+        found = {name: {run.client for run in runs if run.server == name} for name in manifest.servers}
+        covered.append(f"{part_of(sum(map(bool, found.values())), len(found), 'server')} over `{case.name}`")
+        for count, groups in ((1, few), (0, missing)):
+            if names := tuple(name for name, own in found.items() if len(own) == count):
+                groups.setdefault(names, []).append(f"`{case.name}`")
+    if not clients:
+        return ""
+    single = [f"{listed(names)} over {listed(links)}" for names, links in few.items()]
+    never = [f"{listed(names)} over {listed(links)}" for names, links in missing.items()]
+    return (
+        f"We measured {listed(covered)} in real time, with {len(clients)} of {len(manifest.clients)} clients "
+        f"({listed(clients)})."
+        + (f" The following servers have a single client in real time: {'; '.join(single)}." if single else "")
+        + (f" There are no runs in real time of {'; '.join(never)}." if never else "")
+    )
 
 
 def servers_with_a_bias(virtual: ResultSet, real: ResultSet) -> str:
@@ -277,21 +340,27 @@ def servers_with_a_bias(virtual: ResultSet, real: ResultSet) -> str:
 
 
 def far_apart(virtual: ResultSet, real: ResultSet) -> str:
-    """Servers with the default CPU cost whose goodput differs much; empty if there are none."""
+    """Servers whose goodput differs much, by their CPU cost; empty if there are none."""
     measured = {each.name for each in virtual.manifest.implementations if has_measured_cost(each)}
-    found: dict[str, list[str]] = {}
+    found: dict[bool, dict[str, list[str]]] = {False: {}, True: {}}
     for case in real.manifest.test_cases:
         for each in _by_server(virtual, real, case):
-            if each.servers not in measured and abs(each.mean.value - 1) > NEAR[-1]:
-                found.setdefault(each.servers, []).append(f"{each.mean.value:.2f} over `{case.name}`")
-    if not found:
+            if abs(each.mean.value - 1) > NEAR[-1]:
+                own = found[each.servers in measured].setdefault(each.servers, [])
+                own.append(f"{each.mean.value:.2f} over `{case.name}`")
+    groups = [
+        f"of those with {'a measured' if cost else 'the default'} CPU cost, "
+        f"{listed(f'{server} ({listed(ratios)})' for server, ratios in own.items())}"
+        for cost, own in found.items()
+        if own
+    ]
+    if not groups:
         return ""
-    named = listed(f"{server} ({', '.join(ratios)})" for server, ratios in found.items())
     return (
-        "For the following servers with the default CPU cost, goodput in virtual time differs from goodput in real "
-        f"time by more than {100 * NEAR[-1]:.0f} %: {named}. The parentheses contain goodput in virtual time divided "
-        f"by goodput in real time. What this page says about {'this server' if len(found) == 1 else 'these servers'} "
-        "over these links holds in virtual time only."
+        "For the following servers, goodput in virtual time differs from goodput in real time by more than "
+        f"{100 * NEAR[-1]:.0f} % (geometric mean over the clients): {'; '.join(groups)}. The parentheses contain "
+        "goodput in virtual time divided by goodput in real time. What this page says about these servers over these "
+        "links holds in virtual time only."
     )
 
 
@@ -403,7 +472,8 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
         ),
         (
             "The more the repetitions in real time differ, the more pairs *agree*. The numbers of pairs within "
-            f"{100 * near:.0f} and {100 * far:.0f} % of the mean in real time do not depend on these differences."
+            f"{100 * near:.0f} and {100 * far:.0f} % use only the mean in real time, not the range, so they depend "
+            "less on these differences."
         ),
     )
     return Table("agreement", "Agreement of virtual and real time", columns, tuple(rows), notes)

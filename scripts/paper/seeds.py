@@ -122,9 +122,9 @@ def drops_by_seed(results: ResultSet, case: TestCase) -> Table:
         for server in results.manifest.servers
     )
     note = (
-        "The table shows the share of the server's packets that the queue dropped in all runs (successful or not) and, "
-        "in parentheses, the number of runs in which the queue dropped packets. The data set does not say which "
-        "packets the link lost."
+        "The table shows the packets that the queue dropped in all runs (successful or not), as a share of all packets "
+        "that the server sent in them, and, in parentheses, the number of runs in which the queue dropped packets. The "
+        "data set does not say which packets the link lost."
     )
     return Table("drops-by-seed", f"Queue drops by seed over {case.name}", columns, rows, (note,))
 

@@ -17,14 +17,20 @@ from interop.statistics.samples import GOODPUT, find, value_of
 from plots.sweep import QUEUE
 from scripts.paper.goodput import known, of_case
 from scripts.paper.lines import Figure, Line, rendered
+from scripts.paper.real_time import both_clocks
 from scripts.paper.words import counted, listed
 
 PACKET = 8 * 1500
 """Bits of a packet; the text gives bandwidth-delay products in such packets."""
 
 
-def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> Iterator[Line]:
-    """A table, a figure and the range of each sweep; ``matrix`` has runs over the same link as some of them."""
+def sweeps(
+    results: ResultSet, matrix: ResultSet, figures: Sequence[Line], real: ResultSet | None = None
+) -> Iterator[Line]:
+    """A table, a figure and the range of each sweep.
+
+    ``matrix``: runs over the same link as some of them. ``real``: runs in real time.
+    """
     yield "## Sweeps"
     yield ""
     yield (
@@ -35,6 +41,7 @@ def sweeps(results: ResultSet, matrix: ResultSet, figures: Sequence[Line]) -> It
     )
     yield ""
     yield from over_the_same_link(results, matrix)
+    yield from in_real_time(results, matrix, real)
     for cases in by_family(results.manifest.test_cases).values():
         yield from rendered(by_value(results, cases))
         yield from ranges(results, cases)
@@ -86,6 +93,12 @@ def _cell(results: ResultSet, case: TestCase, name: str) -> str:
 
 def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
     """How many times as fast the last value of the sweep is, compared with the first."""
+    if told := _range(results, cases):
+        yield f"{told} In the figures, this sweep is called {_abbreviation(cases)}."
+
+
+def _range(results: ResultSet, cases: Sequence[TestCase]) -> str:
+    """The smallest and the largest change from the first value to the last, as a sentence; empty without runs."""
     first, last = cases[0], cases[-1]
     ratios = {}
     for name in results.manifest.servers:
@@ -93,19 +106,17 @@ def ranges(results: ResultSet, cases: Sequence[TestCase]) -> Iterator[str]:
         if low and high:
             ratios[name] = statistics.fmean(high) / statistics.fmean(low)
     if not ratios:
-        return
+        return ""
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     if ratios[most] <= 1:
-        told = (
+        return (
             f"At a {swept(last).key} of {_with_unit(swept(last))}, goodput is {100 * ratios[least]:.0f} % ({least}) to "
             f"{100 * ratios[most]:.0f} % ({most}) of that at {swept(first).text}."
         )
-    else:
-        told = (
-            f"As the {swept(first).key} increases from {swept(first).text} to {_with_unit(swept(last))}, goodput "
-            f"changes by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
-        )
-    yield f"{told} In the figures, this sweep is called {_abbreviation(cases)}."
+    return (
+        f"As the {swept(first).key} increases from {swept(first).text} to {_with_unit(swept(last))}, goodput "
+        f"changes by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most})."
+    )
 
 
 def _with_unit(value: SweptValue) -> str:
@@ -144,6 +155,35 @@ def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
         "uncertainty in mind."
     )
     yield ""
+
+
+def in_real_time(results: ResultSet, matrix: ResultSet, real: ResultSet | None) -> Iterator[str]:
+    """How far the clocks differ for the pairs of the sweeps over the links of the matrix; nothing without such runs."""
+    told = list[str]()
+    for case in real.manifest.test_cases if real is not None else ():
+        ratios = [
+            f"{each.server} {each.ratio:.2f}"
+            for each in (both_clocks(matrix, real, case) if real is not None else ())
+            if each.server == each.client and each.server in results.manifest.servers
+        ]
+        if ratios:
+            told.append(f"over `{case.name}`: {', '.join(ratios)}")
+    if told:
+        yield (
+            "We did not measure the sweeps in real time. Over the links of the matrix, the goodput of these pairs in "
+            f"virtual time, divided by that in real time, is as follows: {'; '.join(told)}."
+        )
+        yield ""
+
+
+def finding(results: ResultSet) -> Iterator[str]:
+    """How far goodput changes from one end of each sweep to the other, as an item of a list."""
+    told = [text for cases in by_family(results.manifest.test_cases).values() if (text := _range(results, cases))]
+    if told:
+        yield (
+            f"- We changed one parameter of `sat` at a time, with {counted(len(results.manifest.servers), 'pair')} of "
+            f"an implementation with itself. {' '.join(told)} These runs have one seed. See [Sweeps](#sweeps)."
+        )
 
 
 def _is_same(case: TestCase, sat: TestCase) -> bool:

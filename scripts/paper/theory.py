@@ -110,9 +110,10 @@ def formulas_beside_measurements(results: ResultSet) -> Table | None:
         Column("dropped by link and queue", Unit.SHARE, 1), Column("formula with these drops", Unit.RATE),
     )  # fmt: skip
     note = (
-        "*Measured* is the mean of all runs with all clients; for runs that timed out, goodput is based on the bytes "
+        "*Measured* is the mean of all runs with all clients; for unsuccessful runs, goodput is based on the bytes "
         "that had arrived. The payload per packet is the median over the clients in `sat`. *Dropped by link and queue* "
-        "is the share of the server's packets in all its runs."
+        "is the share of the server's packets in all its runs. If a server also sends small packets, the mean payload "
+        "is below the size of its full packets, and the formula is too low."
     )
     return Table("formulas", "Formulas and measurements over satloss", columns, tuple(rows), (note,))
 
@@ -225,20 +226,21 @@ def _far(results: ResultSet, table: Table) -> Iterator[str]:
         reason = REASONS.get(name, "The measurements do not show which assumption of the formula it violates.")
         yield (
             f"- {name} exceeds the formula by more than a factor of {MUCH:g} ({ratio:.1f} times; "
-            f"{min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s, depending on the client). {reason}"
+            f"{min(means) / 1e6:.2f} to {max(means) / 1e6:.2f} Mbit/s, depending on the client; arithmetic means). "
+            f"{reason}"
         )
 
 
 REASONS = {
     "quiche": (
         "Its CUBIC (`cubic.rs` of 0.30.0) undoes a reduction of the window if only a single packet was lost, or fewer "
-        "than a fifth of the packets in the window. It therefore hardly reacts if the link drops single packets. Its "
-        "Reno has no such rule, and is as slow as the formula predicts (see [Congestion control algorithms over "
+        "than a fifth of the packets in the window. It may therefore hardly react if the link drops single packets. "
+        "Its Reno has no such rule, and is as slow as the formula predicts (see [Congestion control algorithms over "
         "satloss](#congestion-control-algorithms-over-satloss))."
     ),
     "msquic": (
         "Its goodput is higher with clients that acknowledge more often; [Goodput and acknowledgements over "
-        "satloss](#goodput-and-acknowledgements-over-satloss) explains why."
+        "satloss](#goodput-and-acknowledgements-over-satloss) discusses possible causes."
     ),
 }
 """Why servers are faster than the formula, from their source code."""

@@ -66,10 +66,13 @@ def start_of(series: Series) -> Start | None:
     )  # fmt: skip
 
 
-def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, Series]) -> Iterator[str]:
+def unpaced_start(
+    matrix: ResultSet, results: ResultSet, series: Mapping[Pair, Series], longer: ResultSet | None = None
+) -> Iterator[str]:
     """The reason, from the bursts of the matrix and the packets of runs with qlogs; nothing if one is not stored.
 
-    ``results``: runs with qlogs. ``series``: of these runs.
+    ``results``: runs with qlogs. ``series``: of these runs. ``longer``: runs with the queue of the paper's simulator,
+    over links with the names of those of the matrix.
     """
     starts = {pair: found for pair, each in series.items() if (found := start_of(each)) is not None}
     rates = {(run.server, run.client): value for run in results.results if (value := value_of(run, GOODPUT))}
@@ -92,7 +95,7 @@ def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, S
         f"- The initial congestion window of {SERVER} is {starts[BESIDE].window:,.0f} bytes, that is, "
         f"{starts[BESIDE].window / PACKET:.0f} packets of {PACKET:,} bytes. The response begins with a burst of "
         f"{bursts}. With {BESIDE.client}, the burst contains {counted(starts[BESIDE].packets, 'packet')}, and the "
-        f"queue drops {starts[BESIDE].lost or 'none'} of them.{_queue(matrix)}"
+        f"queue drops {starts[BESIDE].lost or 'none'} of them.{_queue(matrix, [starts[pair] for pair in SLOW])}"
     )
     ends = listed(f"from {_ends(starts[pair])} with {pair.client}" for pair in SLOW)
     largest = listed(f"{starts[pair].last / KIB:.0f} KiB with {pair.client}" for pair in SLOW)
@@ -107,19 +110,56 @@ def unpaced_start(matrix: ResultSet, results: ResultSet, series: Mapping[Pair, S
         f"- {SERVER} does not pace the burst because it has no estimate of the round-trip time yet. According to its "
         "source code (v0.65.0), the estimate is 0 at first if the client has no token (`SetInitialRTT` in "
         "`connection.go`), and the pacing rate is then two windows per millisecond (`cubic_sender.go`). The first "
-        f"probe timeout of 200 ms is shorter than the round-trip time. {SERVER} therefore sends the packets of the "
-        "handshake again, and considers the first ones lost (`QueueProbePacket`). Acknowledgements of "
-        "such packets give no estimate. With kwik and lsquic, no other acknowledgement arrives before the response "
-        f"begins. {BESIDE.client} also acknowledges a packet that {SERVER} has not sent again."
+        "probe timeout is 200 ms, twice the default round-trip time of 100 ms (`rtt_stats.go`), and shorter than the "
+        f"round-trip time of the link. {SERVER} therefore sends the packets of the handshake again, and considers the "
+        "first ones lost (`QueueProbePacket`). Acknowledgements of such packets give no estimate. With kwik and "
+        f"lsquic, no other acknowledgement arrives before the response begins. {BESIDE.client} also acknowledges a "
+        f"packet that {SERVER} has not sent again. Of the clients with which {SERVER} is fast, we examined only "
+        f"{BESIDE.client}."
     )
     if told := _over_a_short_link(matrix):
         yield told
+    if told := _with_the_longer_queue(matrix, longer):
+        yield f"- {told} Only the queue differs between these runs and those of the matrix."
     yield ""
 
 
-def _queue(matrix: ResultSet) -> str:
+def _queue(matrix: ResultSet, bursts: Sequence[Start]) -> str:
+    """What the queue holds, and whether that is what it let through of each burst."""
     case = find(matrix, TEST_CASE)
-    return f" The queue holds {case.emulated.forward_queue} packets." if case is not None else ""
+    queue = case.emulated.forward_queue if case is not None else None
+    if not isinstance(queue, int):
+        return ""
+    if {each.packets - each.lost for each in bursts} == {queue + 1}:
+        return (
+            f" The queue holds {queue} packets, and the link is sending one more, so {queue + 1} packets of each burst "
+            "arrive."
+        )
+    return f" The queue holds {queue} packets."
+
+
+def _with_the_longer_queue(matrix: ResultSet, longer: ResultSet | None) -> str:
+    """What the server reaches with the longer queue, with the same random numbers; empty if it was not measured."""
+    if longer is None:
+        return ""
+    rates = [
+        {(run.client, run.evidence.seed): value for run in results.results
+         if (run.server, run.test_case) == (SERVER, TEST_CASE) and (value := value_of(run, GOODPUT))}
+        for results in (matrix, longer)
+    ]  # fmt: skip
+    shared = {key[0]: (rates[0][key], rates[1][key]) for key in rates[0].keys() & rates[1].keys()}
+    slow = [pair.client for pair in SLOW]
+    rest = [after / before for client, (before, after) in shared.items() if client not in slow]
+    if not rest or any(client not in shared for client in slow):
+        return ""
+    told = listed(
+        f"{shared[client][1] / 1e6:.2f} instead of {shared[client][0] / 1e6:.2f} Mbit/s with {client}"
+        for client in slow
+    )
+    return (
+        f"With the queue of the paper's simulator, which holds up to 125 packets, {SERVER} reaches {told}. With the "
+        f"other clients, its goodput is then {min(rest):.2f} to {max(rest):.2f} times as high."
+    )
 
 
 def _ends(start: Start) -> str:
@@ -157,7 +197,8 @@ def _bursts_of_the_matrix(matrix: ResultSet) -> Iterator[str]:
         yield (
             f"In the matrix, {SERVER}'s longest burst over `{TEST_CASE}` has "
             f"{listed(f'{bursts[name]:.0f} packets with {name}' for name in names)}, but only {min(rest):.0f} to "
-            f"{max(rest):.0f} packets with the other clients."
+            f"{max(rest):.0f} packets with the other clients. (The longest burst includes all packets that are sent "
+            "back to back, not only those of the response.)"
         )
         yield ""
 
@@ -182,8 +223,11 @@ def _over_a_short_link(matrix: ResultSet) -> str:
     return ""
 
 
-def finding(matrix: ResultSet) -> Iterator[str]:
-    """What the burst costs over the link, as an item of a list; nothing if a slow pair was not measured."""
+def finding(matrix: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
+    """What the burst costs over the link, as an item of a list; nothing if a slow pair was not measured.
+
+    ``longer``: runs with the queue of the paper's simulator, over links with the names of those of the matrix.
+    """
     case = find(matrix, TEST_CASE)
     runs = [run for run in of_case(matrix, case) if run.server == SERVER] if case is not None else []
     means = {
@@ -195,8 +239,10 @@ def finding(matrix: ResultSet) -> Iterator[str]:
     rest = [mean for client, mean in means.items() if client not in slow]
     if len(slow) == len(SLOW) and rest:
         rates = listed(f"{mean / 1e6:.2f} Mbit/s with {client}" for client, mean in slow.items())
+        counterfactual = _with_the_longer_queue(matrix, longer)
         yield (
             f"- {SERVER}'s server does not pace its first window if it has no estimate of the round-trip time. Over "
             f"`{TEST_CASE}`, the queue then drops packets at once, slow start ends, and goodput is {rates}, but "
-            f"{min(rest) / 1e6:.2f} to {max(rest) / 1e6:.2f} Mbit/s with the other clients. See {LINK}."
+            f"{min(rest) / 1e6:.2f} to {max(rest) / 1e6:.2f} Mbit/s with the other clients."
+            f"{counterfactual and f' {counterfactual}'} See {LINK}."
         )

@@ -18,6 +18,7 @@ from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import THRESHOLD
 from interop.statistics.samples import GOODPUT, samples, value_of
 from scripts.paper.crossed import FEWEST, Crossed, Difference, decompose_crossed, with_several_algorithms
+from scripts.paper.data_set import seeds_in_words, seeds_on_another_machine
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import Line, rendered
 from scripts.paper.words import listed, part_of
@@ -99,10 +100,18 @@ def _number_of_seeds(results: ResultSet) -> str:
     return "one seed" if count == 1 else f"{count} seeds"
 
 
-def _seeds(results: ResultSet) -> str:
-    lossy = [case.name for case in results.manifest.test_cases if loss_share(case.emulated.forward_loss)]
+def _seeds(results: ResultSet, case: TestCase | None = None) -> str:
+    """How many seeds there are; ``case``: of one link only."""
+    cases = results.manifest.test_cases if case is None else (case,)
+    lossy = [each.name for each in cases if loss_share(each.emulated.forward_loss)]
     shared = f"; over `{lossy[0]}`, all pairs with the same seed share one sequence of losses" if lossy else ""
-    return f"These runs have {_number_of_seeds(results)}{shared}."
+    return f"These runs have {_number_of_seeds(results)}{shared}.{_another_machine(results)}"
+
+
+def _another_machine(results: ResultSet) -> str:
+    """The seeds that were measured on another machine than the first one, as a sentence; or nothing."""
+    seeds = seeds_on_another_machine(results)
+    return f" The runs with {seeds_in_words(seeds)} took place on another machine." if seeds else ""
 
 
 def _left_out(results: ResultSet) -> str:
@@ -210,7 +219,18 @@ def _without_one_factor(found: Mapping[str, float]) -> str:
 def _corrected_factor(results: ResultSet, case: TestCase, corrected: ResultSet | None, slower: str, faster: str) -> str:
     """The factor without the underflow; empty if it is the same."""
     ratio = factor_without_the_underflow(results, case, corrected, slower, faster)
-    return f" Without the underflow of msquic's counter, it is {_with_limits(ratio, '')}." if ratio else ""
+    if not ratio or corrected is None:
+        return ""
+    return (
+        f" Without the underflow of msquic's counter, it is {_with_limits(ratio, '')}; these runs of msquic have "
+        f"{_seeds_of(corrected)}."
+    )
+
+
+def _seeds_of(results: ResultSet) -> str:
+    """``seed 1 only``."""
+    seeds = sorted({run.repetition for run in results.results})
+    return f"{seeds_in_words(seeds)}{' only' if len(seeds) == 1 else ''}"
 
 
 def factor_without_the_underflow(
@@ -356,7 +376,7 @@ def robustness(results: ResultSet, corrected: ResultSet | None = None) -> Table:
     columns = (
         Column("test case"), Column("subset"), Column("implementations", Unit.COUNT),
         Column("difference", Unit.SHARE, 0), Column("low", Unit.SHARE, 0), Column("high", Unit.SHARE, 0),
-        Column("difference, combination as implementation", Unit.SHARE, 0),
+        Column("difference, interaction as implementation", Unit.SHARE, 0),
     )  # fmt: skip
     rows = list[tuple[float | int | str | None, ...]]()
     for case, name, cells in subsets(results, corrected):
@@ -365,7 +385,7 @@ def robustness(results: ResultSet, corrected: ResultSet | None = None) -> Table:
         count, found = len({key[0] for key in cells}), decompose_crossed(cells)
         each = found.difference if found else None
         numbers = (each.value, each.low, each.high) if each else (None, None, None)
-        rows.append((case, name, count, *numbers, found.with_combination.value if found else None))
+        rows.append((case, name, count, *numbers, found.with_interaction.value if found else None))
     note = (
         "*Difference* is defined as in the table above. Implementations with only one algorithm in a subset are "
         "omitted. A cell is empty if the model cannot be solved without one of the implementations. With only "
@@ -387,7 +407,7 @@ def shares(results: ResultSet) -> Iterator[str]:
         return
     columns = (
         Column("test case"), Column("implementation", Unit.SHARE, 0), Column("congestion control", Unit.SHARE, 0),
-        Column("combination", Unit.SHARE, 0), Column("client", Unit.SHARE, 0), Column("rest", Unit.SHARE, 0),
+        Column("interaction", Unit.SHARE, 0), Column("client", Unit.SHARE, 0), Column("rest", Unit.SHARE, 0),
     )  # fmt: skip
     rows = [tuple[str | float, ...]((case, *each.shares.values())) for case, each in found.items()]
     implementations = len(next(iter(found.values())).difference.without)
@@ -398,7 +418,7 @@ def shares(results: ResultSet) -> Iterator[str]:
         ),
         (
             "*Congestion control* is the average effect of an algorithm over all implementations, and *implementation* "
-            "is the average effect of an implementation over all algorithms. *Combination* is what these two averages "
+            "is the average effect of an implementation over all algorithms. *Interaction* is what these two averages "
             "do not explain: for example, switching from Reno to CUBIC affects picoquic far more than other "
             "implementations. The three algorithms are fixed, so the results do not extend to other algorithms. "
             f"{AT_THE_LIMIT}"
@@ -411,14 +431,14 @@ def shares(results: ResultSet) -> Iterator[str]:
 
 def _differences(found: Mapping[str, Crossed]) -> Table:
     columns = (
-        Column("test case"), Column("combination"), Column("difference", Unit.SHARE, 0), Column("low", Unit.SHARE, 0),
+        Column("test case"), Column("interaction"), Column("difference", Unit.SHARE, 0), Column("low", Unit.SHARE, 0),
         Column("high", Unit.SHARE, 0), Column("without one implementation"),
     )  # fmt: skip
     rows = [
         (case, counts, each.value, each.low, each.high, _least_and_most(each.without, 0, 100))
         for case, both in found.items()
         for counts, each in (
-            ("counts as neither", both.difference), ("counts as implementation", both.with_combination)
+            ("counts as neither", both.difference), ("counts as implementation", both.with_interaction)
         )
     ]  # fmt: skip
     notes = (
@@ -446,9 +466,9 @@ def conclusion(results: ResultSet) -> Iterator[str]:
         yield (
             f"- Over `{case}`, {_shares_in_words(found)} The implementation's share minus that of the congestion "
             f"control is {_points(found.difference)} percentage points (95 % confidence interval "
-            f"{_limits(found.difference)}). {_larger(found.difference)} If the combination counts as part of the "
-            f"implementation, the difference is {_points(found.with_combination)} percentage points "
-            f"({_limits(found.with_combination)}). {_larger(found.with_combination)}"
+            f"{_limits(found.difference)}). {_larger(found.difference)} If the interaction counts as part of the "
+            f"implementation, the difference is {_points(found.with_interaction)} percentage points "
+            f"({_limits(found.with_interaction)}). {_larger(found.with_interaction)}"
         )
 
 
@@ -460,7 +480,7 @@ def _shares_in_words(found: Crossed) -> str:
     own, other, both, *_ = (f"{100 * share:.0f} %" for share in found.shares.values())
     return (
         f"the implementation accounts for {own} of the variance, the congestion control for {other}, and their "
-        f"combination for {both}."
+        f"interaction for {both}."
     )
 
 
@@ -481,10 +501,14 @@ def finding(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[
                 what, name = ("it", "") if changes else ("the goodput of an implementation", INTERVAL)
                 fixed = factor_without_the_underflow(results, case, corrected, slower, faster)
                 without = (
-                    f", or by {_with_limits(fixed, '')} without the underflow of msquic's counter" if fixed else ""
+                    f", or by {_with_limits(fixed, '')} without the underflow of msquic's counter "
+                    f"({_seeds_of(corrected)})"
+                    if fixed and corrected
+                    else ""
                 )
                 changes.append(
-                    f"switching from {slower} to {faster} multiplies {what} by {_with_limits(ratio, name)}{without}"
+                    f"switching from {slower} to {faster} multiplies {what} by "
+                    f"{_with_limits(ratio, name, check=True)}{without}"
                 )
         spread = [ratio for ratio, _ in fastest_over_slowest(means_of_controls(results, case)).values()]
         within = f" to {max(spread):.1f}" if len(spread) > 1 else ""
@@ -492,47 +516,45 @@ def finding(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[
         yield (
             f"- Over `{case.name}`, {', and '.join(changes)}. With the same congestion control, the goodput of the "
             f"fastest implementation is {min(spread):.1f}{within} times that of the slowest (arithmetic means). Over "
-            f"all these runs, {_shares_in_words(found)}{at_the_limit}{_if_it_counts(found)}"
-            f"{_doubts(results, case.name, corrected)} These runs have {_number_of_seeds(results)}. See "
-            "[Algorithm or implementation](#algorithm-or-implementation)."
+            f"all these runs, {_shares_in_words(found)}{at_the_limit} The implementation's share minus that of the "
+            f"congestion control is {_points(found.difference)} percentage points (95 % confidence interval "
+            f"{_limits(found.difference)}).{_how_sure(results, case.name, found, corrected)} "
+            f"{_seeds(results, case)} See [Algorithm or implementation](#algorithm-or-implementation)."
         )
 
 
-def _if_it_counts(found: Crossed) -> str:
-    """Whether it is open which share is larger, if the combination counts as neither, or as implementation."""
-    neither, both = (each.low <= 0 <= each.high for each in (found.difference, found.with_combination))
-    if neither:
-        return (
-            " The 95 % confidence interval of the difference between the first two shares "
-            f"({_limits(found.difference)} percentage points) includes 0."
+def _how_sure(results: ResultSet, case: str, found: Crossed, corrected: ResultSet | None) -> str:
+    """Whether the interval includes 0 for all runs, and if it does not, with which other choices it does."""
+    if found.difference.low <= 0 <= found.difference.high:
+        return f" {_larger(found.difference)}"
+    table = robustness(results, corrected)
+    number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
+    doubts = list[str]()
+    if found.with_interaction.low <= 0 <= found.with_interaction.high:
+        doubts.append(f"if the interaction counts as part of the implementation ({_limits(found.with_interaction)})")
+    if number:
+        doubts.append(
+            f"in {part_of(number, rows, 'subset')} of the runs that {'contains' if rows == 1 else 'contain'} more than "
+            f"{FEWEST_IN_WORDS} implementations"
         )
-    if both:
-        return (
-            " If the combination counts as part of the implementation, the 95 % confidence interval of the difference "
-            f"between the two shares ({_limits(found.with_combination)} percentage points) includes 0."
-        )
-    return ""
+    if not doubts:
+        return f" {_larger(found.difference)}"
+    return (
+        f" This interval excludes 0. However, it includes 0 {', and '.join(doubts)}. The ranking of the two shares is "
+        "therefore not robust."
+    )
 
 
 INTERVAL = "95 % confidence interval "
 """Before its limits, where an item has the first one."""
 
 
-def _with_limits(ratio: Mean, name: str) -> str:
-    limits = "" if ratio.low is None or ratio.high is None else f" ({name}{ratio.low:.1f} to {ratio.high:.1f})"
-    return f"{ratio.value:.1f}{limits}"
-
-
-def _doubts(results: ResultSet, case: str, corrected: ResultSet | None) -> str:
-    table = robustness(results, corrected)
-    number, rows = including_0(replace(table, rows=tuple(row for row in table.rows if row[0] == case)))
-    return (
-        " If the combination counts towards neither share, the interval of the difference includes 0 in "
-        f"{part_of(number, rows, 'subset')} of the runs that {'contains' if rows == 1 else 'contain'} more than "
-        f"{FEWEST_IN_WORDS} implementations."
-        if number
-        else ""
-    )
+def _with_limits(ratio: Mean, name: str, *, check: bool = False) -> str:
+    """``0.9 (0.5 to 1.5)``; ``check``: say if the interval includes 1."""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.1f}"
+    includes = ", which includes 1" if check and ratio.low <= 1 <= ratio.high else ""
+    return f"{ratio.value:.1f} ({name}{ratio.low:.1f} to {ratio.high:.1f}{includes})"
 
 
 def _larger(difference: Difference) -> str:

@@ -13,12 +13,13 @@ from interop.model.results import ResultSet, RunResult
 from interop.model.units import KIB, byte_size
 from interop.report.table import Column, Table, Unit
 from interop.statistics.facts import fact_of
-from interop.statistics.samples import GOODPUT, value_of
+from interop.statistics.samples import GOODPUT, find, value_of
 from interop.traces.series import Series
 from scripts.paper.endpoints import FULL, RAISED, share_of_window
 from scripts.paper.goodput import known
 from scripts.paper.lines import Line, rendered
-from scripts.paper.words import listed
+from scripts.paper.real_time import NEAR, both_clocks
+from scripts.paper.words import counted, listed
 
 SERVER, CLIENT, BESIDE = "picoquic", "quic-go", "ngtcp2"
 """The pair that is explained, and a client with which the same server is faster."""
@@ -326,7 +327,73 @@ def _first_byte(results: ResultSet, client: str) -> float | None:
     return next((value for run in runs if (value := value_of(run, "time_to_first_byte")) is not None), None)
 
 
-def finding(results: ResultSet) -> Iterator[str]:
+def in_real_time(results: ResultSet, matrix: ResultSet, real: ResultSet | None) -> Iterator[str]:
+    """Which servers of the table differ much in real time, as a paragraph; nothing if there are none."""
+    if told := _faster_or_slower(results, matrix, real):
+        yield (
+            f"{told} We did not measure the variants of clients in real time, so the numbers of this section hold in "
+            "virtual time only."
+        )
+        yield ""
+
+
+def _faster_or_slower(results: ResultSet, matrix: ResultSet, real: ResultSet | None) -> str:
+    """``In real time, picoquic is faster …``: servers whose ratio of both clocks is far from 1; or nothing."""
+    case = find(matrix, "sat")
+    if real is None or case is None:
+        return ""
+    pairs, told = both_clocks(matrix, real, case), list[str]()
+    for server in results.manifest.servers:
+        mine = [each for each in pairs if each.server == server]
+        ratio = statistics.geometric_mean(each.ratio for each in mine) if mine else 1.0
+        beside = next((each for each in mine if each.client == BESIDE), None)
+        if abs(ratio - 1) > NEAR[-1] and beside is not None:
+            told.append(
+                f"{server} reaches {min(beside.real) / 1e6:.2f} to {max(beside.real) / 1e6:.2f} Mbit/s with {BESIDE} "
+                f"({counted(len(beside.real), 'run')}) instead of {beside.virtual / 1e6:.2f} Mbit/s in virtual time"
+            )
+    return f"In real time, {listed(told)}." if told else ""
+
+
+def _with_growing_windows(results: ResultSet) -> str:
+    """What other servers than ``SERVER`` reach with clients that announce the windows of ``SMALLER``, as a sentence.
+
+    ``SERVER`` is slow with them for another reason (``cause``).
+    """
+    windows_of = {
+        client: [_announced([run for run in results.results if run.client == client], fact) for fact in FACTS]
+        for client in results.manifest.clients
+    }
+    same = [name for name, own in windows_of.items() if name != SMALLER and own == windows_of.get(SMALLER)]
+    told = list[str]()
+    for server in results.manifest.servers:
+        runs = [[run for run in results.results if (run.server, run.client) == (server, name)] for name in same]
+        means = [mean for each in runs if (mean := _mean(each))]
+        if server != SERVER and means:
+            told.append(f"{listed(f'{mean / 1e6:.2f}' for mean in means)} Mbit/s with {server}")
+    return (
+        f" With {listed(same)}, which {'announces' if len(same) == 1 else 'announce'} the same windows but "
+        f"{'raises' if len(same) == 1 else 'raise'} them, goodput is {listed(told)}."
+        if told
+        else ""
+    )
+
+
+def _limit(results: ResultSet) -> str:
+    """The smaller window of ``SMALLER`` per round-trip time, as a sentence; empty if it is not known."""
+    runs = [run for run in results.results if run.client == SMALLER]
+    windows_of = [value for run in runs for name in FACTS if isinstance(value := fact_of(run, f"client.{name}"), int)]
+    case = find(results, "sat")
+    if not windows_of or case is None:
+        return ""
+    rate = 8 * min(windows_of) / case.emulated.round_trip_delay
+    return (
+        f" If windows do not grow, goodput cannot exceed the window divided by the round-trip time, here "
+        f"{byte_size(min(windows_of))} / {1000 * case.emulated.round_trip_delay:.0f} ms = {rate / 1e6:.2f} Mbit/s."
+    )
+
+
+def finding(results: ResultSet, matrix: ResultSet, real: ResultSet | None) -> Iterator[str]:
     """What smaller windows of the same client change, as an item of a list."""
     means = {
         (server, client): mean
@@ -346,8 +413,10 @@ def finding(results: ResultSet) -> Iterator[str]:
         }
         (connection, stream), (small_connection, small_stream) = windows_of[BESIDE], windows_of[SMALLER]
         yield (
-            f"- A client's receive windows can limit goodput over `sat`. We reduced the windows of {BESIDE}'s client "
-            f"from {connection} for the connection and {stream} for a stream to {small_connection} and {small_stream}. "
-            f"This reduced goodput {listed(told)} (one run each). See [Receive windows of "
+            "- A client's receive windows can limit goodput over `sat` if they do not grow. We reduced the windows of "
+            f"{BESIDE}'s client from {connection} for the connection and {stream} for a stream to {small_connection} "
+            f"and {small_stream}. "
+            f"This reduced goodput {listed(told)} (one run each).{_limit(results)}{_with_growing_windows(results)}"
+            f"{(slower := _faster_or_slower(results, matrix, real)) and f' {slower}'} See [Receive windows of "
             "clients](#receive-windows-of-clients)."
         )

@@ -18,7 +18,7 @@ EFFECTS = {"one fast": (-0.3, 0.1, 0.1), "far apart": (-1.5, 0.0, 1.5), "apart":
 def made(
     seed: int, spread: tuple[float, float, float], effects: Sequence[float], design: Sequence[str] = DESIGN
 ) -> Cells:
-    """Four clients; deviations of implementation, combination and single runs, and the effect of each algorithm."""
+    """Four clients; deviations of implementation, interaction and single runs, and the effect of each algorithm."""
     rng = np.random.default_rng(seed)
     found = {}
     for number, algorithms in enumerate(design):
@@ -37,7 +37,7 @@ def known(cells: Cells) -> Crossed:
 
 
 def truth(spread: tuple[float, float, float], effects: Sequence[float]) -> tuple[float, float, float]:
-    """Shares of implementation, algorithm and combination; the three algorithms are all there are."""
+    """Shares of implementation, algorithm and interaction; the three algorithms are all there are."""
     own, both, single = (each**2 for each in spread)
     algorithm = float(np.var(effects, ddof=1))
     whole = own + algorithm + both + single
@@ -49,7 +49,7 @@ def test_each_source_is_told_apart() -> None:
     spread, effects = (0.6, 0.4, 0.2), EFFECTS["apart"]
     found = [known(made(seed, spread, effects)).shares for seed in range(60)]
     mean = {source: float(np.mean([each[source] for each in found])) for source in found[0]}
-    for source, share in zip(("implementation", "algorithm", "combination"), truth(spread, effects), strict=True):
+    for source, share in zip(("implementation", "algorithm", "interaction"), truth(spread, effects), strict=True):
         assert mean[source] == pytest.approx(share, abs=0.06)
     assert all(sum(each.values()) == pytest.approx(1) for each in found)
 
@@ -86,7 +86,7 @@ def test_the_interval_holds_the_difference_about_as_often_as_it_says(
     for seed in range(200):
         found = known(made(seed, spread, effects))
         held[0] += found.difference.low <= own - algorithm <= found.difference.high
-        held[1] += found.with_combination.low <= own + both - algorithm <= found.with_combination.high
+        held[1] += found.with_interaction.low <= own + both - algorithm <= found.with_interaction.high
     assert 0.88 * 200 <= held[0] <= 0.99 * 200
     assert held[1] >= 0.87 * 200
 

@@ -141,4 +141,7 @@ def test_campaigns_and_seeds_of_another_machine_are_named() -> None:
     parts: dict[str, ResultSet] = {Part.MATRIX: here, Part.VARIANTS: mixed, Part.QUEUES: here, Part.REPEAT: there}
     told = "\n".join(data_sheet(parts, "3 files"))
     assert "The campaigns `variants` with seed 2 and `repeat` ran on another virtual machine with two cores." in told
+    some = replace(here, results=(*here.results, *on("Xeon", 1).results))
+    told = "\n".join(data_sheet({Part.MATRIX: here, Part.REAL: some}, "3 files"))
+    assert "The campaign `real` (1 of 2 runs) ran on another virtual machine with two cores." in told
     assert "another virtual machine" not in "\n".join(data_sheet({Part.MATRIX: here, Part.QUEUES: here}, "3 files"))

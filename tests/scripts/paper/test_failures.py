@@ -88,10 +88,10 @@ def test_runs_with_more_time_are_those_with_the_same_losses() -> None:
     again[2] = replace(again[2], evidence=replace(again[2].evidence, seed=99))
     told = "\n".join(failures(result_set(first, test_cases=(SATLOSS,)), result_set(again, test_cases=(case,))))
     assert (
-        "We repeated 2 of the runs that timed out, with the same losses and a limit of 1200 s (picoquic with a, b). "
-        "All 2 succeeded, after 400 to 500 s."
+        "We repeated 2 of the runs that timed out, with the same losses and a limit of 1200 s (picoquic with a, b): "
+        "those with seed 1. All 2 succeeded, after 400 to 500 s."
     ) in told
     again[1] = run_result(None, client="b", test_case=case.name)
     told = "\n".join(failures(result_set(first, test_cases=(SATLOSS,)), result_set(again, test_cases=(case,))))
-    assert "(picoquic with a, b). Of these, 1 succeeded, after 400 to 400 s." in told
+    assert "(picoquic with a, b): those with seed 1. Of these, 1 succeeded, after 400 to 400 s." in told
     assert "limit of 1200 s" not in "\n".join(failures(result_set(first, test_cases=(SATLOSS,))))

@@ -59,6 +59,8 @@ def test_outcomes_are_compared_with_the_same_losses() -> None:
     assert outcomes_with_both_clocks(mine, with_seeds(theirs, {1: 99})) == ""
     assert outcomes_with_both_clocks(mine, with_seeds(result_set([invalid], test_cases=(SATLOSS,)), {1: 10})) == ""
     assert "in all 2 runs that can be compared. Virtual time" in outcomes_with_both_clocks(mine, mine)
+    good = replace(mine, results=mine.results[:1])
+    assert "can be compared. All of these runs succeeded, so they do not" in outcomes_with_both_clocks(good, good)
 
 
 def of_rates(rates: Mapping[str, Mapping[str, float]]) -> ResultSet:

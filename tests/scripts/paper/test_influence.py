@@ -18,6 +18,7 @@ from scripts.paper.influence import (
     share_of_server,
 )
 from tests.results_builder import SATLOSS, result_set, run_result, runs
+from tests.scripts.paper.test_algorithms import with_controls
 
 SERVERS, CLIENTS = ("a", "b", "c", "d"), ("x", "y", "z")
 
@@ -103,10 +104,48 @@ def test_the_finding_names_links_that_depend_mostly_on_the_server() -> None:
         for run in runs(2**number * (1 + 0.01 * (step * number % 3)) * MBPS, server=server, client=client)
     ]
     [told] = finding(result_set(found, servers=servers, clients=CLIENTS, repetitions=1))
-    assert told.startswith("- Over `sat`, the goodput of a pair depends mostly on its server: the server's share of ")
-    assert "The lower limits also exceed 50 % without the slowest server, and in a bootstrap over servers" in told
+    assert told.startswith(
+        "- Over `sat` with queues of 25 packets, the goodput of a pair depends mostly on its server: the server's share"
+    )
+    assert "second one assumes normal distributions. The lower limits also exceed 50 % without the slowest" in told
+    assert "The interaction of server and client accounts for 0 % (0 to 0 %) over `sat`." in told
     assert "do not show" not in told
     assert list(finding(result_set())) == []
+
+
+def test_the_finding_names_links_for_which_the_longer_queue_changes_it() -> None:
+    """With it, all servers are the same, or differ as before."""
+    servers = tuple("abcdefghij")
+
+    def made(factor: float) -> ResultSet:
+        found = [
+            run
+            for number, server in enumerate(servers)
+            for step, client in enumerate(CLIENTS)
+            for run in runs(factor**number * (1 + 0.01 * (step * number % 3)) * MBPS, server=server, client=client)
+        ]
+        return result_set(found, servers=servers, clients=CLIENTS, repetitions=1)
+
+    [told] = finding(made(2), made(1))
+    assert "With the queue of the paper's simulator, the share over `sat` is " in told
+    assert ", so the data do not show this there." in told
+    [told] = finding(made(2), made(2))
+    assert "With the queue of the paper's simulator" not in told
+
+
+def test_the_finding_has_the_share_among_servers_with_bbr_over_random_loss() -> None:
+    rates = {"a": 1, "b": 2, "c": 4, "d": 8}
+    found = [
+        run
+        for server, rate in rates.items()
+        for step, client in enumerate(CLIENTS)
+        for run in runs(rate * (1 + 0.1 * step * (rate % 3)) * MBPS, server=server, client=client, test_case="satloss")
+    ]
+    results = result_set(found, servers=tuple(rates), clients=CLIENTS, test_cases=(SATLOSS,), repetitions=1)
+    [told] = finding(with_controls(results, a="bbr", b="bbr", c="cubic", d="cubic"))
+    assert "Among servers with BBR, the server's share over `satloss` is " in told
+    [told] = finding(with_controls(results, a="bbr", b="cubic", c="cubic", d="cubic"))
+    assert "Among servers with BBR" not in told
 
 
 def test_clients_far_below_the_median_are_named() -> None:

@@ -34,3 +34,11 @@ def test_a_run_is_named_beside_what_the_paper_says_of_it() -> None:
     assert "from picoquic to picoquic over `satloss` takes 10.5 s, with a goodput of 8.0 Mbit/s" in sentence
     assert "slightly more than 7 s" in sentence
     assert "The server reaches 80 % of its steady rate after 3.0 s. The server sends 1.25 bytes" in sentence
+    assert "In real time" not in sentence
+    real = result_set([run_result(16e6, client="picoquic", test_case="satloss")], clients=("picoquic",),
+                      test_cases=(SATLOSS,))  # fmt: skip
+    [sentence] = [str(line) for line in packets(results, (), None, real) if str(line).startswith("-")]
+    assert sentence.endswith(
+        " In real time, picoquic is 2.0 times as fast over `satloss` (with picoquic), so this figure shows virtual "
+        "time only."
+    )

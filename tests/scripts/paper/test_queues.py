@@ -20,6 +20,7 @@ from scripts.paper.queues import (
     faster_and_slower,
     finding,
     more_of_both,
+    over_the_same_links,
     queues,
     rank_correlation,
     ratios,
@@ -193,6 +194,12 @@ def test_the_order_of_bursts_and_factors() -> None:
 def test_servers_with_more_goodput_and_more_drops() -> None:
     """picoquic is faster, and its queue drops more; quinn is not faster."""
     one, other = campaigns()
+    more = [
+        run
+        for client, rate in (("x", 2.0), ("y", 2.1), ("z", 2.2))
+        for run in runs(rate * MBPS, server="picoquic", client=client, test_case=LONGER.name)
+    ]
+    other = replace(other, results=(*more, *(run for run in other.results if run.server == "quinn")))
 
     def measured(results: ResultSet, dropped: float) -> ResultSet:
         kept = (
@@ -204,8 +211,8 @@ def test_servers_with_more_goodput_and_more_drops() -> None:
 
     [told] = more_of_both(measured(one, 0.02), measured(other, 0.05), LONGER.name)
     assert told == (
-        "- For 1 of 2 servers, both goodput and the share of dropped packets are higher with the longer queue. A "
-        "smaller share of dropped packets therefore cannot explain why goodput is higher, but a later first drop can."
+        "- Of the 1 server with an interval above 1, 1 also has a larger share of dropped packets with the longer "
+        "queue. A smaller share therefore cannot explain why goodput is higher; a later first drop might."
     )
     assert told in "\n".join(queues(measured(one, 0.02), measured(other, 0.05)))
     assert list(more_of_both(measured(one, 0.05), measured(other, 0.02), LONGER.name)) == []
@@ -239,7 +246,10 @@ def test_shares_of_the_server_with_both_queues() -> None:
     told = "\n".join(
         reason(made({"a": 1, "b": 5, "c": 9}, SAT), made({"a": 1, "b": 1.01, "c": 1.02}, LONGER), LONGER.name)
     )
-    assert re.search(r"accounts for (9\d|100) % \(.* with 25 packets, and for \d % \(.* with the longer queue", told)
+    share = r"% \(\d+ to \d+ %; \d+ to \d+ %\)"
+    assert re.search(
+        rf"accounts for (9\d|100) {share} of .* 25 packets, and for \d {share} with the longer queue", told
+    )
     assert "between the servers' means with the two queues is 1.00." in told
 
 
@@ -273,11 +283,26 @@ def test_factors_nearer_to_1_than_real_time_hold_in_virtual_time_only() -> None:
     theirs = replace(one, results=tuple(faster(run, 0.9) for run in one.results))
     told = "\n".join(queues(one, other, theirs))
     assert (
-        "- For 1 of 2 servers (quinn), the factor differs from 1 by less than the RMS difference between virtual and "
-        "real time (10.5 % over `sat`; see [Virtual and real time](#virtual-and-real-time)). This factor holds"
+        "For 1 of 2 servers (quinn), the factor differs from 1 by no more than the goodput of the same server in "
+        "virtual time differs from real time with 25 packets (RMS over the clients; "
     ) in told
-    assert "in virtual time only" not in "\n".join(queues(one, other))
-    assert "in virtual time only" not in "\n".join(queues(one, other, one))
+    assert "in real time over `sat`" not in told
+    assert "did not measure the longer queue" not in "\n".join(queues(one, other))
+    assert "For none of 2 servers, the factor" in "\n".join(queues(one, other, one))
+
+
+def test_servers_without_runs_in_real_time_are_named() -> None:
+    one, other = campaigns()
+    few = replace(one, results=tuple(faster(run, 0.9) for run in one.results if run.server == "quinn"))
+    told = "\n".join(queues(one, other, few))
+    assert "For 1 of 1 server (quinn), the factor" in told
+    assert "For picoquic, there are no runs in real time over `sat`." in told
+
+
+def test_the_longer_queue_over_links_with_the_names_of_the_matrix() -> None:
+    found = over_the_same_links(campaigns()[1])
+    assert [case.name for case in found.manifest.test_cases] == ["sat"]
+    assert {run.test_case for run in found.results} == {"sat"}
 
 
 def faster(run: RunResult, factor: float) -> RunResult:

@@ -11,7 +11,7 @@ from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.units import MBPS
 from scripts.paper.lines import Figure
-from scripts.paper.sweeps import sweeps
+from scripts.paper.sweeps import finding, in_real_time, sweeps
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late
 
@@ -90,6 +90,33 @@ def test_the_sweep_of_the_delay_also_changes_the_queue_relative_to_the_link() ->
     found = [run for case in cases for run in runs(MBPS, server="quinn", client="quinn", test_case=case.name)]
     told = told_of(found, cases, result_set())
     assert "grows from 50 to 2000 packets. The queue therefore shrinks from 50 to 1.2 % of this product" in told
+
+
+def test_ratios_of_both_clocks_over_the_links_of_the_matrix() -> None:
+    """Only of pairs that the sweeps have."""
+    first, _ = CASES
+    found = runs(8 * MBPS, server="quinn", client="quinn", test_case=first.name)
+    results = result_set(found, servers=("quinn",), clients=("quinn",), test_cases=CASES)
+    pairs = (("quinn", "quinn"), ("quinn", "quiche"), ("quiche", "quiche"))
+
+    def made(rate: float) -> ResultSet:
+        each = [run for server, client in pairs for run in runs(rate * MBPS, server=server, client=client)]
+        return result_set(each, servers=("quinn", "quiche"), clients=("quinn", "quiche"))
+
+    told = "\n".join(in_real_time(results, made(6), made(5)))
+    assert told.endswith("divided by that in real time, is as follows: over `sat`: quinn 1.20.\n")
+    assert list(in_real_time(results, made(6), None)) == []
+
+
+def test_the_finding_has_the_ends_of_each_sweep() -> None:
+    first, last = CASES
+    found = [
+        *runs(8 * MBPS, server="quinn", client="quinn", test_case=first.name),
+        *runs(2 * MBPS, server="quinn", client="quinn", test_case=last.name),
+    ]
+    [told] = finding(result_set(found, servers=("quinn",), clients=("quinn",), test_cases=CASES))
+    assert "At a forward loss of 5 %, goodput is 25 % (quinn) to 25 % (quinn) of that at 0 %. These runs" in told
+    assert list(finding(result_set())) == []
 
 
 def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from interop.model.evidence import HostFacts
 from interop.model.implementation import CongestionControl
-from interop.model.results import Measurement, ResultSet
+from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.units import MBPS
 from scripts.paper.variants import (
     OF_VERSION_1,
@@ -69,23 +71,29 @@ def test_one_congestion_control_instead_of_another() -> None:
     assert "If one implementation is left out, this factor is 2.0 (without b) to 8.0 (without a)." in told
 
 
-def test_the_larger_share_is_named() -> None:
-    """Eight implementations with two congestion control algorithms, and a little that is not additive."""
+def eight_implementations(factor: float, step: float) -> ResultSet:
+    """Each with two congestion control algorithms, and a little that is not additive.
+
+    ``factor``: BBR over Reno. ``step``: each implementation over the one before.
+    """
     servers = tuple(f"s{number}:{control}" for number in range(8) for control in ("reno", "bbr"))
     clients = ("x", "y", "z")
+    found = [
+        run
+        for number, server in enumerate(servers)
+        for place, client in enumerate(clients)
+        for run in runs(
+            MBPS * (factor if "bbr" in server else 1) * step ** (number // 2) * (1 + 0.01 * place * (number % 3)),
+            server=server,
+            client=client,
+        )
+    ]
+    return result_set(found, servers=servers, clients=clients)
 
+
+def test_the_larger_share_is_named() -> None:
     def told(factor: float, step: float) -> str:
-        found = [
-            run
-            for number, server in enumerate(servers)
-            for place, client in enumerate(clients)
-            for run in runs(
-                MBPS * (factor if "bbr" in server else 1) * step ** (number // 2) * (1 + 0.01 * place * (number % 3)),
-                server=server,
-                client=client,
-            )
-        ]
-        return "\n".join(conclusion(result_set(found, servers=servers, clients=clients)))
+        return "\n".join(conclusion(eight_implementations(factor, step)))
 
     assert re.search(r"is -\d+ percentage points \(95 % confidence interval -\d+ to -\d+\)", told(20, 1.01))
     assert re.search(r"is \+\d+ percentage points \(95 % confidence interval \+\d+ to \+\d+\)", told(1.01, 3))
@@ -232,8 +240,30 @@ def test_the_finding_has_factors_and_shares_of_each_link() -> None:
     assert ratios[0] == pytest.approx((5 + 0.05) / (1 + 0.05))
     assert "Over all these runs, the implementation accounts for 9" in told
     assert " of the variance, the congestion control for " in told
-    assert ", and their combination for " in told
+    assert ", and their interaction for " in told
     assert list(finding(result_set())) == []
+
+
+def test_the_finding_says_if_the_data_do_not_show_which_share_is_larger() -> None:
+    [told] = finding(eight_implementations(3, 1.4))
+    assert "The interval includes 0, so these data do not show which share is larger. These runs have" in told
+    [told] = finding(eight_implementations(20, 1.01))
+    assert "The interval is below 0, so the congestion control's share is larger. These runs have" in told
+
+
+def test_seeds_of_another_machine_are_named() -> None:
+    def on(processor: str, found: Sequence[RunResult]) -> list[RunResult]:
+        host = HostFacts("6.1", "x86_64", 2, 1, "20.10", 0.0, processor=processor)
+        return [replace(run, evidence=replace(run.evidence, host=host)) for run in found]
+
+    first, second, third = runs(MBPS, MBPS, MBPS, server="a:bbr")
+    found = [*on("x", [first]), *on("y", [second, third])]
+    results = result_set(found, servers=("a:bbr",), repetitions=3)
+    told = "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
+    assert "The runs with seeds 2 and 3 took place on another machine." in told
+    results = result_set(on("x", [first, second, third]), servers=("a:bbr",), repetitions=3)
+    told = "\n".join(str(line) for line in algorithm_or_implementation(results, ()))
+    assert "another machine" not in told
 
 
 def test_implementations_above_the_threshold_are_counted() -> None:

@@ -12,8 +12,17 @@ from interop.model.negotiated import Negotiated
 from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.units import MIB
 from interop.traces.series import Samples, Series
-from scripts.paper.windows import about_the_figure, by_window, finding, growth, start_of, windows, with_variants
-from tests.results_builder import SATLOSS, result_set, run_result
+from scripts.paper.windows import (
+    about_the_figure,
+    by_window,
+    finding,
+    growth,
+    in_real_time,
+    start_of,
+    windows,
+    with_variants,
+)
+from tests.results_builder import SATLOSS, result_set, run_result, runs
 from tests.scripts.paper.campaigns import late
 from tests.series_builder import Transfer, series
 
@@ -170,7 +179,35 @@ def test_the_finding_compares_the_same_client_with_two_windows() -> None:
     ]
     found.append(run("quinn", "ngtcp2", 1e6, 16 * MIB))
     servers, clients = ("picoquic", "lsquic", "quinn"), ("ngtcp2", "ngtcp2:window-768k")
-    [told] = finding(result_set(found, servers=servers, clients=clients))
+    results = result_set(found, servers=servers, clients=clients)
+    [told] = finding(results, results, None)
+    assert "512 KiB / 600 ms = 6.99 Mbit/s" in told
+    assert "In real time" not in told
+    assert "which announce" not in told
     assert "from 16 MiB for the connection and 16 MiB for a stream to 512 KiB and 512 KiB. This reduced" in told
     assert "goodput from 8.00 to 4.00 Mbit/s with picoquic and from 9.00 to 3.00 Mbit/s with lsquic (one" in told
-    assert list(finding(campaign())) == []
+    assert list(finding(campaign(), campaign(), None)) == []
+
+
+def test_clients_that_announce_small_windows_and_raise_them() -> None:
+    found = [
+        run("lsquic", client, rate, window)
+        for client, rate, window in (
+            ("ngtcp2", 9e6, 16 * MIB), ("ngtcp2:window-768k", 3e6, MIB // 2), ("quic-go", 8e6, MIB // 2)
+        )
+    ]  # fmt: skip
+    clients = ("ngtcp2", "ngtcp2:window-768k", "quic-go")
+    results = result_set(found, servers=("lsquic",), clients=clients)
+    [told] = finding(results, results, None)
+    assert "With quic-go, which announces the same windows but raises them, goodput is 8.00 Mbit/s with lsquic." in told
+
+
+def test_servers_that_differ_much_in_real_time_are_named() -> None:
+    matrix = result_set([run("picoquic", "ngtcp2", 8e6, MIB)], clients=("ngtcp2",))
+    real = result_set(runs(10e6, 11e6, server="picoquic", client="ngtcp2"), clients=("ngtcp2",))
+    told = "\n".join(in_real_time(campaign(), matrix, real))
+    assert told.startswith(
+        "In real time, picoquic reaches 10.00 to 11.00 Mbit/s with ngtcp2 (2 runs) instead of 8.00 Mbit/s in virtual "
+    )
+    assert list(in_real_time(campaign(), matrix, matrix)) == []
+    assert list(in_real_time(campaign(), matrix, None)) == []

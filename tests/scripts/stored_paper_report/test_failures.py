@@ -13,6 +13,7 @@ from tests.scripts.stored_paper_report.stored import (
     arrived,
     documents,
     goodputs,
+    matching,
     matrix,
     metric,
     metrics,
@@ -103,9 +104,27 @@ def test_runs_with_more_time() -> None:
         which = f"All {good}" if good == len(same) else f"Of these, {good}"
         assert (
             f"We repeated {len(same)} of the runs that timed out, with the same losses and a limit of {limit:g} s "
-            f"({named((run['server'], run['client']) for run in same)}). {which} succeeded, after {min(times):.0f} to "
-            f"{max(times):.0f} s."
+            f"({named((run['server'], run['client']) for run in same)}): those with seed 1 and the clients of "
+            "[Algorithm or implementation](#algorithm-or-implementation). "
+            f"{which} succeeded, after {min(times):.0f} to {max(times):.0f} s."
         ) in section_of("Runs that timed out")
+        assert {run["repetition"] for run in same} == {1}
+        clients = {client for each in documents("variants") for client in each["manifest"]["clients"]}
+        slow = {run["server"] for run in same}
+        assert {(run["server"], run["client"]) for run in same} == {
+            (name, client) for name in slow for client in clients
+        }
+
+
+def test_the_idle_timeouts_of_haproxy_with_quinn() -> None:
+    """In milliseconds; the shorter one applies."""
+    found = {
+        (each["client"]["max_idle_timeout"], each["server"]["max_idle_timeout"])
+        for run in matching(matrix(), server="haproxy", client="quinn")
+        if run["measurement"] and (each := run["measurement"].get("negotiated"))
+    }
+    assert found == {(30_000, 60_000)}
+    assert "quinn announces a timeout of 30 s and haproxy one of 60 s" in the_page()
 
 
 def key_of(run: Run) -> tuple[str, str, int]:

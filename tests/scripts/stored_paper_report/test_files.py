@@ -84,7 +84,7 @@ def test_versions_of_quicsat() -> None:
         told += f" (the campaign with seed {without[0]} did not store its version)"
     elif without:
         told += f" (the campaigns with seeds {listed(map(str, without))} did not store their version)"
-    assert f"We used quicsat {told}, ns-3 from " in the_page()
+    assert f"For the campaign `matrix`, we used quicsat {told}, ns-3 from " in the_page()
 
 
 def test_runs_without_a_stored_version() -> None:

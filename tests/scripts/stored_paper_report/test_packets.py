@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from statistics import fmean
 
 from interop.traces.series import load
-from tests.scripts.stored_paper_report.stored import PAPER, matching, matrix, metric, the_page
+from tests.scripts.stored_paper_report.stored import PAPER, all_goodputs, matching, matrix, metric, runs_of, the_page
 
 
 def test_a_rate_that_a_server_does_not_keep() -> None:
@@ -34,3 +35,14 @@ def test_a_rate_that_a_server_does_not_keep() -> None:
         f"rate stays above 80 % only after {kept} s. The server sends"
     ) in line
     assert len(re.findall("does not keep this rate", the_page())) == 1
+
+
+def test_kwik_is_much_faster_in_real_time() -> None:
+    """Over sat, with ngtcp2."""
+    virtual, real = (
+        fmean(all_goodputs(matching(runs, server="kwik", client="ngtcp2", test_case="sat")))
+        for runs in (matrix(), runs_of("real"))
+    )
+    told = f"In real time, kwik is {real / virtual:.1f} times as fast over `sat` (with ngtcp2), so this figure shows"
+    assert told in the_page()
+    assert the_page().count("times as fast over `") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from statistics import fmean
 
@@ -19,6 +20,7 @@ from tests.scripts.stored_paper_report.stored import (
     runs_of,
     section_of,
     stored_part,
+    the_findings,
     the_page,
 )
 
@@ -106,3 +108,31 @@ def test_seconds_until_the_file_has_arrived() -> None:
         for case, cell in zip(cases, cells, strict=True):
             times = metrics(matching(runs_of("sweeps"), server=name, test_case=case), "completion_time")
             assert (float(cell) if cell else None) == (pytest.approx(fmean(times), abs=0.0051) if times else None)
+
+
+@pytest.mark.skipif(not stored_part["sweeps"] or not stored_part["real"], reason="one of both campaigns is not stored")
+def test_ratios_of_both_clocks_of_the_pairs_of_the_sweeps() -> None:
+    """The same as in the tables of all pairs, which test_real_time computes again."""
+    swept = {run["server"] for run in runs_of("sweeps")}
+    [line] = [line for line in the_page().splitlines() if line.startswith("We did not measure the sweeps in real time")]
+    clients = list(dict.fromkeys(name for each in documents("real") for name in each["manifest"]["clients"]))
+    for test_case in cases_of("real"):
+        told = re.search(rf"over `{test_case}`: ([^;]+?)[;.]( |$)", line)
+        assert told is not None
+        ratios = dict(each.split(" ") for each in told[1].split(", "))
+        assert ratios.keys() == swept
+        for name, *cells in rows(f"Goodput in virtual time relative to real time, over {test_case}"):
+            if name in swept:
+                assert cells[clients.index(name)].removesuffix(r" \*") == ratios[name]
+
+
+@pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
+def test_the_finding_about_sweeps() -> None:
+    """It repeats the sentences of the sections."""
+    [line] = [line for line in the_findings().splitlines() if line.startswith("- We changed one parameter of `sat`")]
+    for key in ("forward queue", "delay", "forward loss", "file size"):
+        [told] = re.findall(
+            r"^(.+) In the figures, this sweep is called", section_of(f"Goodput in Mbit/s by {key}"), re.M
+        )
+        assert told in line
+    assert f"with {len({run['server'] for run in runs_of('sweeps')})} pairs of an implementation with itself." in line
