@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 from interop.model.outcomes import Outcome
@@ -99,9 +100,17 @@ def read(data: Path) -> dict[str, ResultSet]:
         found.setdefault(_campaign(path), []).append(_parsed(path))
     parts: dict[str, list[ResultSet]] = {}
     for name, campaigns in found.items():
-        part = next((part for part in Part if name.startswith(part)), name)
-        parts.setdefault(part, []).append(combined(campaigns))
+        parts.setdefault(_part(name), []).append(combined(campaigns))
     return {part: joined(campaigns) for part, campaigns in parts.items()}
+
+
+def single_campaigns(data: Path) -> list[tuple[str, ResultSet]]:
+    """Part and results of each stored campaign, each with its own manifest."""
+    return [(_part(_campaign(path)), _parsed(path)) for path in stored(data)]
+
+
+def _part(campaign: str) -> str:
+    return next((part for part in Part if campaign.startswith(part)), campaign)
 
 
 def by_seed(data: Path, part: str) -> dict[int, ResultSet]:
@@ -109,6 +118,7 @@ def by_seed(data: Path, part: str) -> dict[int, ResultSet]:
     return {_seed(path): _parsed(path) for path in stored(data) if _campaign(path) == part}
 
 
+@cache
 def _parsed(path: Path) -> ResultSet:
     return parse_document(path, gzip.decompress(path.read_bytes()))
 
@@ -297,10 +307,10 @@ def elsewhere(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     usual = {processor_of(run) for run in parts[Part.MATRIX].results} if Part.MATRIX in parts else set()
     for part, results in parts.items():
         moved = [run for run in results.results if usual and processor_of(run) not in usual]
-        seeds = {run.repetition for run in moved}
+        seeds = {number_of_seed(results, run) for run in moved}
         if moved and len(moved) == len(results.results):
             yield f"`{part}`"
-        elif moved and len(moved) == sum(run.repetition in seeds for run in results.results):
+        elif moved and len(moved) == sum(number_of_seed(results, run) in seeds for run in results.results):
             yield f"`{part}` with {seeds_in_words(sorted(seeds))}"
         elif moved:
             yield f"`{part}` ({len(moved)} of {counted(len(results.results), 'run')})"
@@ -311,9 +321,14 @@ def seeds_on_another_machine(results: ResultSet) -> list[int]:
     by_seed: dict[int, set[str]] = {}
     for run in results.results:
         if processor := processor_of(run):
-            by_seed.setdefault(run.repetition, set()).add(processor)
+            by_seed.setdefault(number_of_seed(results, run), set()).add(processor)
     usual = by_seed[min(by_seed)] if by_seed else set()
     return sorted(seed for seed, found in by_seed.items() if not found & usual)
+
+
+def number_of_seed(results: ResultSet, run: RunResult) -> int:
+    """The number of the seed of a run: campaigns with consecutive seeds have become repetitions of the first one."""
+    return results.manifest.seed + run.repetition - 1
 
 
 def processor_of(run: RunResult) -> str:

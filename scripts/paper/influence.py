@@ -35,8 +35,11 @@ def influence(results: ResultSet, corrected: ResultSet | None = None, reason_for
     yield from rendered(campaign_tables.variance(results, results.manifest.test_cases))
     yield (
         "Efficiency is goodput divided by the constant rate of the link, so the shares are the same for the logarithm "
-        "of goodput. The intervals are generalized confidence intervals (Weerahandi 1993); see "
-        "[Statistics](../reference/statistics.md#intervals). They assume that the effects of servers and clients are "
+        "of goodput. In the model, this logarithm is the sum of a constant and of random effects of the server, of the "
+        "client, of their interaction, of the seed and of the repetition. The variances of these effects are estimated "
+        "from mean squares (method of moments), and a negative estimate counts as 0. The intervals are generalized "
+        "confidence intervals (Weerahandi 1993); see [Statistics](../reference/statistics.md#intervals). They assume "
+        "that the effects of servers and clients are "
         f"normally distributed.{_without_a_distribution(results)} The shares describe these servers and clients; other "
         "servers and clients would give different shares."
     )

@@ -13,7 +13,7 @@ from scripts.paper.acknowledgements import finding as msquic_finding
 from scripts.paper.algorithms import algorithms
 from scripts.paper.algorithms import finding as algorithms_finding
 from scripts.paper.claims import claims
-from scripts.paper.data_set import Part, by_seed, data_sheet, elsewhere, others, size_of
+from scripts.paper.data_set import Part, by_seed, data_sheet, elsewhere, others, single_campaigns, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
@@ -95,7 +95,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     yield ""
     yield from limitations(parts[Part.MATRIX], parts.get(Part.REAL))
     yield ""
-    yield from data_sheet(parts, size_of(data), virtual_time_images(parts), stored_series(data))
+    yield from data_sheet(parts, size_of(data), virtual_time_images(single_campaigns(data)), stored_series(data))
 
 
 def longer_of(parts: Mapping[str, ResultSet]) -> ResultSet | None:

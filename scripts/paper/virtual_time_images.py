@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from interop.model.results import ResultSet
-from scripts.paper.data_set import ELSEWHERE, Part
+from scripts.paper.data_set import ELSEWHERE, Part, seeds_in_words
 from scripts.paper.goodput import goodput_so_far
-from scripts.paper.words import counted, named_campaigns
+from scripts.paper.words import counted, listed
 
 ERROR = 0.05
 """Probability that more runs differ than the report says."""
@@ -20,23 +20,38 @@ Key = tuple[str, str, str, int | None]
 """Server, client, test case and seed."""
 
 
-def virtual_time_images(parts: Mapping[str, ResultSet]) -> Iterator[str]:
-    """Which campaigns used which build, and how much it changes goodput; nothing if all used the same."""
-    by_image: dict[str, list[str]] = {}
-    for part, results in parts.items():
+def virtual_time_images(campaigns: Collection[tuple[str, ResultSet]]) -> Iterator[str]:
+    """Which campaigns used which build, and how much it changes goodput; nothing if all used the same.
+
+    ``campaigns``: part and results, each with its own manifest.
+    """
+    by_image: dict[str, list[tuple[str, ResultSet]]] = {}
+    for part, results in campaigns:
         if image := results.manifest.images.get(IMAGE):
-            by_image.setdefault(image.reference, []).append(part)
+            by_image.setdefault(image.reference, []).append((part, results))
     if len(by_image) < 2:
         return
-    used = "; the ".join(f"{named_campaigns(names)} used the image `{image}`" for image, names in by_image.items())
-    yield f"- **Virtual machine:** The {used}.{_difference(parts, by_image)}"
+    used = [
+        f"{'campaign' if len(names) == 1 else 'campaigns'} {listed(names)} used the image `{image}`"
+        for image, mine in by_image.items()
+        for names in [list(_named(mine, campaigns))]
+    ]
+    yield f"- **Virtual machine:** The {'; the '.join(used)}.{_difference(by_image)}"
 
 
-def _difference(parts: Mapping[str, ResultSet], by_image: Mapping[str, list[str]]) -> str:
+def _named(mine: Sequence[tuple[str, ResultSet]], campaigns: Collection[tuple[str, ResultSet]]) -> Iterator[str]:
+    """The parts of some campaigns, with their seeds if the part has others, too."""
+    for name in dict.fromkeys(part for part, _ in mine):
+        seeds = sorted({results.manifest.seed for part, results in mine if part == name})
+        every = {results.manifest.seed for part, results in campaigns if part == name}
+        yield f"`{name}`{'' if {*seeds} == every else f' with {seeds_in_words(seeds)}'}"
+
+
+def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
     """The goodput of runs that were measured with several builds."""
     found: dict[Key, dict[str, float]] = {}
-    for image, names in by_image.items():
-        for results in (parts[name] for name in names if name not in CHANGED):
+    for image, mine in by_image.items():
+        for results in (each for part, each in mine if part not in CHANGED):
             for run in results.results:
                 if goodput := goodput_so_far(run):
                     key = (run.server, run.client, run.test_case, run.evidence.seed)

@@ -20,31 +20,43 @@ def with_image(tag: str, *rates: float) -> ResultSet:
 
 def test_runs_with_both_images_are_compared() -> None:
     parts = {"matrix": with_image("a", 1, 2, 4), "windows": with_image("b", 1, 2.1), "real": result_set()}
-    [told] = virtual_time_images(parts)
+    [told] = virtual_time_images(parts.items())
     assert told == (
         "- **Virtual machine:** The campaign `matrix` used the image `quicsat/virtual-time:a`; the campaign `windows` "
         "used the image `quicsat/virtual-time:b`. 2 runs took place with both images; in 1 of them, goodput is exactly "
         "the same; the largest difference is 5.0 %."
     )
-    [told] = virtual_time_images({**parts, "windows": with_image("b", 1, 2)})
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1, 2)}.items())
     assert told.endswith(
         " 2 runs took place with both images; in all 2 runs, goodput is exactly the same. With 95 % confidence, at "
         "most 78 % of such runs differ."
     )
-    [told] = virtual_time_images({**parts, "windows": with_image("b", 1)})
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1)}.items())
     assert told.endswith(
         " 1 run took place with both images; in this run, goodput is exactly the same. With 95 % confidence, at most "
         "95 % of such runs differ."
     )
-    [told] = virtual_time_images({**parts, "windows": with_image("b", 1.1)})
+    [told] = virtual_time_images({**parts, "windows": with_image("b", 1.1)}.items())
     assert told.endswith(" 1 run took place with both images; in none of them, goodput is exactly the same; the "
                          "largest difference is 10.0 %.")  # fmt: skip
 
 
 def test_changed_endpoints_are_not_compared() -> None:
-    [told] = virtual_time_images({"matrix": with_image("a", 1), "quic-go-windows": with_image("b", 2)})
+    [told] = virtual_time_images({"matrix": with_image("a", 1), "quic-go-windows": with_image("b", 2)}.items())
     assert told.endswith("campaign `quic-go-windows` used the image `quicsat/virtual-time:b`.")
 
 
 def test_one_image_needs_no_words() -> None:
-    assert list(virtual_time_images({"matrix": with_image("a", 1), "windows": with_image("a", 1)})) == []
+    assert list(virtual_time_images({"matrix": with_image("a", 1), "windows": with_image("a", 1)}.items())) == []
+
+
+def test_seeds_of_a_part_with_both_images_are_named() -> None:
+    def with_seed(seed: int, tag: str) -> ResultSet:
+        found = with_image(tag, seed)
+        return replace(found, manifest=replace(found.manifest, seed=seed))
+
+    campaigns = [("matrix", with_seed(1, "a")), ("spread", with_seed(2, "a"))]
+    campaigns += [("spread", with_seed(seed, "b")) for seed in (3, 4)]
+    [told] = virtual_time_images(campaigns)
+    assert "The campaigns `matrix` and `spread` with seed 2 used the image `quicsat/virtual-time:a`; the" in told
+    assert "campaign `spread` with seeds 3 and 4 used the image `quicsat/virtual-time:b`." in told
