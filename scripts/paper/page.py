@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from interop.model.clock import Clock
@@ -144,8 +144,7 @@ def matrix(
         "# arXiv 2202.08228 revisited", "",
         *introduction(parts), "",
         "## Findings", "",
-        *findings(results, longer),
-        *findings_of_parts(parts), "",
+        *findings(parts), "",
         *(rendered(table) if (table := claims(results, longer)).rows else ()),
         "## Method", "",
         *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned),
@@ -286,8 +285,8 @@ def _machine(results: ResultSet) -> str:
     )
 
 
-def findings(results: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
-    """The paper's conclusions, and whether they hold here, as a list; ``longer``: with the paper's queues."""
+def efficiency_finding(results: ResultSet) -> Iterator[str]:
+    """How far goodput is below the link's rate, as an item of a list; nothing without a success."""
     cases = results.manifest.test_cases
     good = {case.name: scenario(results, case).mean for case in cases}
     every = {case.name: statistics.fmean(values) for case in cases if (values := known(of_case(results, case)))}
@@ -301,7 +300,6 @@ def findings(results: ResultSet, longer: ResultSet | None = None) -> Iterator[st
             f"is {listed(shares)}; for all runs, it is {listed(all_shares)}.{_possible(results)} See [Table "
             "II](#table-ii)."
         )
-    yield from influence_finding(results, longer)
 
 
 def _possible(results: ResultSet) -> str:
@@ -343,20 +341,28 @@ def _with_idle_time(results: ResultSet) -> str:
     )
 
 
-def findings_of_parts(parts: Mapping[str, ResultSet]) -> Iterator[str]:
-    """What parts beside the matrix show, as a list."""
-    longer = longer_of(parts)
-    yield from algorithms_finding(parts[Part.MATRIX], parts.get(Part.VARIANTS), parts.get(Part.COUNTER), longer)
-    yield from msquic_finding(parts[Part.MATRIX], parts.get(Part.COUNTER))
+def findings(parts: Mapping[str, ResultSet]) -> Iterator[str]:
+    """What all parts show, as a list; each item begins with its subject."""
+    results, longer, real = parts[Part.MATRIX], longer_of(parts), parts.get(Part.REAL)
+    variants, counter = parts.get(Part.VARIANTS), parts.get(Part.COUNTER)
+    yield from _about("Efficiency", efficiency_finding(results))
+    yield from _about("Server or client", influence_finding(results, longer))
+    yield from _about("Congestion control", algorithms_finding(results, variants, counter, longer))
+    yield from _about("Underflow in msquic", msquic_finding(results, counter))
     if Part.QUEUES in parts:
-        yield from queue_finding(parts[Part.MATRIX], parts[Part.QUEUES])
-    if Part.VARIANTS in parts:
-        yield from variants_finding(parts[Part.VARIANTS], parts.get(Part.COUNTER))
+        yield from _about("Queue", queue_finding(results, parts[Part.QUEUES]))
+    if variants is not None:
+        yield from _about("Algorithm or implementation", variants_finding(variants, counter))
     if Part.SWEEPS in parts:
-        yield from sweeps_finding(parts[Part.SWEEPS])
+        yield from _about("Sweeps", sweeps_finding(parts[Part.SWEEPS]))
     if Part.WINDOWS in parts:
-        yield from windows_finding(parts[Part.WINDOWS], parts[Part.MATRIX], parts.get(Part.REAL))
+        yield from _about("Receive windows", windows_finding(parts[Part.WINDOWS], results, real))
     if Part.START in parts:
-        yield from start_finding(parts[Part.MATRIX], longer)
-    if Part.REAL in parts:
-        yield from real_time_finding(parts[Part.MATRIX], parts[Part.REAL])
+        yield from _about("quic-go with kwik and lsquic", start_finding(results, longer))
+    if real is not None:
+        yield from _about("Real time", real_time_finding(results, real))
+
+
+def _about(subject: str, items: Iterable[str]) -> Iterator[str]:
+    """Items of a list with their subject in front."""
+    return (f"- **{subject}:** {item.removeprefix('- ')}" for item in items)

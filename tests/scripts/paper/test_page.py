@@ -47,7 +47,7 @@ def test_servers_above_the_threshold_are_counted_in_the_findings() -> None:
         return written({Part.MATRIX: replace(matrix(), manifest=manifest)})
 
     default = "as their default congestion control"
-    start = "- Over `satloss` with queues of 25 packets, the mean efficiency exceeds 10 % for"
+    start = "- **Congestion control:** Over `satloss` with queues of 25 packets, the mean efficiency exceeds 10 % for"
     assert f"{start} 1 of 1 servers with BBR and 0 of 1 with Reno {default}. See" in told("bbr")
     assert f"{start} 1 of 2 servers with Reno {default}. See" in told("reno")
 

@@ -134,8 +134,8 @@ def the_page() -> str:
 
 
 def the_findings() -> str:
-    """The stored page above its methods."""
-    return the_page().partition("## Method")[0]
+    """The stored page above its methods, without the subjects in front of the items."""
+    return re.sub(r"^- \*\*.+?:\*\* ", "- ", the_page().partition("## Method")[0], flags=re.MULTILINE)
 
 
 def section_of(heading: str) -> str:
