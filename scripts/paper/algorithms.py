@@ -15,7 +15,7 @@ from interop.statistics.samples import EFFICIENCY, GOODPUT, find, samples, value
 from scripts.paper.acknowledgements import SERVER
 from scripts.paper.data_set import seeds_in_words
 from scripts.paper.goodput import known, of_case, with_timeouts
-from scripts.paper.variants import ORDER, means_of_controls
+from scripts.paper.variants import ORDER, means_of_controls, with_known_controls
 from scripts.paper.words import counted, listed
 
 Means = Mapping[str, Mapping[str, float]]
@@ -128,12 +128,14 @@ def algorithms(
             f"- with the [queue of the paper's simulator](#queue-of-the-papers-simulator) ({seeds}), instead of 25 "
             f"packets: {in_words(of_defaults(longer, other), limit, 'servers')}"
             f"{_means_in_words(of_defaults(longer, other), limit, 'CUBIC')}; "
-            f"{pairs_in_words(of_pairs(longer, other), limit)}."
+            f"{pairs_in_words(of_pairs(longer, other), limit)}.{_undecided(longer, other)}"
+            f"{_nearly(of_defaults(longer, other), limit)}"
         )
     if variants is not None and (chosen := of_variants(variants, case)):
         yield (
             "- with the congestion control algorithms of [Algorithm or implementation](#algorithm-or-implementation) "
             f"and {counted(len(variants.manifest.clients), 'client')}: {in_words(chosen, limit, 'implementations')}."
+            f"{_undecided(with_known_controls(variants), case)}"
         )
     yield from _without_underflow(results, variants, corrected)
     yield ""
@@ -142,6 +144,23 @@ def algorithms(
         "seed. The number of servers is therefore better evidence about a congestion control than the number of runs."
         f"{_by_chance(of_defaults(results, case), limit)}"
     )
+
+
+NEARLY = 0.9
+"""Share of the threshold from which on a mean is named although it does not exceed it."""
+
+
+def _nearly(means: Means, limit: float) -> str:
+    """Servers with ``SLOW`` that nearly exceed the limit, as a sentence; empty if there are none."""
+    found = {name: mean for name, mean in means.get(SLOW, {}).items() if NEARLY * limit < mean <= limit}
+    if not found:
+        return ""
+    told = listed(f"{name} reaches {100 * THRESHOLD * mean / limit:.1f} %" for name, mean in found.items())
+    return f" With {SLOW}, {told}."
+
+
+SLOW = "Reno"
+"""The algorithm with which no server exceeds the threshold, according to the paper."""
 
 
 def _by_chance(means: Means, limit: float) -> str:
@@ -276,13 +295,15 @@ def finding(
             f" With the queue of the paper's simulator, it exceeds {100 * THRESHOLD:.0f} % for "
             f"{in_words(means, limit, 'servers', names=False)}{_means_in_words(means, limit, 'CUBIC')} "
             f"({seeds_in_words(sorted({run.repetition for run in longer.results}))})."
+            f"{_undecided_in_short(longer, other)}{_nearly(means, limit)}"
         )
     if variants is not None and (chosen := of_variants(variants, case)):
         told += (
             f" When we set the congestion control ourselves ({counted(len(variants.manifest.clients), 'client')}, "
             f"{seeds_in_words(sorted({run.repetition for run in of_case(variants, case)}))}, 25 packets), it exceeds "
             f"{100 * THRESHOLD:.0f} % for "
-            f"{in_words(chosen, limit, 'implementations')}.{_slower(variants, results, corrected, limit)}"
+            f"{in_words(chosen, limit, 'implementations')}.{_undecided_in_short(with_known_controls(variants), case)}"
+            f"{_slower(variants, results, corrected, limit)}"
         )
     yield f"{told} See [Servers and clients](#servers-and-clients)."
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from interop.model.results import ResultSet
 from interop.model.test_case import TestCase
 from interop.report.table import Column, Table, Unit
-from interop.statistics.samples import GOODPUT, samples
+from interop.statistics.samples import GOODPUT, find, samples
+from scripts.paper.explicit_defaults import in_words as explicit_defaults
 from scripts.paper.lines import rendered
 from scripts.paper.seeds import percentile
 from scripts.paper.words import counted, listed
@@ -17,8 +18,11 @@ Pair = tuple[str, str]
 """Server and client."""
 
 
-def delays(results: ResultSet) -> Iterator[str]:
-    """The spread of each server, and with which uncertainty single runs are to be read; nothing with one delay."""
+def delays(results: ResultSet, matrix: ResultSet | None = None, variants: ResultSet | None = None) -> Iterator[str]:
+    """The spread of each server, and with which uncertainty single runs are to be read; nothing with one delay.
+
+    ``matrix``, ``variants``: they have runs that differ only in an option which selects the default.
+    """
     cases = sorted(results.manifest.test_cases, key=lambda case: case.emulated.forward_delay)
     found = deviations(results, cases)
     if not found:
@@ -41,9 +45,19 @@ def delays(results: ResultSet) -> Iterator[str]:
         f"is {100 * percentile(values, 90):.1f} %, and the maximum is {100 * values[-1]:.1f} % ({most[0]} with "
         f"{most[1]}). Single runs over `sat` on this page should be read with this uncertainty in mind. The difference "
         "between two such runs has a standard deviation of √2 times the spread, so a difference of up to 2.8 times the "
-        "spread may be due to the exact delay (95 % of differences, if they are normally distributed)."
+        "spread may be due to the exact delay (95 % of differences, if they are normally distributed). If goodput were "
+        f"inversely proportional to the round-trip time, its spread would be {100 * _of_the_delay(steps):.1f} %."
     )
     yield ""
+    case = find(matrix, "sat") if matrix is not None else None
+    if matrix is not None and variants is not None and case is not None:
+        yield from explicit_defaults(matrix, variants, case)
+
+
+def _of_the_delay(steps: Sequence[float]) -> float:
+    """Relative standard deviation of the inverse of delays."""
+    inverse = [1 / step for step in steps]
+    return statistics.stdev(inverse) / statistics.fmean(inverse)
 
 
 def _seeds(results: ResultSet) -> str:

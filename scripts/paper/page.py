@@ -75,12 +75,12 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES], parts.get(Part.REAL))
     if Part.DELAYS in parts:
-        yield from delays(parts[Part.DELAYS])
+        yield from delays(parts[Part.DELAYS], parts[Part.MATRIX], parts.get(Part.VARIANTS))
     if Part.SWEEPS in parts:
         maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
         yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines, parts.get(Part.REAL))
     if Part.REAL in parts:
-        yield from real_time(parts[Part.MATRIX], parts[Part.REAL])
+        yield from real_time(parts[Part.MATRIX], parts[Part.REAL], parts.get(Part.SPREAD))
         yield from findings_in_real_time(parts[Part.MATRIX], parts[Part.REAL])
     if Part.WINDOWS in parts:
         shown = (*figures.get((Part.WINDOWS, "negotiated"), ()), *figures.get(("packets", "windows"), ()))
@@ -108,7 +108,8 @@ def starts_of(parts: Mapping[str, ResultSet], data: Path) -> list[str]:
     if Part.START not in parts:
         return []
     series = {pair: found for pair in STARTS if (found := series_of(data, pair, WITH_QLOG)) is not None}
-    return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series, longer_of(parts)))
+    real = parts.get(Part.REAL)
+    return list(unpaced_start(parts[Part.MATRIX], parts[Part.START], series, longer_of(parts), real))
 
 
 REPEATED = tuple(
@@ -354,11 +355,11 @@ def findings(parts: Mapping[str, ResultSet]) -> Iterator[str]:
     if variants is not None:
         yield from _about("Algorithm or implementation", variants_finding(variants, counter))
     if Part.SWEEPS in parts:
-        yield from _about("Sweeps", sweeps_finding(parts[Part.SWEEPS]))
+        yield from _about("Sweeps", sweeps_finding(parts[Part.SWEEPS], results))
     if Part.WINDOWS in parts:
         yield from _about("Receive windows", windows_finding(parts[Part.WINDOWS], results, real))
     if Part.START in parts:
-        yield from _about("quic-go with kwik and lsquic", start_finding(results, longer))
+        yield from _about("quic-go with kwik and lsquic", start_finding(results, longer, real))
     if real is not None:
         yield from _about("Real time", real_time_finding(results, real))
 

@@ -80,8 +80,8 @@ def _pair_and_seed(run: RunResult) -> tuple[str, str, int | None]:
     return run.server, run.client, run.evidence.seed
 
 
-def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
-    """How far the clocks agree, and the ratio of each pair."""
+def real_time(virtual: ResultSet, real: ResultSet, spread: ResultSet | None = None) -> Iterator[str]:
+    """How far the clocks agree, and the ratio of each pair; ``spread``: further seeds in virtual time."""
     cases = [case for case in real.manifest.test_cases if of_case(real, case)]
     repetitions = listed(repetitions_of(real, case) for case in cases)
     yield "## Virtual and real time"
@@ -112,6 +112,7 @@ def real_time(virtual: ResultSet, real: ResultSet) -> Iterator[str]:
     if told := far_apart(virtual, real):
         yield told
         yield ""
+    yield from with_more_seeds(virtual, spread, real)
     for case in cases:
         yield from rendered(by_pair(virtual, real, case))
 
@@ -356,12 +357,60 @@ def far_apart(virtual: ResultSet, real: ResultSet) -> str:
     ]
     if not groups:
         return ""
+    hidden = [f"{server} ({listed(errors)})" for server, errors in _hidden(virtual, real).items()]
     return (
         "For the following servers, goodput in virtual time differs from goodput in real time by more than "
         f"{100 * NEAR[-1]:.0f} % (geometric mean over the clients): {'; '.join(groups)}. The parentheses contain "
-        "goodput in virtual time divided by goodput in real time. What this page says about these servers over these "
-        "links holds in virtual time only."
+        "goodput in virtual time divided by goodput in real time. "
+        + (
+            f"In this mean, ratios above and below 1 cancel out; by the RMS, {listed(hidden)} also "
+            f"{'differs' if len(hidden) == 1 else 'differ'} by more. "
+            if hidden
+            else ""
+        )
+        + "What this page says about these servers over these links holds in virtual time only."
     )
+
+
+def _hidden(virtual: ResultSet, real: ResultSet) -> dict[str, list[str]]:
+    """Servers whose ratios differ much and cancel out in their mean: the RMS over each link, in words."""
+    found: dict[str, list[str]] = {}
+    for case in real.manifest.test_cases:
+        for each in _by_server(virtual, real, case):
+            if abs(each.mean.value - 1) <= NEAR[-1] < each.error:
+                found.setdefault(each.servers, []).append(f"{100 * each.error:.1f} % over `{case.name}`")
+    return found
+
+
+def with_more_seeds(virtual: ResultSet, spread: ResultSet | None, real: ResultSet) -> Iterator[str]:
+    """How many pairs are near with one seed in virtual time, and with the mean of several; nothing without these.
+
+    ``spread``: runs in virtual time with further seeds.
+    """
+    told = list[str]()
+    for case in real.manifest.test_cases if spread is not None else ():
+        more = of_case(spread, case) if spread is not None else []
+        if not more or loss_share(case.emulated.forward_loss):
+            continue
+        pairs = {(run.server, run.client) for run in more}
+        every = replace(virtual, results=(*of_case(virtual, case), *more))
+        seeds = {run.evidence.seed for run in every.results if (run.server, run.client) in pairs}
+        counts = []
+        for results in (virtual, every):
+            found = [each for each in both_clocks(results, real, case) if (each.server, each.client) in pairs]
+            counts.append(sum(abs(each.ratio - 1) <= NEAR[-1] for each in found))
+        told.append(
+            f"over `{case.name}`, {counts[1]} instead of {counts[0]} of {counted(len(pairs), 'pair')} "
+            f"({len(seeds)} seeds)"
+        )
+    if told:
+        yield (
+            "Over links without random loss, virtual time has one seed in this comparison, so a ratio also contains "
+            "the spread of a single run. With the mean of all seeds of the pairs that have several, the following "
+            "numbers of "
+            f"pairs are within {100 * NEAR[-1]:.0f} %: {'; '.join(told)}."
+        )
+        yield ""
 
 
 def is_apart(mean: Mean) -> bool:

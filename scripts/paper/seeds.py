@@ -16,7 +16,7 @@ from interop.report.table import Column, Table, Unit
 from interop.statistics.overview import Marginal, marginals
 from interop.statistics.samples import EFFICIENCY, GOODPUT, find, samples, value_of
 from scripts.paper.complete_design import shares
-from scripts.paper.data_set import Part, seeds_in_words
+from scripts.paper.data_set import Part, seeds_in_words, seeds_on_another_machine
 from scripts.paper.goodput import known, of_case, with_timeouts
 from scripts.paper.lines import rendered
 from scripts.paper.words import listed, named_campaigns
@@ -41,6 +41,13 @@ def seeds(results: ResultSet, spread: ResultSet | None, parts: Mapping[str, Resu
     yield from rendered(with_intervals(results))
     runs = (*results.results, *(spread.results if spread else ()))
     yield from rendered(spreads(runs, [case.name for case in results.manifest.test_cases]))
+    if spread is not None and (moved := seeds_on_another_machine(spread)):
+        links = listed(f"`{case.name}`" for case in spread.manifest.test_cases)
+        yield (
+            f"Over {links}, the runs with {seeds_in_words(moved)} also differ from the others in the machine and in "
+            "the [image of the virtual machine](#data-set)."
+        )
+        yield ""
     yield from _together(results, case)
     yield from rendered(goodput_by_seed(results, case))
     yield from rendered(drops_by_seed(results, case))
@@ -124,7 +131,7 @@ def drops_by_seed(results: ResultSet, case: TestCase) -> Table:
     note = (
         "The table shows the packets that the queue dropped in all runs (successful or not), as a share of all packets "
         "that the server sent in them, and, in parentheses, the number of runs in which the queue dropped packets. The "
-        "data set does not say which packets the link lost."
+        "data set does not say which packets the link lost, except for the first ones of runs that timed out."
     )
     return Table("drops-by-seed", f"Queue drops by seed over {case.name}", columns, rows, (note,))
 

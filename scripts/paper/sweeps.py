@@ -15,7 +15,7 @@ from interop.report.table import Column, Table
 from interop.statistics.overview import by_family
 from interop.statistics.samples import GOODPUT, find, value_of
 from plots.sweep import QUEUE
-from scripts.paper.goodput import known, of_case
+from scripts.paper.goodput import STREAM_GOODPUT, known, of_case
 from scripts.paper.lines import Figure, Line, rendered
 from scripts.paper.real_time import both_clocks
 from scripts.paper.words import counted, listed
@@ -127,27 +127,31 @@ def _with_unit(value: SweptValue) -> str:
 # ---- what a reader has to know of single sweeps ---------------------------------------------
 
 
-def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
-    """How far runs over ``sat`` differ that are in several sweeps and in the matrix, each with another seed."""
-    sat = find(matrix, "sat")
-    if sat is None:
-        return
-    cases = [case for case in results.manifest.test_cases if _is_same(case, sat)]
-    found = dict[str, list[float]]()
-    for name in results.manifest.servers:
+def with_other_seeds(results: ResultSet, matrix: ResultSet) -> dict[str, list[float]]:
+    """Goodput of each implementation over ``sat`` with several seeds, bit/s, sorted: of sweeps and of the matrix."""
+    sat, found = find(matrix, "sat"), dict[str, list[float]]()
+    cases = [case for case in results.manifest.test_cases if sat is not None and _is_same(case, sat)]
+    for name in results.manifest.servers if sat is not None else ():
         runs = [run for case in cases for run in of_case(results, case) if run.server == name]
-        runs += [run for run in of_case(matrix, sat) if (run.server, run.client) == (name, name)]
+        runs += [run for run in matrix.results if run.test_case == "sat" and run.server == run.client == name]
         values = [value for run in runs if (value := value_of(run, GOODPUT)) is not None]
         if len(values) > 1:
             found[name] = sorted(values)
-    if not found:
+    return found
+
+
+def over_the_same_link(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
+    """How far runs over ``sat`` differ that are in several sweeps and in the matrix, each with another seed."""
+    found, sat = with_other_seeds(results, matrix), find(matrix, "sat")
+    if not found or sat is None:
         return
+    count = sum(_is_same(case, sat) for case in results.manifest.test_cases)
     spread = {name: values[-1] / values[0] - 1 for name, values in found.items()}
     most = max(spread, key=spread.__getitem__)
     others = [value for name, value in spread.items() if name != most]
     rest = f" The results of the other implementations differ by at most {100 * max(others):.1f} %." if others else ""
     yield (
-        f"In the sweeps, {counted(len(cases), 'test case')} {'uses' if len(cases) == 1 else 'use'} the same link and "
+        f"In the sweeps, {counted(count, 'test case')} {'uses' if count == 1 else 'use'} the same link and "
         "file as `sat` in the matrix, which has no random loss. Their seeds differ, because seeds depend on the name "
         f"of the sweep. In these runs, {most} reaches {listed(f'{value / 1e6:.2f}' for value in found[most])} Mbit/s, "
         f"so results with different seeds differ by up to {100 * spread[most]:.0f} %.{rest} Without random loss, a "
@@ -176,14 +180,61 @@ def in_real_time(results: ResultSet, matrix: ResultSet, real: ResultSet | None) 
         yield ""
 
 
-def finding(results: ResultSet) -> Iterator[str]:
-    """How far goodput changes from one end of each sweep to the other, as an item of a list."""
-    told = [text for cases in by_family(results.manifest.test_cases).values() if (text := _range(results, cases))]
+def finding(results: ResultSet, matrix: ResultSet) -> Iterator[str]:
+    """How far goodput changes from one end of each sweep to the other, as an item of a list.
+
+    ``matrix``: runs over the same link as some sweeps, with other seeds.
+    """
+    told = [
+        f"{text}{IN_SHORT[key](results, cases) if (key := swept(cases[0]).key) in IN_SHORT else ''}"
+        for cases in by_family(results.manifest.test_cases).values()
+        if (text := _range(results, cases))
+    ]
     if told:
         yield (
             f"- We changed one parameter of `sat` at a time, with {counted(len(results.manifest.servers), 'pair')} of "
-            f"an implementation with itself. {' '.join(told)} These runs have one seed. See [Sweeps](#sweeps)."
+            f"an implementation with itself. {' '.join(told)} These runs have one seed, and hold in virtual time only."
+            f"{_seeds_in_short(results, matrix)} See [Sweeps](#sweeps)."
         )
+
+
+def _seeds_in_short(results: ResultSet, matrix: ResultSet) -> str:
+    """The implementation whose goodput depends most on the seed, as a sentence; empty if it is not known."""
+    spread = {name: values[-1] / values[0] - 1 for name, values in with_other_seeds(results, matrix).items()}
+    if not spread:
+        return ""
+    most = max(spread, key=spread.__getitem__)
+    return f" With other seeds, the goodput of {most} over `sat` differs by up to {100 * spread[most]:.0f} %."
+
+
+def _ratio_in_short(_: ResultSet, __: Sequence[TestCase]) -> str:
+    return " The delay also changes the queue relative to the bandwidth-delay product."
+
+
+def _stream_in_short(results: ResultSet, cases: Sequence[TestCase]) -> str:
+    """The range for goodput from the first to the last byte of the file, as a sentence; empty if it is not known."""
+    ratios = {}
+    for name in results.manifest.servers:
+        ends = [
+            [value for run in of_case(results, case) if run.server == name
+             if (value := value_of(run, STREAM_GOODPUT)) is not None]
+            for case in (cases[0], cases[-1])
+        ]  # fmt: skip
+        if all(ends):
+            ratios[name] = statistics.fmean(ends[1]) / statistics.fmean(ends[0])
+    if not ratios:
+        return ""
+    least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    return (
+        f" From the first to the last byte of the file, it changes by a factor of {ratios[least]:.2g} ({least}) to "
+        f"{ratios[most]:.2g} ({most})."
+    )
+
+
+IN_SHORT: Mapping[str, Callable[[ResultSet, Sequence[TestCase]], str]] = {
+    "delay": _ratio_in_short, "file size": _stream_in_short
+}  # fmt: skip
+"""Sentences of the finding, by the swept key."""
 
 
 def _is_same(case: TestCase, sat: TestCase) -> bool:

@@ -67,12 +67,16 @@ def start_of(series: Series) -> Start | None:
 
 
 def unpaced_start(
-    matrix: ResultSet, results: ResultSet, series: Mapping[Pair, Series], longer: ResultSet | None = None
+    matrix: ResultSet,
+    results: ResultSet,
+    series: Mapping[Pair, Series],
+    longer: ResultSet | None = None,
+    real: ResultSet | None = None,
 ) -> Iterator[str]:
     """The reason, from the bursts of the matrix and the packets of runs with qlogs; nothing if one is not stored.
 
     ``results``: runs with qlogs. ``series``: of these runs. ``longer``: runs with the queue of the paper's simulator,
-    over links with the names of those of the matrix.
+    over links with the names of those of the matrix. ``real``: runs in real time.
     """
     starts = {pair: found for pair, each in series.items() if (found := start_of(each)) is not None}
     rates = {(run.server, run.client): value for run in results.results if (value := value_of(run, GOODPUT))}
@@ -114,13 +118,15 @@ def unpaced_start(
         f"round-trip time of the link. {SERVER} therefore sends the packets of the handshake again, and considers the "
         "first ones lost (`QueueProbePacket`). Acknowledgements of such packets give no estimate. With kwik and "
         f"lsquic, no other acknowledgement arrives before the response begins. {BESIDE.client} also acknowledges a "
-        f"packet that {SERVER} has not sent again. Of the clients with which {SERVER} is fast, we examined only "
-        f"{BESIDE.client}."
+        f"packet that {SERVER} has not sent again. {ONE_FAST_CLIENT}{_not_in_real_time(real)}"
     )
     if told := _over_a_short_link(matrix):
         yield told
     if told := _with_the_longer_queue(matrix, longer):
-        yield f"- {told} Only the queue differs between these runs and those of the matrix."
+        yield (
+            f"- {told} Only the queue and the image of the virtual machine differ between these runs and those of the "
+            "matrix."
+        )
     yield ""
 
 
@@ -223,10 +229,26 @@ def _over_a_short_link(matrix: ResultSet) -> str:
     return ""
 
 
-def finding(matrix: ResultSet, longer: ResultSet | None = None) -> Iterator[str]:
+ONE_FAST_CLIENT = f"Of the clients with which {SERVER} is fast, we examined only {BESIDE.client}."
+
+
+def _not_in_real_time(real: ResultSet | None) -> str:
+    """That the slow clients were not measured in real time, as a sentence; empty if they were."""
+    measured = {run.client for run in real.results} if real is not None else set[str]()
+    missing = [pair.client for pair in SLOW if pair.client not in measured]
+    return (
+        f" We did not measure {listed(missing)} as {'a client' if len(missing) == 1 else 'clients'} in real time, so "
+        "this holds in virtual time only."
+        if missing
+        else ""
+    )
+
+
+def finding(matrix: ResultSet, longer: ResultSet | None = None, real: ResultSet | None = None) -> Iterator[str]:
     """What the burst costs over the link, as an item of a list; nothing if a slow pair was not measured.
 
     ``longer``: runs with the queue of the paper's simulator, over links with the names of those of the matrix.
+    ``real``: runs in real time.
     """
     case = find(matrix, TEST_CASE)
     runs = [run for run in of_case(matrix, case) if run.server == SERVER] if case is not None else []
@@ -244,5 +266,5 @@ def finding(matrix: ResultSet, longer: ResultSet | None = None) -> Iterator[str]
             f"- {SERVER}'s server does not pace its first window if it has no estimate of the round-trip time. Over "
             f"`{TEST_CASE}`, the queue then drops packets at once, slow start ends, and goodput is {rates}, but "
             f"{min(rest) / 1e6:.2f} to {max(rest) / 1e6:.2f} Mbit/s with the other clients."
-            f"{counterfactual and f' {counterfactual}'} See {LINK}."
+            f"{counterfactual and f' {counterfactual}'} {ONE_FAST_CLIENT}{_not_in_real_time(real)} See {LINK}."
         )

@@ -468,7 +468,7 @@ def conclusion(results: ResultSet) -> Iterator[str]:
             f"control is {_points(found.difference)} percentage points (95 % confidence interval "
             f"{_limits(found.difference)}). {_larger(found.difference)} If the interaction counts as part of the "
             f"implementation, the difference is {_points(found.with_interaction)} percentage points "
-            f"({_limits(found.with_interaction)}). {_larger(found.with_interaction)}"
+            f"({_limits(found.with_interaction)}). {_larger(found.with_interaction)}{_too_narrow(found)}"
         )
 
 
@@ -504,7 +504,7 @@ def finding(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[
                     f", or by {_with_limits(fixed, '')} without the underflow of msquic's counter "
                     f"({_seeds_of(corrected)})"
                     if fixed and corrected
-                    else ""
+                    else _without_msquic(results, case, corrected, slower, faster)
                 )
                 changes.append(
                     f"switching from {slower} to {faster} multiplies {what} by "
@@ -518,9 +518,25 @@ def finding(results: ResultSet, corrected: ResultSet | None = None) -> Iterator[
             f"fastest implementation is {min(spread):.1f}{within} times that of the slowest (arithmetic means). Over "
             f"all these runs, {_shares_in_words(found)}{at_the_limit} The implementation's share minus that of the "
             f"congestion control is {_points(found.difference)} percentage points (95 % confidence interval "
-            f"{_limits(found.difference)}).{_how_sure(results, case.name, found, corrected)} "
+            f"{_limits(found.difference)}).{_how_sure(results, case.name, found, corrected)}{_too_narrow(found)} "
             f"{_seeds(results, case)} See [Algorithm or implementation](#algorithm-or-implementation)."
         )
+
+
+def _without_msquic(results: ResultSet, case: TestCase, corrected: ResultSet | None, slower: str, faster: str) -> str:
+    """The factor without msquic over a link on which it was not measured without the underflow; or nothing."""
+    found = factors_of(results, case, slower, faster)
+    name, _, variant = UNDERFLOWING.partition(":")
+    measured = {run.test_case for run in corrected.results} if corrected is not None else set[str]()
+    if corrected is None or case.name in measured or name not in found or CONTROLS[variant] not in (slower, faster):
+        return ""
+    ratio = of_repetitions([value for other, value in found.items() if other != name])
+    return (
+        f", or by {_with_limits(ratio, '', check=True)} without {name}, whose counter underflows with "
+        f"{CONTROLS[variant]}"
+        if ratio
+        else ""
+    )
 
 
 def _how_sure(results: ResultSet, case: str, found: Crossed, corrected: ResultSet | None) -> str:
@@ -541,8 +557,17 @@ def _how_sure(results: ResultSet, case: str, found: Crossed, corrected: ResultSe
         return f" {_larger(found.difference)}"
     return (
         f" This interval excludes 0. However, it includes 0 {', and '.join(doubts)}. The ranking of the two shares is "
-        "therefore not robust."
+        f"therefore not robust.{_same_sign(table, case)}"
     )
+
+
+def _same_sign(table: Table, case: str) -> str:
+    """That the difference has the same sign in all subsets, as a sentence; empty if it has not."""
+    values = [row[3] for row in table.rows if row[0] == case and isinstance(row[3], float)]
+    known = [value for value in values if isinstance(value, float)]
+    if not known or min(known) <= 0 <= max(known):
+        return ""
+    return f" In all subsets, the difference is {'positive' if known[0] > 0 else 'negative'}."
 
 
 INTERVAL = "95 % confidence interval "
@@ -555,6 +580,18 @@ def _with_limits(ratio: Mean, name: str, *, check: bool = False) -> str:
         return f"{ratio.value:.1f}"
     includes = ", which includes 1" if check and ratio.low <= 1 <= ratio.high else ""
     return f"{ratio.value:.1f} ({name}{ratio.low:.1f} to {ratio.high:.1f}{includes})"
+
+
+def _too_narrow(found: Crossed) -> str:
+    """That the jackknife does not see how uncertain a share at its lower limit is, as a sentence; or nothing."""
+    sources = [source.replace("algorithm", "congestion control") for source in found.always_at_zero]
+    sources = [source for source in sources if source in ("implementation", "congestion control", "interaction")]
+    return (
+        f" The share of the {listed(sources)} is 0 whichever implementation is left out, so these intervals do not "
+        "contain its uncertainty, and are too narrow in this respect."
+        if sources
+        else ""
+    )
 
 
 def _larger(difference: Difference) -> str:

@@ -9,8 +9,6 @@ from scripts.paper.data_set import ELSEWHERE, Part, seeds_in_words
 from scripts.paper.goodput import goodput_so_far
 from scripts.paper.words import counted, listed
 
-ERROR = 0.05
-"""Probability that more runs differ than the report says."""
 IMAGE = "virtual-time"
 """Key of the virtual machine among the images of a campaign."""
 CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, *ELSEWHERE)
@@ -62,14 +60,18 @@ def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
     changes = [max(values) / min(values) - 1 for values in both]
     same = sum(change == 0 for change in changes)
     runs = f"{counted(len(both), 'run')} took place with both images"
+    servers = list(dict.fromkeys(server for (server, *_), values in found.items() if len(values) > 1))
+    whose = f" They cover the {counted(len(servers), 'server').partition(' ')[2]} {listed(servers)} only."
     if same == len(both):
         which = "this run" if same == 1 else f"all {same} runs"
-        most = 100 * (1 - ERROR ** (1 / same))
-        return (
-            f" {runs}; in {which}, goodput is exactly the same. With 95 % confidence, at most {most:.0f} % of such "
-            "runs differ."
-        )
+        return f" {runs}; in {which}, goodput is exactly the same.{whose}{BESIDE}"
     return (
         f" {runs}; in {same or 'none'} of them, goodput is exactly the same; the largest difference is "
-        f"{100 * max(changes):.1f} %."
+        f"{100 * max(changes):.1f} %.{whose}{BESIDE}"
     )
+
+
+BESIDE = (
+    " The campaign `queues` shows larger differences (see [Queue of the paper's "
+    "simulator](#queue-of-the-papers-simulator))."
+)

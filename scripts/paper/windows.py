@@ -374,8 +374,21 @@ def _with_growing_windows(results: ResultSet) -> str:
     return (
         f" With {listed(same)}, which {'announces' if len(same) == 1 else 'announce'} the same windows but "
         f"{'raises' if len(same) == 1 else 'raise'} them, goodput is {listed(told)}."
+        f"{_with_the_slow_server(results, same)}"
         if told
         else ""
+    )
+
+
+def _with_the_slow_server(results: ResultSet, clients: Sequence[str]) -> str:
+    """What ``SERVER`` reaches with these clients, as a sentence; empty if it was not measured with all of them."""
+    runs = [[run for run in results.results if (run.server, run.client) == (SERVER, name)] for name in clients]
+    means = [mean for each in runs if (mean := _mean(each))]
+    if len(means) < len(clients):
+        return ""
+    return (
+        f" With {SERVER}, it is {listed(f'{mean / 1e6:.2f}' for mean in means)} Mbit/s, for reasons that we do not "
+        "fully separate (see [Why picoquic is slow with quic-go](#why-picoquic-is-slow-with-quic-go))."
     )
 
 

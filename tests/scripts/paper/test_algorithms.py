@@ -98,6 +98,15 @@ def test_the_longer_queue_has_a_count_of_its_own() -> None:
     ) in told
 
 
+def test_servers_that_nearly_exceed_the_threshold_are_named() -> None:
+    found = campaign(picoquic=(6, 8), aioquic=(1.9, 1.9), quinn=(1.7, 1.7))
+    near = with_controls(found, picoquic="bbr", aioquic="reno", quinn="reno")
+    [told] = finding(matrix(), None, None, near)
+    assert "0 of 2 with Reno (seeds 1 and 2). With Reno, aioquic reaches 9.5 %. See" in told
+    assert "With Reno, aioquic reaches 9.5 %.\n" in "\n".join(algorithms(matrix(), None, None, near))
+    assert "With Reno, " not in "\n".join(algorithms(matrix(), None, None, longer()))
+
+
 def test_no_probability_where_other_servers_exceed_the_threshold() -> None:
     assert "Fisher" not in "\n".join(algorithms(longer(), None, None))
 

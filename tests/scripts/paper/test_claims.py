@@ -73,6 +73,25 @@ def test_an_implementation_can_perform_well_in_one_role_only() -> None:
     ]
 
 
+def test_a_role_is_undecided_if_the_interval_includes_the_limit() -> None:
+    """aioquic is at 95 % of the fastest server with each client, or at 95 % on average over clients that differ."""
+    names, clients = ("aioquic", "quinn"), ("a", "b", "c", "d")
+
+    def made(*shares: float) -> ResultSet:
+        found = [
+            run
+            for client, share in zip(clients, shares, strict=True)
+            for server, rate in (("aioquic", 10 * share), ("quinn", 10))
+            for run in runs(rate * MBPS, server=server, client=client)
+        ]
+        return result_set(found, servers=names, clients=clients, repetitions=1)
+
+    claim = "aioquic does not perform well as a server"
+    assert compared(made(0.95, 0.95, 0.95, 0.95), claim) == ("95 % of the fastest server over sat", "differs over sat")
+    assert compared(made(0.65, 1, 1, 1), claim)[1] == "undecided over sat"
+    assert compared(made(0.65, 0.5, 0.6, 0.55), claim)[1] == "agrees over sat"
+
+
 def test_both_ends_matter_unless_the_server_has_most_of_the_variance() -> None:
     names = [f"i{number}" for number in range(8)]
     spread = {name: 2.0**number for number, name in enumerate(names)}

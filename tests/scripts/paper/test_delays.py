@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,7 +11,9 @@ import pytest
 from interop.model.results import ResultSet
 from interop.model.units import MBPS
 from scripts.paper.delays import by_server, delays, deviations
+from scripts.paper.explicit_defaults import explicit_defaults, in_words
 from tests.results_builder import SAT, result_set, runs
+from tests.scripts.paper.test_algorithms import with_controls
 
 CASES = tuple(
     replace(
@@ -59,6 +62,35 @@ def test_the_text_has_the_delays_and_the_spread_of_all_pairs() -> None:
     assert (
         "median of this spread is 15.0 %, the 90th percentile is 34.0 %, and the maximum is 40.0 % (picoquic with z)."
     ) in told
+
+
+def test_the_spread_of_the_inverse_of_the_delay() -> None:
+    """Of 1 / 297, 1 / 300 and 1 / 303."""
+    spread = statistics.stdev((300 / 297, 1, 300 / 303)) / statistics.fmean((300 / 297, 1, 300 / 303))
+    told = "\n".join(delays(campaign(RATES)))
+    assert f"inversely proportional to the round-trip time, its spread would be {100 * spread:.1f} %." in told
+
+
+def test_runs_that_select_the_default_are_compared() -> None:
+    """picoquic's default is BBR; runs with another variant, or with another seed, do not count."""
+    own = with_controls(result_set([*runs(4 * MBPS, client="x"), *runs(2 * MBPS, client="y"),
+                                    *runs(3 * MBPS, client="z")], clients=CLIENTS), picoquic="bbr")  # fmt: skip
+    first = runs(4 * MBPS, server="picoquic:bbr", client="x")
+    second = runs(3 * MBPS, server="picoquic:bbr", client="y")
+    third = [replace(run, evidence=replace(run.evidence, seed=99)) for run in runs(MBPS, server="picoquic:bbr",
+                                                                                  client="z")]  # fmt: skip
+    others = runs(9 * MBPS, server="picoquic:cubic", client="x")
+    servers = ("picoquic:bbr", "picoquic:cubic")
+    variants = result_set([*first, *second, *third, *others], servers=servers, clients=CLIENTS)
+    found = explicit_defaults(own, variants, SAT)
+    assert {(each.client, round(each.change, 9)) for each in found} == {("x", 0), ("y", 0.5)}
+    [told, _] = in_words(own, variants, SAT)
+    assert told.endswith(
+        "Over `sat`, goodput is exactly the same for 1 of 2 pairs. It differs most for picoquic with y (2.00 and 3.00 "
+        "Mbit/s)."
+    )
+    assert told in "\n".join(delays(campaign(RATES), own, variants))
+    assert list(in_words(own, result_set(others, servers=servers), SAT)) == []
 
 
 def test_one_delay_has_no_section() -> None:

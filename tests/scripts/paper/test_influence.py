@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -143,7 +144,8 @@ def test_the_finding_has_the_share_among_servers_with_bbr_over_random_loss() -> 
     ]
     results = result_set(found, servers=tuple(rates), clients=CLIENTS, test_cases=(SATLOSS,), repetitions=1)
     [told] = finding(with_controls(results, a="bbr", b="bbr", c="cubic", d="cubic"))
-    assert "Among servers with BBR, the server's share over `satloss` is " in told
+    assert "Among servers with BBR, the shares over `satloss` are different: the server accounts for " in told
+    assert re.search(r" %\), the client for \d+ % \(\d+ to \d+ %\) and their interaction for \d+ % \(", told)
     [told] = finding(with_controls(results, a="bbr", b="cubic", c="cubic", d="cubic"))
     assert "Among servers with BBR" not in told
 

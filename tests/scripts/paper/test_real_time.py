@@ -11,7 +11,7 @@ import pytest
 from interop.model.evidence import HostFacts
 from interop.model.implementation import CpuCost
 from interop.model.outcomes import ErrorCode, Outcome
-from interop.model.results import ResultSet, RunResult
+from interop.model.results import Measurement, ResultSet, RunResult
 from interop.model.units import MBPS
 from scripts.paper.real_time import (
     agreement,
@@ -159,6 +159,24 @@ def test_servers_that_are_far_apart_by_their_cost() -> None:
     told = far_apart(replace(mine, manifest=costly), theirs)
     assert "default CPU cost, w (1.20 over `sat`); of those with a measured CPU cost, y (0.50 over `sat`). The" in told
     assert far_apart(*of_servers({"x": (1.0, 1.0)})) == ""
+    told = far_apart(*of_servers({"x": (1.25, 0.8), "y": (0.5, 0.5)}))
+    assert "default CPU cost, y (0.50 over `sat`). The parentheses" in told
+    assert "cancel out; by the RMS, x (22.3 % over `sat`) also differs by more. What this page" in told
+
+
+def test_more_seeds_in_virtual_time() -> None:
+    """Of two pairs, one is far with the first seed, and near with the mean of two; the other one stays near."""
+    mine, theirs = of_servers({"x": (1.15, 1.0)})
+    more = replace(
+        mine,
+        results=tuple(
+            replace(faster(run, rate), repetition=2, evidence=replace(run.evidence, seed=99))
+            for run, rate in zip(mine.results, (0.95, 1.02), strict=True)
+        ),
+    )
+    told = "\n".join(real_time(mine, theirs, more))
+    assert "pairs are within 10 %: over `sat`, 2 instead of 1 of 2 pairs (2 seeds)." in told
+    assert "one seed in this comparison" not in "\n".join(real_time(mine, theirs))
 
 
 def test_what_was_measured_in_real_time() -> None:
@@ -191,6 +209,11 @@ def test_servers_that_were_measured_on_another_machine() -> None:
         "`sat`."
     )
     assert on_another_machine(theirs) == ""
+
+
+def faster(run: RunResult, rate: float) -> RunResult:
+    """The run with this goodput, Mbit/s."""
+    return replace(run, measurement=Measurement({"goodput": rate * MBPS, "efficiency": rate / 20}))
 
 
 def over_losses(rates: Mapping[int, float]) -> ResultSet:

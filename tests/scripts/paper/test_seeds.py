@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from interop.model.emulated_link import LinkCounters, SimulatorReport
+from interop.model.evidence import HostFacts
 from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.units import MBPS
 from scripts.paper.seeds import drops_by_seed, goodput_by_seed, runs_with_drops, seeds, spreads, with_intervals
@@ -89,3 +90,24 @@ def test_campaigns_with_one_sequence_of_losses_are_named() -> None:
     assert (
         "the campaigns `queues` and `variants` have only seeds 1 and 2, so their results hold for 2 sequences of losses"
     ) in told
+
+
+def from_seed_2(results: ResultSet) -> ResultSet:
+    """The results, whose first repetition has seed 2."""
+    return replace(results, manifest=replace(results.manifest, seed=2))
+
+
+def test_seeds_of_another_machine_are_told() -> None:
+    """Of the further seeds over the links without random loss."""
+
+    def on(processor: str, run: RunResult) -> RunResult:
+        host = HostFacts("6.1", "x86_64", 2, 1, "20.10", 0.0, processor=processor)
+        return replace(run, evidence=replace(run.evidence, host=host))
+
+    results = result_set(runs(MBPS, 2 * MBPS, test_case="satloss"), test_cases=(SATLOSS,))
+    first, second = runs(MBPS, 2 * MBPS)
+    moved = from_seed_2(result_set([on("x", first), on("y", second)]))
+    told = "\n".join(seeds(results, moved))
+    assert "Over `sat`, the runs with seed 3 also differ from the others in the machine and in the [image of" in told
+    same = from_seed_2(result_set([on("x", first), on("x", second)]))
+    assert "also differ from the others" not in "\n".join(seeds(results, same))

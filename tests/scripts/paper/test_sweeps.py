@@ -114,9 +114,40 @@ def test_the_finding_has_the_ends_of_each_sweep() -> None:
         *runs(8 * MBPS, server="quinn", client="quinn", test_case=first.name),
         *runs(2 * MBPS, server="quinn", client="quinn", test_case=last.name),
     ]
-    [told] = finding(result_set(found, servers=("quinn",), clients=("quinn",), test_cases=CASES))
+    results = result_set(found, servers=("quinn",), clients=("quinn",), test_cases=CASES)
+    [told] = finding(results, result_set())
     assert "At a forward loss of 5 %, goodput is 25 % (quinn) to 25 % (quinn) of that at 0 %. These runs" in told
-    assert list(finding(result_set())) == []
+    assert "With other seeds" not in told
+    assert list(finding(result_set(), result_set())) == []
+
+
+def test_the_finding_has_the_spread_over_seeds() -> None:
+    cases = [swept("forward queue", text, SAT.emulated) for text in ("25", "100")]
+    found = [
+        run
+        for case, rate in zip(cases, (8, 10), strict=True)
+        for run in runs(rate * MBPS, server="quinn", client="quinn", test_case=case.name)
+    ]
+    results = result_set(found, servers=("quinn",), clients=("quinn",), test_cases=tuple(cases))
+    same = result_set(runs(9 * MBPS, server="quinn", client="quinn"), servers=("quinn",), clients=("quinn",))
+    [told] = finding(results, same)
+    assert "With other seeds, the goodput of quinn over `sat` differs by up to 25 %. See" in told
+
+
+def test_the_finding_about_the_size_has_both_kinds_of_goodput() -> None:
+    cases = [swept("file size", text, SAT.emulated) for text in ("100 kB", "1 MB")]
+    found = []
+    for case, goodput, stream in zip(cases, (1, 4), (2, 6), strict=True):
+        [run] = runs(goodput * MBPS, server="quinn", client="quinn", test_case=case.name)
+        values = {"goodput": goodput * MBPS, "stream_goodput": stream * MBPS}
+        found.append(replace(run, measurement=Measurement(values)))
+    results = result_set(found, servers=("quinn",), clients=("quinn",), test_cases=tuple(cases))
+    [told] = finding(results, result_set())
+    assert (
+        "goodput changes by a factor of 4 (quinn) to 4 (quinn). From the first to the last byte of the file, it "
+        in told
+    )
+    assert "changes by a factor of 3 (quinn) to 3 (quinn). These runs have one seed" in told
 
 
 def test_runs_in_which_the_link_lost_a_packet_are_counted() -> None:

@@ -266,6 +266,34 @@ def test_seeds_of_another_machine_are_named() -> None:
     assert "another machine" not in told
 
 
+def test_shares_at_the_limit_make_the_interval_too_narrow() -> None:
+    """All implementations are the same, or differ."""
+    told = "The share of the implementation is 0 whichever implementation is left out, so these intervals do not"
+    assert told in "\n".join(conclusion(eight_implementations(20, 1)))
+    assert told in "\n".join(finding(eight_implementations(20, 1)))
+    assert "whichever implementation is left out" not in "\n".join(conclusion(eight_implementations(3, 1.4)))
+
+
+def test_the_finding_has_a_factor_without_msquic_where_it_was_not_corrected() -> None:
+    """CUBIC to BBR: 2 for a, 8 for msquic, and 2 for b."""
+    rates = {"a": (1, 2), "msquic": (1, 8), "b": (2, 4), "c": (3, 6), "d": (1, 2)}
+    names = [f"{name}:{control}" for name in rates for control in ("cubic", "bbr")]
+    found = [
+        run
+        for name, both in rates.items()
+        for control, rate in zip(("cubic", "bbr"), both, strict=True)
+        for place, client in enumerate(("x", "y", "z"))
+        for run in runs(rate * (1 + 0.01 * place * rate) * MBPS, server=f"{name}:{control}", client=client)
+    ]
+    results = result_set(found, servers=tuple(names), clients=("x", "y", "z"))
+    elsewhere = result_set(runs(MBPS, server="msquic", test_case="satloss"), test_cases=(SATLOSS,))
+    [told] = finding(results, elsewhere)
+    assert re.search(r", or by 2\.0 \([\d. to]+\) without msquic, whose counter underflows with CUBIC\.", told)
+    assert "without msquic" not in "\n".join(finding(results))
+    here = result_set(runs(MBPS, server="msquic"))
+    assert "without msquic" not in "\n".join(finding(results, here))
+
+
 def test_implementations_above_the_threshold_are_counted() -> None:
     """The threshold over satloss is 2 Mbit/s; one run of picoquic:bbr times out."""
     told = "\n".join(str(line) for line in algorithm_or_implementation(variants(), ()))

@@ -76,7 +76,11 @@ def test_shares_of_the_variance(test_case: str) -> None:
         assert float(share) == pytest.approx(shares[source], abs=0.51)
         assert (float(low), float(high)) == pytest.approx(ends[source], abs=NEAR)
         assert (int(pairs), int(count)) == (len(found.pairs), len(found.runs))
-    [item] = [line for line in the_findings().splitlines() if "(#influence-of-server-and-client)" in line]
+    [item] = [
+        line
+        for line in the_findings().splitlines()
+        if line.startswith("- ") and "(#influence-of-server-and-client)" in line
+    ]
     if mostly(test_case):
         found.assert_both(re.search(rf"share of the variance .*?{BOTH} over `{test_case}`", item))
         [interaction] = re.findall(rf"client accounts for .*?(\d+) % \(\d+ to \d+ %\) over `{test_case}`", item)
@@ -123,8 +127,8 @@ def test_the_share_of_the_server_with_the_longer_queue(test_case: str) -> None:
 
 def test_the_finding_has_the_share_among_servers_with_bbr() -> None:
     """The same as in the section, which another test computes again."""
-    [share] = re.findall(r"Over `satloss`, the server's share is (.+?) among servers with BBR", the_page())
-    assert f"Among servers with BBR, the server's share over `satloss` is {share}." in the_findings()
+    [shares] = re.findall(r"Over `satloss`, among servers with BBR \([^)]+\), (.+?)\. Among the other", the_page())
+    assert f"Among servers with BBR, the shares over `satloss` are different: {shares}." in the_findings()
 
 
 def test_the_share_of_the_server_with_what_had_arrived_before_timeouts() -> None:
@@ -152,16 +156,21 @@ def test_the_share_of_the_server_without_the_slowest_one(test_case: str) -> None
         found.assert_server(re.search(told, the_findings()))
 
 
-def test_the_share_of_the_server_with_and_without_bbr() -> None:
+def test_the_shares_with_and_without_bbr() -> None:
     controls = {row[0]: row[3] for row in rows("Servers and their congestion control")}
     with_bbr = [name for name, control in controls.items() if control.startswith("BBR")]
-    page = the_page()
     names = re.escape(", ".join(with_bbr))
-    for servers, told in (
-        (with_bbr, rf"Over `satloss`, the server's share is {TOLD} among servers with BBR \({names}\)"),
-        (controls.keys() - set(with_bbr), rf"among servers with BBR \({names}\), and {TOLD} among the other servers"),
-    ):
-        Variance(of_servers("satloss", servers), goodput_of).assert_server(re.search(told, page))
+    [line] = [line for line in the_page().splitlines() if re.match(rf"- Over `satloss`, among servers.+{names}", line)]
+    found = Variance(of_servers("satloss", with_bbr), goodput_of)
+    found.assert_server(re.search(rf"the server accounts for {TOLD}, the client", line))
+    for source, told in (("client", f"the client for {TOLD}"), ("interaction", f"their interaction for {TOLD}")):
+        numbers = re.search(told, line)
+        assert numbers is not None
+        share, *ends = map(float, numbers.groups())
+        assert share == pytest.approx(found.shares()[source], abs=0.51)
+        assert ends == pytest.approx(found.ends[source], abs=NEAR)
+    others = Variance(of_servers("satloss", controls.keys() - set(with_bbr)), goodput_of)
+    others.assert_server(re.search(rf"at least once, the server accounts for {TOLD}\.", line))
 
 
 @pytest.mark.parametrize("test_case", IN_THE_PAPER)

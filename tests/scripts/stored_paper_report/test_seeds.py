@@ -13,6 +13,7 @@ from tests.scripts.stored_paper_report.stored import (
     IN_THE_PAPER,
     Run,
     all_goodputs,
+    campaigns,
     cases_of,
     documents,
     half_width,
@@ -205,3 +206,16 @@ def test_seed_and_server_together() -> None:
         f"the variance of the logarithm of goodput, seed and client together for {client} %, and seed alone for {seed} "
         "%."
     ) in the_page()
+
+
+def test_further_seeds_of_another_machine() -> None:
+    """Those of the campaign spread, which also used another image."""
+    found = {each["manifest"]["seed"]: each for each in campaigns("spread")}
+    processors = {
+        seed: {run["evidence"]["host"]["processor"] for run in each["results"]} for seed, each in found.items()
+    }
+    images = {seed: each["manifest"]["images"]["virtual-time"]["reference"] for seed, each in found.items()}
+    first, *rest = found
+    moved = [seed for seed in rest if processors[seed] != processors[first]]
+    assert all((images[seed] != images[first]) == (seed in moved) for seed in rest)
+    assert f"the runs with seeds {listed(map(str, moved))} also differ from the others in the machine and" in the_page()

@@ -128,7 +128,7 @@ def test_ratios_of_both_clocks_of_the_pairs_of_the_sweeps() -> None:
 
 @pytest.mark.skipif(not stored_part["sweeps"], reason="no sweep is stored")
 def test_the_finding_about_sweeps() -> None:
-    """It repeats the sentences of the sections."""
+    """It repeats the sentences of the sections, and has the factors of the other kind of goodput."""
     [line] = [line for line in the_findings().splitlines() if line.startswith("- We changed one parameter of `sat`")]
     for key in ("forward queue", "delay", "forward loss", "file size"):
         [told] = re.findall(
@@ -136,3 +136,15 @@ def test_the_finding_about_sweeps() -> None:
         )
         assert told in line
     assert f"with {len({run['server'] for run in runs_of('sweeps')})} pairs of an implementation with itself." in line
+    first, *_, last = [name for name in cases_of("sweeps") if name.startswith("paper-size")]
+    ratios = {}
+    for name in {run["server"] for run in runs_of("sweeps")}:
+        small, large = (
+            fmean(metrics(matching(runs_of("sweeps"), server=name, test_case=case), "stream_goodput"))
+            for case in (first, last)
+        )
+        ratios[name] = large / small
+    least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
+    assert f"by a factor of {ratios[least]:.2g} ({least}) to {ratios[most]:.2g} ({most}). These runs have one" in line
+    [spread] = re.findall(r"results with different seeds differ by up to (\d+ %)\.", the_page())
+    assert f"over `sat` differs by up to {spread}. See [Sweeps]" in line
