@@ -23,6 +23,7 @@ from scripts.paper.lines import rendered
 from scripts.paper.matrix import common, in_common, relative, row_of
 from scripts.paper.published import TABLE_II
 from scripts.paper.real_time import errors_of_servers
+from scripts.paper.repeated import TOLERANCE
 from scripts.paper.seeds import by_seed, runs_with_drops
 from scripts.paper.words import counted, listed
 
@@ -105,8 +106,6 @@ def _queue_drops(run: RunResult | None) -> bool:
 
 SENSITIVE = ("aioquic", "kwik")
 """Implementations with which runs differ between machines (`repeated`)."""
-SMALL = 0.005
-"""Difference up to which a run counts as reproduced (`repeated`)."""
 
 
 def same_without_drops(one: ResultSet, other: ResultSet) -> str:
@@ -126,8 +125,8 @@ def same_without_drops(one: ResultSet, other: ResultSet) -> str:
     )
     return (
         f"In {len(found)} pairs of these runs, neither queue dropped a packet. Goodput is then exactly the same in "
-        f"{sum(same)} of them{told}. It differs by more than {100 * SMALL:.1f} % in "
-        f"{sum(each.change > SMALL for each in found)}, at most by {100 * most.change:.1f} % ({most.server} with "
+        f"{sum(same)} of them{told}. It differs by more than {100 * TOLERANCE:.1f} % in "
+        f"{sum(each.change > TOLERANCE for each in found)}, at most by {100 * most.change:.1f} % ({most.server} with "
         f"{most.client}). These differences are due to the image, or to how the longer queue is built, rather than to "
         "the number of packets that a queue holds; the factors below contain such differences."
     )
