@@ -90,8 +90,8 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         f"any seed other than the first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition "
         "each. To save time, it plans only the first seed for the full matrix over links without random loss; to show "
         f"the spread over these links, it plans all seeds for the pairs of {len(SWEPT)} implementations. In real time, "
-        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. The campaigns `queues`, `delays`, `sweeps` and "
-        "`windows` have only the first seed so far."
+        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. The campaigns `queues`, `delays`, `limits`, "
+        "`sweeps` and `windows` have only the first seed so far, and `variants` has the first three."
     )
     yield ""
 

@@ -270,9 +270,10 @@ def agreement_in_words(virtual: ResultSet, real: ResultSet) -> str:
     return (
         f"Goodput in virtual time differs from the mean goodput in real time by at most {100 * near:.0f} and "
         f"{100 * far:.0f} % for {close}. By a criterion that also considers the range of the repetitions in real time, "
-        f"the following numbers of pairs agree: {agree}. The geometric mean of goodput in virtual time divided by "
-        f"goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel out. They do not in the root "
-        f"mean square of the logarithm of the ratio, which is {errors}. {coverage(virtual, real)}"
+        f"the following numbers of pairs agree: {agree}. The geometric mean, over the servers, of goodput in "
+        f"virtual time divided by goodput in real time is {ratios}. In this mean, ratios above and below 1 cancel out. "
+        "They do not in the root mean square, over all pairs, of the logarithm of the ratio, which is "
+        f"{errors}. {coverage(virtual, real)}"
     )
 
 
@@ -516,8 +517,8 @@ def agreement(virtual: ResultSet, real: ResultSet) -> Table:
             "Ratios are the goodput in virtual time divided by the goodput in real time. The mean is the "
             "geometric mean of the servers' geometric means; *low* and *high* are the limits of its 95 % confidence "
             "interval over the servers, because the ratios of a server's pairs are not independent. In the mean, "
-            "ratios above and below 1 cancel out. They do not in the *RMS*, the root mean square of the natural "
-            "logarithm of the ratio; an RMS of 5 % means that ratios are typically near 0.95 or 1.05."
+            "ratios above and below 1 cancel out. They do not in the *RMS*, the root mean square, over all pairs, "
+            "of the natural logarithm of the ratio; an RMS of 5 % means that ratios are typically near 0.95 or 1.05."
         ),
         (
             "The more the repetitions in real time differ, the more pairs *agree*. The numbers of pairs within "

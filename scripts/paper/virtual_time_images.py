@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from interop.model.results import ResultSet
+from interop.model.test_case import Link
+from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.data_set import ELSEWHERE, Part, seeds_in_words
-from scripts.paper.goodput import goodput_so_far
 from scripts.paper.words import counted, listed
 
 IMAGE = "virtual-time"
@@ -14,8 +15,8 @@ IMAGE = "virtual-time"
 CHANGED = (Part.LARGE_WINDOWS, Part.COUNTER, Part.QLOG, *ELSEWHERE)
 """Campaigns whose endpoints differ from those of the others, or write qlogs, or that ran on another machine."""
 
-Key = tuple[str, str, str, int | None]
-"""Server, client, test case and seed."""
+Key = tuple[str, str, tuple[Link, tuple[int, ...]], int | None]
+"""Server, client, link and sizes of the files, and seed: campaigns call the same link by different names."""
 
 
 def virtual_time_images(campaigns: Collection[tuple[str, ResultSet]]) -> Iterator[str]:
@@ -50,16 +51,17 @@ def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
     found: dict[Key, dict[str, float]] = {}
     for image, mine in by_image.items():
         for results in (each for part, each in mine if part not in CHANGED):
+            links = {case.name: (case.link, case.file_sizes) for case in results.manifest.test_cases}
             for run in results.results:
-                if goodput := goodput_so_far(run):
-                    key = (run.server, run.client, run.test_case, run.evidence.seed)
+                if goodput := value_of(run, GOODPUT):
+                    key = (run.server, run.client, links[run.test_case], run.evidence.seed)
                     found.setdefault(key, {}).setdefault(image, goodput)
     both = [list(values.values()) for values in found.values() if len(values) > 1]
     if not both:
         return ""
     changes = [max(values) / min(values) - 1 for values in both]
     same = sum(change == 0 for change in changes)
-    runs = f"{counted(len(both), 'run')} took place with both images"
+    runs = f"{counted(len(both), 'successful run')} took place with both images"
     servers = list(dict.fromkeys(server for (server, *_), values in found.items() if len(values) > 1))
     whose = f" They cover the {counted(len(servers), 'server').partition(' ')[2]} {listed(servers)} only."
     if same == len(both):
@@ -67,7 +69,7 @@ def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
         return f" {runs}; in {which}, goodput is exactly the same.{whose}{BESIDE}"
     return (
         f" {runs}; in {same or 'none'} of them, goodput is exactly the same; the largest difference is "
-        f"{100 * max(changes):.1f} %.{whose}{BESIDE}"
+        f"{100 * max(changes):.2g} %.{whose}{BESIDE}"
     )
 
 

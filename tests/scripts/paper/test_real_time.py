@@ -86,7 +86,8 @@ def test_numbers_of_the_tables() -> None:
     assert errors_of_servers(VIRTUAL, REAL, SAT) == pytest.approx({"picoquic": error})
     ratios = (
         "is 1.154 over `sat` (1.02 to 1.25 for individual pairs). In this mean, ratios above and below 1 cancel out. "
-        f"They do not in the root mean square of the logarithm of the ratio, which is {100 * error:.1f} % over `sat`."
+        "They do not in the root mean square, over all pairs, of the logarithm of the ratio, which is "
+        f"{100 * error:.1f} % over `sat`."
     )
     assert ratios in agreement_in_words(VIRTUAL, REAL)
     assert agreement_in_words(VIRTUAL, REAL).startswith(

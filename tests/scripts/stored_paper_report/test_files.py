@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.scripts.stored_paper_report.stored import (
     rows,
     runs_of,
     so_far,
+    succeeded,
     the_page,
 )
 from tests.scripts.stored_paper_report.test_repeated import is_reproduced, repeated_runs
@@ -176,18 +178,23 @@ def test_stored_series() -> None:
 def test_images_of_virtual_time() -> None:
     """All runs that two builds have in common, without the campaigns of changed endpoints and with qlogs."""
     by_image: dict[str, dict[str, list[Run]]] = {}
+    links = dict[str, str]()
     for name in ("matrix", "variants", "windows", "queues", "sweeps", "delays", "limits", "spread", "repeat"):
         for each in documents(name):
             image = each["manifest"]["images"]["virtual-time"]["reference"]
             by_image.setdefault(image, {}).setdefault(name, []).extend(each["results"])
+            links |= {
+                case["name"]: json.dumps([case["link"], case["file_sizes"]], sort_keys=True)
+                for case in each["manifest"]["test_cases"]
+            }
     (one, first), (two, second) = by_image.items()
     assert one != two
     keyed = [
         {
-            (run["server"], run["client"], run["test_case"], run["evidence"]["seed"]): goodput
+            (run["server"], run["client"], links[run["test_case"]], run["evidence"]["seed"]): goodput
             for runs in each.values()
             for run in runs
-            if (goodput := so_far(run))
+            if succeeded(run) and (goodput := so_far(run))
         }
         for each in (first, second)
     ]
@@ -196,11 +203,11 @@ def test_images_of_virtual_time() -> None:
     if any(changes):
         which, largest = (
             f"{changes.count(0) or 'none'} of them",
-            f"; the largest difference is {100 * max(changes):.1f} %.",
+            f"; the largest difference is {100 * max(changes):.2g} %.",
         )
     else:
         which, largest = f"all {len(shared)} runs", "."
-    told = f"{len(shared)} runs took place with both images; in {which}, goodput is exactly the same"
+    told = f"{len(shared)} successful runs took place with both images; in {which}, goodput is exactly the same"
     servers = {server for server, *_ in shared}
     [named] = re.findall(r" They cover the servers (.+?) only\. The campaign `queues` shows larger", the_page())
     assert set(named.replace(" and ", ", ").split(", ")) == servers
@@ -218,3 +225,12 @@ def test_figures_of_the_page_are_stored() -> None:
     assert kinds >= {"cdf", "heatmap", "violin", "two", "congestion"}
     numbers = re.findall(r"^\*\*Figure (\d+)", the_page(), re.MULTILINE)
     assert [int(number) for number in numbers] == list(range(1, len(named) + 1))
+
+
+def test_seeds_of_the_campaigns() -> None:
+    first, three = ("queues", "delays", "limits", "sweeps", "windows"), "variants"
+    seeds = {name: {each["manifest"]["seed"] for each in documents(name)} for name in (*first, three)}
+    assert all(seeds[name] == {1} for name in first)
+    assert seeds[three] == {1, 2, 3}
+    names = listed(f"`{name}`" for name in first)
+    assert f"The campaigns {names} have only the first seed so far, and `variants` has the first three." in the_page()

@@ -112,9 +112,10 @@ def test_agreement_of_all_pairs_in_words() -> None:
     assert (
         f"- Goodput in virtual time differs from the mean goodput in real time by at most 3 and 10 % for "
         f"{listed(close)}. By a criterion that also considers the range of the repetitions in real time, the following "
-        f"numbers of pairs agree: {listed(agreeing)}. The geometric mean of goodput in virtual time divided by goodput "
-        f"in real time is {listed(means)}. In this mean, ratios above and below 1 cancel out. They do not in the root "
-        f"mean square of the logarithm of the ratio, which is {listed(errors)}. {coverage()} See [Virtual and real"
+        f"numbers of pairs agree: {listed(agreeing)}. The geometric mean, over the servers, of goodput in virtual time "
+        f"divided by goodput in real time is {listed(means)}. In this mean, ratios above and below 1 cancel out. They "
+        "do not in the root mean square, over all pairs, of the logarithm of the ratio, which is "
+        f"{listed(errors)}. {coverage()} See [Virtual and real"
     ) in the_page()
     assert (
         f"- Goodput in virtual time differs from goodput in real time by at most 10 % for {listed(far)}. {coverage()}"
