@@ -172,6 +172,18 @@ def _by_chance(means: Means, limit: float) -> str:
     return (
         f" If congestion control had no influence, exactly the servers with BBR ({chosen} of {servers}) would exceed "
         f"{100 * THRESHOLD:.0f} % with a probability of 1 / {math.comb(servers, chosen)} (Fisher's exact test)."
+        f"{_of_the_paper(means, servers, chosen)}"
+    )
+
+
+def _of_the_paper(means: Means, servers: int, chosen: int) -> str:
+    """The same for the grouping of the paper, as sentences."""
+    fast = servers - len(means.get(SLOW, {}))
+    chance = math.comb(fast, chosen) / math.comb(servers, chosen)
+    return (
+        f" We chose this grouping after we had seen the data. That none of the servers with {SLOW} exceeds it, as the "
+        f"paper found, would have a probability of {chance:.2f}, so these servers alone do not confirm the paper's "
+        "claim."
     )
 
 

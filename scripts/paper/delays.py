@@ -18,10 +18,16 @@ Pair = tuple[str, str]
 """Server and client."""
 
 
-def delays(results: ResultSet, matrix: ResultSet | None = None, variants: ResultSet | None = None) -> Iterator[str]:
+def delays(
+    results: ResultSet,
+    matrix: ResultSet | None = None,
+    variants: ResultSet | None = None,
+    windows: ResultSet | None = None,
+) -> Iterator[str]:
     """The spread of each server, and with which uncertainty single runs are to be read; nothing with one delay.
 
-    ``matrix``, ``variants``: they have runs that differ only in an option which selects the default.
+    ``matrix``, ``variants``: they have runs that differ only in an option which selects the default. ``windows``: runs
+    without this option.
     """
     cases = sorted(results.manifest.test_cases, key=lambda case: case.emulated.forward_delay)
     found = deviations(results, cases)
@@ -51,7 +57,7 @@ def delays(results: ResultSet, matrix: ResultSet | None = None, variants: Result
     yield ""
     case = find(matrix, "sat") if matrix is not None else None
     if matrix is not None and variants is not None and case is not None:
-        yield from explicit_defaults(matrix, variants, case)
+        yield from explicit_defaults(matrix, variants, case, windows)
 
 
 def _of_the_delay(steps: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from interop.model.results import ResultSet
@@ -46,7 +46,25 @@ def explicit_defaults(matrix: ResultSet, variants: ResultSet, case: TestCase) ->
     return found
 
 
-def in_words(matrix: ResultSet, variants: ResultSet, case: TestCase) -> Iterator[str]:
+def _not_the_image(matrix: ResultSet, windows: ResultSet | None, case: TestCase, servers: Collection[str]) -> str:
+    """Servers whose goodput differs with the option, but not with the image alone, as a sentence; or nothing.
+
+    ``windows``: runs without the option, with the image of the variants.
+    """
+    own = {(run.server, run.client, run.evidence.seed): goodput_so_far(run) for run in of_case(matrix, case)}
+    same: dict[str, bool] = {}
+    for run in of_case(windows, case) if windows is not None else ():
+        if before := own.get((run.server, run.client, run.evidence.seed)):
+            same[run.server] = same.get(run.server, True) and goodput_so_far(run) == before
+    names = [name for name, each in same.items() if each and name in servers]
+    return (
+        f" For {listed(names)}, the image is not the cause: without the option, goodput is the same with both images."
+        if names
+        else ""
+    )
+
+
+def in_words(matrix: ResultSet, variants: ResultSet, case: TestCase, windows: ResultSet | None = None) -> Iterator[str]:
     """How many pairs have the same goodput, and the largest differences, as a paragraph; nothing without such runs."""
     found = explicit_defaults(matrix, variants, case)
     if not found:
@@ -62,5 +80,6 @@ def in_words(matrix: ResultSet, variants: ResultSet, case: TestCase) -> Iterator
         "option selects the congestion control that is the default anyway. They have the same random numbers as runs "
         f"of the matrix, but another image of the virtual machine. Over `{case.name}`, goodput is exactly the same for "
         f"{same} of {len(found)} pairs{f'. It differs most for {told}' if told else ''}."
+        f"{_not_the_image(matrix, windows, case, {each.server for each in found if each.change})}"
     )
     yield ""

@@ -75,7 +75,7 @@ def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Itera
     if Part.QUEUES in parts:
         yield from queues(parts[Part.MATRIX], parts[Part.QUEUES], parts.get(Part.REAL))
     if Part.DELAYS in parts:
-        yield from delays(parts[Part.DELAYS], parts[Part.MATRIX], parts.get(Part.VARIANTS))
+        yield from delays(parts[Part.DELAYS], parts[Part.MATRIX], parts.get(Part.VARIANTS), parts.get(Part.WINDOWS))
     if Part.SWEEPS in parts:
         maps_and_lines = [each for plot in PLOTS[Part.SWEEPS] for each in figures.get((Part.SWEEPS, plot), ())]
         yield from sweeps(parts[Part.SWEEPS], parts[Part.MATRIX], maps_and_lines, parts.get(Part.REAL))

@@ -103,7 +103,7 @@ def repeated(samples: Sequence[Sample]) -> Iterator[str]:
     yield (
         "A run counts as reproduced if its repetition has the same outcome and a goodput within "
         f"{100 * TOLERANCE:.1f} %. "
-        f"{summary([run for each in found for run in each.runs])}"
+        f"{summary([run for each in found for run in each.runs])}{_other_machine_code(found)}"
     )
     for each in found:
         yield ""
@@ -120,6 +120,17 @@ def summary(runs: Sequence[Repeated]) -> str:
     parts = [f"{_again(group, WHERE[where])} {_reproduced(group)}" for where, group in groups.items() if group]
     reason = f" {never_the_same(groups[True])}{REASON}" if groups[True] else ""
     return f"{' '.join(parts)}{reason}"
+
+
+def _other_machine_code(samples: Sequence[Sample]) -> str:
+    """That another image of the virtual machine may be the reason, as sentences; empty if it is the same."""
+    if not any("virtual-time" in changed_sources(each.first, each.again) for each in samples):
+        return ""
+    return (
+        " The image of the virtual machine is another one, too. On one machine, runs with aioquic or kwik also differ "
+        "between these images (see [Queue of the paper's simulator](#queue-of-the-papers-simulator)), so these "
+        "repetitions do not show an effect of the machine."
+    )
 
 
 def never_the_same(runs: Sequence[Repeated]) -> str:
@@ -173,7 +184,7 @@ def _campaign(part: str, matrix: ResultSet, again: ResultSet, found: Sequence[Re
         f"Starting at {moment(_began(found))} UTC, we repeated a random sample of {len(found)} of the "
         f"{len(matrix.results)} runs of the {part} with seed {matrix.manifest.seed}{_elsewhere(found)}, using "
         f"{second}; the originals, {before} earlier, {used if first != UNKNOWN else 'did not store their version'}. "
-        f"{_images(same, shared)}."
+        f"{_images(same, shared, changed_sources(matrix, again))}."
     )
     yield ""
     yield from rendered(by_case(part, matrix, found))
@@ -225,15 +236,23 @@ def _of_what(names: Collection[str]) -> str:
     return f" (of {listed([endpoints, *others])})" if others else ""
 
 
-def _images(same: int, names: Collection[str]) -> str:
-    """Whether the images are the same, and where the others come from."""
+def _images(same: int, names: Collection[str], changed: Sequence[str] = ()) -> str:
+    """Whether the images are the same, and where the others come from; ``changed``: those with other sources."""
     shared = f"{len(names)} images{_of_what(names)}"
     if same == len(names):
         return f"All {shared} are the same"
+    others = [NO_ENDPOINTS.get(name, name) for name in changed]
+    but = f", except for {listed(others)}, whose sources had changed" if others else ""
     if same == 0:
-        return f"None of the {shared} is the same; all were rebuilt from the same sources"
+        return f"None of the {shared} is the same; all were rebuilt from the same sources{but}"
     verb = "is" if same == 1 else "are"
-    return f"{same} of the {shared} {verb} the same; the others were rebuilt from the same sources"
+    return f"{same} of the {shared} {verb} the same; the others were rebuilt from the same sources{but}"
+
+
+def changed_sources(matrix: ResultSet, again: ResultSet) -> list[str]:
+    """The images with another tag: the digest of the files that an image is built from."""
+    first, second = matrix.manifest.images, again.manifest.images
+    return [name for name in first if name in second and first[name].reference != second[name].reference]
 
 
 def _same_images(matrix: ResultSet, again: ResultSet) -> tuple[int, Collection[str]]:

@@ -72,9 +72,11 @@ def algorithm_or_implementation(
     yield ""
     yield (
         "This section compares servers with different congestion control algorithms, each with the clients "
-        f"{listed(results.manifest.clients)}. Variants select the congestion control and nothing else. For runs that "
-        "timed out, goodput is the number of bytes that had arrived, divided by the client's run time; in the tables, "
-        "mean values that include such runs are marked with T. The figures do not show this mark."
+        f"{listed(results.manifest.clients)}. "
+        "Variants select the congestion control and nothing else, but even selecting the default can change goodput "
+        "(see [Sensitivity to the delay](#sensitivity-to-the-delay)). For runs that timed out, goodput is the number "
+        "of bytes that had arrived, divided by the client's run time; in the tables, mean values that include such "
+        "runs are marked with T. The figures do not show this mark."
     )
     yield ""
     yield f"{_seeds(results)}{_left_out(results)} {_versions_in_words(results)}"

@@ -8,6 +8,7 @@ from interop.model.results import ResultSet
 from interop.model.test_case import Link
 from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.data_set import ELSEWHERE, Part, seeds_in_words
+from scripts.paper.queues import SENSITIVE
 from scripts.paper.words import counted, listed
 
 IMAGE = "virtual-time"
@@ -64,6 +65,7 @@ def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
     runs = f"{counted(len(both), 'successful run')} took place with both images"
     servers = list(dict.fromkeys(server for (server, *_), values in found.items() if len(values) > 1))
     whose = f" They cover the {counted(len(servers), 'server').partition(' ')[2]} {listed(servers)} only."
+    whose += _not_in(found)
     if same == len(both):
         which = "this run" if same == 1 else f"all {same} runs"
         return f" {runs}; in {which}, goodput is exactly the same.{whose}{BESIDE}"
@@ -71,6 +73,13 @@ def _difference(by_image: Mapping[str, Sequence[tuple[str, ResultSet]]]) -> str:
         f" {runs}; in {same or 'none'} of them, goodput is exactly the same; the largest difference is "
         f"{100 * max(changes):.2g} %.{whose}{BESIDE}"
     )
+
+
+def _not_in(found: Mapping[Key, Mapping[str, float]]) -> str:
+    """That implementations whose runs differ most are not among them, as a sentence; or nothing."""
+    names = {name for key, values in found.items() if len(values) > 1 for name in key[:2]}
+    missing = [name for name in SENSITIVE if name not in names]
+    return f" None has {' or '.join(missing)}, whose runs differ most, as server or client." if missing else ""
 
 
 BESIDE = (

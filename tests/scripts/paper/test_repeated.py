@@ -127,6 +127,20 @@ def test_images_are_the_same_or_rebuilt(ids: str, told: str) -> None:
     assert told in "\n".join(repeated([Sample("matrix", built(MATRIX, "12"), again)]))
 
 
+def test_images_with_other_sources_are_named() -> None:
+    def built(results: ResultSet, tag: str, number: str) -> ResultSet:
+        images = {"a": ImageFacts("a:1", number), "virtual-time": ImageFacts(f"virtual-time:{tag}", number)}
+        return replace(results, manifest=replace(results.manifest, images=images))
+
+    again = campaign((5.0, 4.0, 3.0, None), 25)
+    text = "\n".join(repeated([Sample("matrix", built(MATRIX, "x", "1"), built(again, "y", "2"))]))
+    assert "all were rebuilt from the same sources, except for the virtual machine of virtual time, whose" in text
+    assert "these repetitions do not show an effect of the machine." in text
+    text = "\n".join(repeated([Sample("matrix", built(MATRIX, "x", "1"), built(again, "x", "2"))]))
+    assert "all were rebuilt from the same sources." in text
+    assert "an effect of the machine" not in text
+
+
 def on(machine: str, results: ResultSet) -> ResultSet:
     """The same results on a machine with this kernel."""
     host = HostFacts(machine, "x86_64", 2, 1, "20", 0.0)

@@ -156,6 +156,9 @@ def test_servers_and_variants_above_the_threshold() -> None:
     assert f"instead of servers: {counts_of_pairs(matrix(), 'satloss')}.\n" in section
     alone = math.comb(len(manifest()["servers"]), len(of_defaults()["BBR"]))
     assert f" would exceed 10 % with a probability of 1 / {alone} (Fisher's exact test)." in section
+    servers, reno = len(manifest()["servers"]), len(of_defaults()["Reno"])
+    chance = math.comb(servers - reno, 3) / math.comb(servers, 3)
+    assert f"would have a probability of {chance:.2f}, so these servers alone do not" in section
     assert not open_ones or f"of {listed(open_ones)} include" in section
     assert f" and {len(few)} clients: {counts(of_variants(), 'implementations')}. The 95 % confidence" in section
 

@@ -69,3 +69,15 @@ def test_runs_whose_option_selects_the_default() -> None:
         f"Over `sat`, goodput is exactly the same for {same} of {len(changes)} pairs. It differs most for "
         f"{listed(most)}."
     ) in section
+
+
+def test_servers_whose_option_makes_the_difference() -> None:
+    """Without it, with the image of the variants, goodput is that of the matrix."""
+    for server in ("picoquic", "lsquic"):
+        for run in matching(runs_of("windows"), server=server):
+            for same in matching(matrix(), server=server, client=run["client"], test_case="sat"):
+                assert so_far(run) == so_far(same)
+    told = (
+        "For picoquic and lsquic, the image is not the cause: without the option, goodput is the same with both images."
+    )
+    assert told in section_of("Spread of the goodput over similar delays")

@@ -78,6 +78,11 @@ def test_images_of_repeated_runs() -> None:
         if all(both[0][name]["id"] == both[1][name]["id"] for name in shared):
             parts = f"of {len(shared) - 2} implementations, the simulator and the virtual machine of virtual time"
             assert f"All {len(shared)} images ({parts}) are the same." in the_page()
+        else:
+            changed = [name for name in shared if both[0][name]["reference"] != both[1][name]["reference"]]
+            assert changed == ["virtual-time"]
+    told = "from the same sources, except for the virtual machine of virtual time, whose sources had changed."
+    assert the_page().count(told) == sum("different machine (" in line for line in the_page().splitlines()) == 3
 
 
 def machine(run: Run) -> str:
