@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from interop.model.emulated_link import loss_share
-from interop.model.implementation import Role
+from interop.model.implementation import Implementation, Role
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.statistics.overview import THRESHOLD, family, marginals
@@ -30,9 +30,13 @@ def of_defaults(results: ResultSet, case: TestCase) -> Means:
     found: dict[str, dict[str, float]] = {}
     for server in results.manifest.servers:
         if values := known(run for run in of_case(results, case) if run.server == server):
-            control = family(implementations.get(server)).replace("NewReno", "Reno")
-            found.setdefault(control, {})[server] = statistics.fmean(values)
+            found.setdefault(_control(implementations.get(server)), {})[server] = statistics.fmean(values)
     return dict(sorted(found.items()))
+
+
+def _control(implementation: Implementation | None) -> str:
+    """Its default congestion control; Reno and NewReno are one."""
+    return family(implementation).replace("NewReno", "Reno")
 
 
 def of_variants(results: ResultSet, case: TestCase) -> Means:
@@ -51,8 +55,8 @@ def of_pairs(results: ResultSet, case: TestCase) -> Means:
     found: dict[str, dict[str, float]] = {}
     for (server, client), values in runs.items():
         if values:
-            control = family(implementations.get(server)).replace("NewReno", "Reno")
-            found.setdefault(control, {})[f"{server} with {client}"] = statistics.fmean(values)
+            own = found.setdefault(_control(implementations.get(server)), {})
+            own[f"{server} with {client}"] = statistics.fmean(values)
     return dict(sorted(found.items()))
 
 

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache
@@ -324,6 +324,29 @@ def seeds_on_another_machine(results: ResultSet) -> list[int]:
             by_seed.setdefault(number_of_seed(results, run), set()).add(processor)
     usual = by_seed[min(by_seed)] if by_seed else set()
     return sorted(seed for seed, found in by_seed.items() if not found & usual)
+
+
+WITH_SEEDS = (Part.QUEUES, Part.VARIANTS, Part.SWEEPS, Part.DELAYS, Part.LIMITS, Part.WINDOWS)
+"""Parts of `make paper` in virtual time whose seeds the report does not show in a table."""
+
+
+def fewer_seeds(campaigns: Iterable[tuple[str, ResultSet]], planned: Collection[int]) -> str:
+    """The parts ``WITH_SEEDS`` that lack planned seeds, and the seeds that they have, as a sentence; or nothing.
+
+    ``campaigns``: part and results, each with its own manifest.
+    """
+    seeds: dict[str, set[int]] = {}
+    for part, results in campaigns:
+        seeds.setdefault(part, set()).add(results.manifest.seed)
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for part in WITH_SEEDS:
+        if (found := seeds.get(part)) and found < {*planned}:
+            groups.setdefault(tuple(sorted(found)), []).append(part)
+    told = [
+        f"the {named_campaigns(names)} {'has' if len(names) == 1 else 'have'} only {seeds_in_words(numbers)}"
+        for numbers, names in groups.items()
+    ]
+    return f"So far, {listed(told)}." if told else ""
 
 
 def number_of_seed(results: ResultSet, run: RunResult) -> int:

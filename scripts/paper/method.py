@@ -19,11 +19,13 @@ from scripts.paper.theory import IP_AND_UDP, LINK_HEADER, MTU
 from scripts.paper.words import counted, listed
 
 
-def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unversioned: str = "") -> Iterator[str]:
+def method(
+    results: ResultSet, real: ResultSet | None, *, with_delays: bool, unversioned: str = "", seeds: str = ""
+) -> Iterator[str]:
     """How we measured, as a list; ``real``: some of the pairs in real time.
 
     ``with_delays``: the page has the section about similar delays. ``unversioned``: a sentence about campaigns without
-    a stored version, or nothing.
+    a stored version, or nothing. ``seeds``: sentences about campaigns with fewer seeds than planned, or nothing.
     """
     yield (
         "- A *test case* is a link and a file to transfer. A *pair* is a server and a client. A *run* is one transfer "
@@ -91,8 +93,7 @@ def method(results: ResultSet, real: ResultSet | None, *, with_delays: bool, unv
         f"any seed other than the first. In virtual time, `make paper` plans {len(SEEDS)} seeds with one repetition "
         "each. To save time, it plans only the first seed for the full matrix over links without random loss; to show "
         f"the spread over these links, it plans all seeds for the pairs of {len(SWEPT)} implementations. In real time, "
-        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions. The campaigns `queues`, `delays`, `limits`, "
-        "`sweeps` and `windows` have only the first seed so far, and `variants` has the first three."
+        f"`make paper` plans {REPETITIONS_IN_REAL_TIME} repetitions.{seeds and f' {seeds}'}"
     )
     yield ""
 

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bench.paper import SEEDS
 from interop.model.clock import Clock
 from interop.model.results import Manifest, ResultSet
 from interop.statistics.overview import scenario
@@ -13,7 +14,7 @@ from scripts.paper.acknowledgements import finding as msquic_finding
 from scripts.paper.algorithms import algorithms
 from scripts.paper.algorithms import finding as algorithms_finding
 from scripts.paper.claims import claims
-from scripts.paper.data_set import Part, by_seed, data_sheet, elsewhere, others, single_campaigns, size_of
+from scripts.paper.data_set import Part, by_seed, data_sheet, elsewhere, fewer_seeds, others, single_campaigns, size_of
 from scripts.paper.delays import delays
 from scripts.paper.endpoints import conditions, servers_with_larger_starts
 from scripts.paper.failures import failures
@@ -62,7 +63,8 @@ def page(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> str:
 def lines(parts: Mapping[str, ResultSet], figures: Figures, data: Path) -> Iterator[Line]:
     """The sections in their order; those of parts that are not stored are left out."""
     measured_again = samples_of(data)
-    yield from matrix(parts, figures, measured_again, starts_of(parts, data))
+    few = fewer_seeds(single_campaigns(data), SEEDS)
+    yield from matrix(parts, figures, measured_again, starts_of(parts, data), few)
     if Part.VARIANTS in parts:
         yield from algorithm_or_implementation(
             parts[Part.VARIANTS], figures.get((Part.VARIANTS, "congestion-controls"), ()), parts.get(Part.COUNTER)
@@ -132,7 +134,11 @@ def samples_of(data: Path) -> list[Sample]:
 
 
 def matrix(
-    parts: Mapping[str, ResultSet], figures: Figures, again: Sequence[Sample], starts: Sequence[str] = ()
+    parts: Mapping[str, ResultSet],
+    figures: Figures,
+    again: Sequence[Sample],
+    starts: Sequence[str] = (),
+    seeds: str = "",
 ) -> list[Line]:
     """The introduction, the findings, and the sections about all clients with all servers.
 
@@ -148,7 +154,7 @@ def matrix(
         *findings(parts), "",
         *(rendered(table) if (table := claims(results, longer)).rows else ()),
         "## Method", "",
-        *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned),
+        *method(results, parts.get(Part.REAL), with_delays=Part.DELAYS in parts, unversioned=unversioned, seeds=seeds),
         *rendered(links(results)),
         *rendered(link_conditions(results)),
         *definitions(),

@@ -23,7 +23,7 @@ from scripts.paper.lines import rendered
 from scripts.paper.matrix import common, in_common, relative, row_of
 from scripts.paper.published import TABLE_II
 from scripts.paper.real_time import errors_of_servers
-from scripts.paper.repeated import TOLERANCE
+from scripts.paper.repeated import SENSITIVE, TOLERANCE
 from scripts.paper.seeds import by_seed, runs_with_drops
 from scripts.paper.words import counted, listed
 
@@ -102,10 +102,6 @@ def _queue_drops(run: RunResult | None) -> bool:
     """Whether a queue dropped a packet, or may have."""
     report = run.evidence.simulator if run is not None else None
     return report is None or bool(report.forward.queue_drops or report.back.queue_drops)
-
-
-SENSITIVE = ("aioquic", "kwik")
-"""Implementations with which runs differ between machines (`repeated`)."""
 
 
 def same_without_drops(one: ResultSet, other: ResultSet) -> str:

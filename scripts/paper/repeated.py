@@ -13,6 +13,8 @@ from scripts.paper.words import counted, listed, part_of
 
 TOLERANCE = 0.005
 """Relative difference of two goodputs up to which they count as reproduced."""
+SENSITIVE = ("aioquic", "kwik")
+"""Implementations whose runs differ most with another image of the virtual machine, or on another machine."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,8 @@ def _other_machine_code(samples: Sequence[Sample]) -> str:
     if not any("virtual-time" in changed_sources(each.first, each.again) for each in samples):
         return ""
     return (
-        " The image of the virtual machine is another one, too. On one machine, runs with aioquic or kwik also differ "
-        "between these images (see [Queue of the paper's simulator](#queue-of-the-papers-simulator)), so these "
+        f" The image of the virtual machine is another one, too. On one machine, runs with {' or '.join(SENSITIVE)} also "
+        "differ between these images (see [Queue of the paper's simulator](#queue-of-the-papers-simulator)), so these "
         "repetitions do not show an effect of the machine."
     )
 

@@ -8,7 +8,7 @@ from interop.model.results import ResultSet
 from interop.model.test_case import Link
 from interop.statistics.samples import GOODPUT, value_of
 from scripts.paper.data_set import ELSEWHERE, Part, seeds_in_words
-from scripts.paper.queues import SENSITIVE
+from scripts.paper.repeated import SENSITIVE
 from scripts.paper.words import counted, listed
 
 IMAGE = "virtual-time"

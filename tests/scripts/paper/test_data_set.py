@@ -12,7 +12,17 @@ from interop.model.evidence import HostFacts
 from interop.model.results import ResultSet, Versions
 from interop.model.units import MBPS
 from interop.results.store import Journal
-from scripts.paper.data_set import Part, campaigns, collect, combined, data_sheet, joined, read, write_checksums
+from scripts.paper.data_set import (
+    Part,
+    campaigns,
+    collect,
+    combined,
+    data_sheet,
+    fewer_seeds,
+    joined,
+    read,
+    write_checksums,
+)
 from tests.results_builder import result_set, run_result, runs, virtual
 from tests.scripts.paper.campaigns import matrix
 
@@ -145,3 +155,19 @@ def test_campaigns_and_seeds_of_another_machine_are_named() -> None:
     told = "\n".join(data_sheet({Part.MATRIX: here, Part.REAL: some}, "3 files"))
     assert "The campaign `real` (1 of 2 runs) ran on another virtual machine with two cores." in told
     assert "another virtual machine" not in "\n".join(data_sheet({Part.MATRIX: here, Part.QUEUES: here}, "3 files"))
+
+
+def test_campaigns_that_lack_planned_seeds_are_named() -> None:
+    def with_seed(seed: int) -> ResultSet:
+        found = result_set()
+        return replace(found, manifest=replace(found.manifest, seed=seed))
+
+    campaigns = [("queues", with_seed(1)), ("delays", with_seed(1)), ("real", with_seed(1))]
+    campaigns += [("variants", with_seed(seed)) for seed in (1, 2)] + [
+        ("windows", with_seed(seed)) for seed in (1, 2, 3)
+    ]
+    assert fewer_seeds(campaigns, (1, 2, 3)) == (
+        "So far, the campaigns `queues` and `delays` have only seed 1 and the campaign `variants` has only seeds 1 and "
+        "2."
+    )
+    assert fewer_seeds(campaigns[-3:], (1, 2, 3)) == ""
