@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs each built-in test case once, with a pair that suits it, and prints the outcomes (`make test-all-cases`).
 
-Ready are the test cases in testcases/ and testcases/satcom/ with an emulated link, members of families too, and each
+Ready are the test cases in testcases/ and its subfolders with an emulated link, members of families too, and each
 workload over the link of ``terrestrial``. Files of measurements are shortened to ``--largest``. The script ends with
 status 1 if a test case does not succeed.
 """
@@ -55,9 +55,8 @@ class Planned:
 def ready_cases(root: Path) -> list[TestCase]:
     """All test cases with an emulated link, and the workloads over one of them."""
     known = loader.load_known_test_cases(root / "testcases")
-    cases = [case for case in known.values() if not case.real]
-    for path in sorted((root / "testcases" / "satcom").glob("*.yaml")):
-        cases += loader.load_test_cases(path, known)
+    cases = [*known.values(), *loader.load_cases_on_request(root / "testcases", known).values()]
+    cases = [case for case in cases if not case.real]
     link = known[LINK_OF_WORKLOADS]
     return cases + [with_workload(link, files) for files in loader.known_workloads(root / WORKLOADS).values()]
 

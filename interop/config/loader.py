@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from interop.config.implementations import read_implementation
-from interop.config.quantities import one_of
 from interop.config.sweeps import check_member, members, swept_keys
 from interop.config.test_cases import read_test_case
 from interop.config.workloads import load_workloads
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_json, read_yaml
 from interop.model.implementation import OWN_IMAGES, Implementation
-from interop.model.names import MEMBER_SIGN, NAME_RULE, is_name
+from interop.model.names import MEMBER_SIGN, NAME_RULE, did_you_mean, is_name
 from interop.model.test_case import TestCase
-from interop.model.text import quoted
+from interop.model.text import command_line, quoted
 from interop.model.workload import WorkloadFiles
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "ns3-scenarios"
@@ -83,7 +82,7 @@ def load_known_test_cases(folder: Path, scenarios: Collection[str] | None = None
         problems.append(Problem(display_path(folder), 0, "no such folder."))
     for path in _files(folder):
         documents += read_yaml(path, problems)
-    found = _resolve(documents, {}, scenarios, problems)
+    found = _resolve(documents, {}, {}, scenarios, problems)
     raise_problems(problems)
     tests = [case for case in found if case.functional]
     measurements = sorted(
@@ -104,7 +103,7 @@ def load_cases_on_request(
     for subfolder in sorted(path for path in folder.glob("*/") if path.name != WORKLOADS.name):
         for path in _files(subfolder):
             documents += read_yaml(path, problems)
-    found = _resolve(documents, known, scenarios, problems)
+    found = _resolve(documents, known, {}, scenarios, problems)
     raise_problems(problems)
     return {case.name: case for case in found}
 
@@ -114,12 +113,16 @@ def _files(folder: Path) -> list[Path]:
 
 
 def load_test_cases(
-    path: Path, known: Mapping[str, TestCase] | None = None, scenarios: Collection[str] | None = None
+    path: Path,
+    known: Mapping[str, TestCase] | None = None,
+    on_request: Mapping[str, TestCase] | None = None,
+    scenarios: Collection[str] | None = None,
 ) -> tuple[TestCase, ...]:
     """The test cases of a YAML file of one or more documents, in the file's order.
 
-    They may extend each other and those in ``known`` (name -> test case), and must differ from the latter in name and
-    abbreviation, unless they are the same, read from the same file. Raises :class:`InputError` with every fault.
+    They may extend each other and those in ``known`` and ``on_request`` (name -> test case), and must differ from those
+    in ``known`` in name and abbreviation, unless they are the same, read from the same file. Raises
+    :class:`InputError` with every fault.
     """
     problems: list[Problem] = []
     file = display_path(path)
@@ -131,7 +134,7 @@ def load_test_cases(
         own = path.resolve()
         same = {source for source in {other.source for other in others.values()} if Path(source).resolve() == own}
         others = {name: other for name, other in others.items() if other.source not in same}
-    found = _resolve(documents, others, scenarios, problems)
+    found = _resolve(documents, others, on_request or {}, scenarios, problems)
     raise_problems(problems)
     return tuple(found)
 
@@ -139,17 +142,23 @@ def load_test_cases(
 def _resolve(
     documents: Iterable[Fields],
     known: Mapping[str, TestCase],
+    on_request: Mapping[str, TestCase],
     scenarios: Collection[str] | None,
     problems: list[Problem],
 ) -> list[TestCase]:
-    """The documents as test cases, in their order, families as their members; extended documents are read first."""
+    """The documents as test cases, in their order, families as their members; extended documents are read first.
+
+    Those ``on_request`` can be extended, but their names and abbreviations are free.
+    """
     mappings = [fields for fields in documents if fields.is_mapping]
     allowed = known_scenarios() if scenarios is None else scenarios
     if mappings and not allowed:
         problems.append(Problem(display_path(SCENARIOS), 0, "holds no scenario; the checkout is incomplete."))
     _check_labels(mappings, known)
     workloads = known_workloads() if any("workload" in fields for fields in mappings) else {}
-    found = dict(known)
+    own_names = {fields.read("name", str) for fields in mappings}
+    found = {name: case for name, case in on_request.items() if own_names.isdisjoint((name, *_of_family(case)))}
+    found |= known
     read: dict[int, list[TestCase]] = {}
     for fields in _bases_first(mappings):
         base_name = fields.read("extends", str)
@@ -194,13 +203,17 @@ def _check_bases(documents: list[Fields], known: Mapping[str, TestCase]) -> None
     names = [fields.read("name", str) or "" for fields in documents]
     families = {case.family.name for case in known.values() if case.family}
     for fields, own in zip(documents, names, strict=True):
-        others = [name for name in dict.fromkeys([*known, *names]) if name not in ("", own)]
+        others = {name for name in (*known, *names) if name not in ("", own)}
         base = fields.read("extends", str)
         if base in families and base != own:
             member = next(name for name, case in known.items() if case.family and case.family.name == base)
             fields.note(f"{base} is a family; extend a member of it, like {member}.", fields.line_of("extends"))
-        elif base != own:
-            fields.read("extends", one_of(others))
+        elif base is not None and base not in {own, *others}:
+            hint = did_you_mean(base, (others | families) - {own})
+            fields.note(
+                f"extends {quoted(base)} is no test case.{hint} To list all: {command_line('list', 'tests')}",
+                fields.line_of("extends"),
+            )
 
 
 def _of_family(case: TestCase) -> tuple[str, ...]:

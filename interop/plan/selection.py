@@ -24,8 +24,8 @@ from interop.model.workload import WorkloadFiles
 
 T = TypeVar("T")
 
-LoadTestCases = Callable[[Path, Mapping[str, TestCase]], tuple[TestCase, ...]]
-"""Reads a file of test cases that may build on known ones, and raises :class:`InputError`."""
+LoadTestCases = Callable[[Path, Mapping[str, TestCase], Mapping[str, TestCase]], tuple[TestCase, ...]]
+"""Reads a file of test cases that may build on known ones and on those on request, and raises :class:`InputError`."""
 
 ALL_MEASUREMENTS, ALL_FUNCTIONAL_TESTS = "onlyMeasurements", "onlyTests"
 """Words of the QUIC Interop Runner that select several test cases."""
@@ -238,7 +238,7 @@ def select_test_cases(
     for word in split(names) or [""]:
         if is_file(word):
             try:
-                loaded = load(Path(word), everything)
+                loaded = load(Path(word), everything, on_request)
             except InputError as error:
                 problems += error.problems
                 continue

@@ -343,10 +343,44 @@ def test_a_test_case_on_request_may_extend_a_known_one() -> None:
     assert (list(known), list(load_cases_on_request(Path(), known, SCENARIOS))) == (["leo"], ["first"])
 
 
+ON_REQUEST = load_cases_on_request(ROOT / "testcases", load_known_test_cases(ROOT / "testcases"))
+
+
+@pytest.mark.parametrize("name", ON_REQUEST)
+def test_an_own_test_case_may_extend_every_one_on_request(name: str) -> None:
+    Path("my.yaml").write_text(f"name: mine\nabbreviation: MINE\nextends: {name}\nrepetitions: 7\n")
+    [mine] = load_test_cases(Path("my.yaml"), KNOWN, ON_REQUEST)
+    assert (mine.link, mine.file_sizes, mine.repetitions) == (ON_REQUEST[name].link, ON_REQUEST[name].file_sizes, 7)
+
+
+def test_names_of_test_cases_on_request_are_free_for_own_ones() -> None:
+    Path("my.yaml").write_text(
+        "name: satcom-loss\nabbreviation: DIR\nextends: satcom-50\n"
+        "---\nname: geo\nabbreviation: SC50\nextends: satcom-loss\n"
+    )
+    found = load_test_cases(Path("my.yaml"), KNOWN, ON_REQUEST)
+    assert [(case.name, case.link) for case in found] == [
+        (name, ON_REQUEST["satcom-50"].link) for name in ("satcom-loss", "geo")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "hint"),
+    [("satcom-5", "satcom-50"), ("vpn-nome", "vpn-none"), ("satcom-los", "satcom-loss"), ("satlos", "satloss")],
+)
+def test_what_own_test_cases_extend_is_guessed_among_all(base: str, hint: str) -> None:
+    Path("my.yaml").write_text(f"name: mine\nabbreviation: MINE\nextends: {base}\n")
+    with pytest.raises(InputError) as caught:
+        load_test_cases(Path("my.yaml"), KNOWN, ON_REQUEST)
+    assert [problem for problem in caught.value.problems if "extends" in problem] == [
+        f'my.yaml:3: "mine": extends "{base}" is no test case. Did you mean {hint}? To list all: ./run.py list tests'
+    ]
+
+
 def test_a_known_file_may_be_named_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     known = load_known_test_cases(ROOT / "testcases", SCENARIOS)
-    [found] = load_test_cases(Path("tests", "..", "testcases", "satloss.yaml"), known, SCENARIOS)
+    [found] = load_test_cases(Path("tests", "..", "testcases", "satloss.yaml"), known, {}, SCENARIOS)
     assert (found.name, found.link) == ("satloss", KNOWN["satloss"].link)
 
 
@@ -437,7 +471,7 @@ def test_a_wrong_line_is_named_with_what_is_allowed(line: str, fault: str) -> No
         (f"{LEO}---\n{LEO}", '9: "leo": name "leo" is taken already, by my.yaml:1.'),
         (
             f"{LEO}extends: satlos\n",
-            '8: "leo": extends "satlos" is none of terrestrial, sat, satloss. Did you mean sat',
+            '8: "leo": extends "satlos" is no test case. Did you mean satloss? To list all: ./run.py list tests',
         ),
         (f"{LEO}extends: leo\n", '8: "leo": extends itself, directly or through others.'),
         (f"{LEO}random numbers: inherited\n", '8: "leo": random numbers: a test case without extends inherits none.'),
@@ -510,7 +544,7 @@ def test_a_circle_is_reported_and_ends() -> None:
 def test_a_checkout_without_scenarios_is_told() -> None:
     Path("my.yaml").write_text(LEO)
     with pytest.raises(InputError, match="holds no scenario"):
-        load_test_cases(Path("my.yaml"), {}, ())
+        load_test_cases(Path("my.yaml"), {}, {}, ())
 
 
 # ---- implementations ------------------------------------------------------------------------

@@ -67,7 +67,7 @@ WORKLOADS = {
 }
 
 
-def load(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+def load(path: Path, *_: object) -> tuple[TestCase, ...]:
     if path.name == "bad.yaml":
         raise InputError("bad.yaml:1: first.", "bad.yaml:2: second.")
     return tuple(case(f"{path.stem}{number}", f"{path.stem}{number}".upper()) for number in (1, 2))
@@ -186,9 +186,9 @@ def test_what_means_a_file(word: str, means_file: bool) -> None:
 def test_later_files_know_the_test_cases_of_earlier_ones() -> None:
     seen: list[set[str]] = []
 
-    def remember(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+    def remember(path: Path, known: Mapping[str, TestCase], *_: object) -> tuple[TestCase, ...]:
         seen.append(set(known))
-        return load(path, known)
+        return load(path, known, {})
 
     choose(IMPLEMENTATIONS, TEST_CASES, remember, tests=["a.yaml,b.yaml"])
     assert seen == [set(TEST_CASES), {*TEST_CASES, "a1", "a2"}]
@@ -395,7 +395,7 @@ def test_wrong_replacements(word: str, fault: str) -> None:
 
 @given(st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)), st.lists(st.text(max_size=20)))
 def test_no_option_raises_anything_but_input_error(servers: list[str], tests: list[str], images: list[str]) -> None:
-    def not_there(path: Path, known: Mapping[str, TestCase]) -> tuple[TestCase, ...]:
+    def not_there(path: Path, *_: object) -> tuple[TestCase, ...]:
         raise InputError(f"{quoted(str(path))}: no such file.")
 
     try:
