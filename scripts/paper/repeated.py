@@ -129,9 +129,9 @@ def _other_machine_code(samples: Sequence[Sample]) -> str:
     if not any("virtual-time" in changed_sources(each.first, each.again) for each in samples):
         return ""
     return (
-        f" The image of the virtual machine is another one, too. On one machine, runs with {' or '.join(SENSITIVE)} also "
-        "differ between these images (see [Queue of the paper's simulator](#queue-of-the-papers-simulator)), so these "
-        "repetitions do not show an effect of the machine."
+        f" The image of the virtual machine is another one, too. On one machine, runs with {' or '.join(SENSITIVE)} "
+        "also differ between these images (see [Queue of the paper's simulator](#queue-of-the-papers-simulator)), so "
+        "these repetitions do not show an effect of the machine."
     )
 
 
