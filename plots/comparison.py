@@ -12,7 +12,7 @@ from interop.model.units import PERCENT, percent
 from interop.report.plot_request import PlotRequest
 from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
-from interop.statistics.same_seeds import SMALLEST
+from interop.statistics.significance import SMALLEST_CHANGE
 from plots import theme
 from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
 
@@ -77,7 +77,7 @@ def _drawings(changes: Comparison, title: str, sides: str, metric: str) -> list[
 def _rule(changes: Comparison, count: int) -> str:
     """How many changes are reported, and by which rule."""
     if not changes.tested:
-        return f"With the same seeds in virtual time, {count} of them changed by at least {percent(SMALLEST)}"
+        return f"With the same seeds in virtual time, {count} of them changed by at least {percent(SMALLEST_CHANGE)}"
     if not changes.tests:
         return "There are too few repetitions for any test, so no change can be significant"
     tests = "one test" if changes.tests == 1 else f"{changes.tests} tests"

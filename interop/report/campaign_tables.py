@@ -24,8 +24,8 @@ from interop.statistics.history import (
 )
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.overview import FAMILIES, THRESHOLD, UNKNOWN, Scenario, by_family, marginals, relation, scenario
-from interop.statistics.same_seeds import SMALLEST
 from interop.statistics.samples import EFFICIENCY, GOODPUT, STREAM_GOODPUT, PairOutcome, inconclusive, samples
+from interop.statistics.significance import SMALLEST_CHANGE
 from interop.statistics.variance import decompose
 
 
@@ -328,7 +328,7 @@ def _by_seed(found: Comparison) -> list[str]:
     pairs = "1 pair" if count == 1 else f"{count} pairs"
     rule = (
         "Slower and faster mean that the geometric mean over the seeds that succeeded in both changed by at least "
-        f"{percent(SMALLEST)}. New failure and fixed mean that a seed newly fails or succeeds."
+        f"{percent(SMALLEST_CHANGE)}. New failure and fixed mean that a seed newly fails or succeeds."
     )
     notes = [
         f"{pairs} ran with the same seeds in virtual time. There, a run is repeatable, so no test is needed.",

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from interop.model.arrays import Floats, Integers
 from interop.model.results import ResultSet
 from interop.statistics.samples import CONCLUSIVE, PairOutcome, Sample, find, samples
-from interop.statistics.significance import holm
+from interop.statistics.significance import holm, matters
 
 SEED = 20210701
 SERIES = 10_000
@@ -214,7 +215,8 @@ def joint_steps(many: Sequence[Sequence[float | None]]) -> list[tuple[Step, ...]
     distribution is simulated with the coefficient ``WORST``: smaller ones give smaller ratios. Holm's correction goes
     over the series, so that at most 5 of 100 such tables without a step tell one. Cuts within the parts of a series are
     tested at the level divided by the number of series. Logarithms if all numbers are positive. Each side of a cut
-    holds three numbers at least; campaigns without a number are passed over.
+    holds three numbers at least; campaigns without a number are passed over. Cuts between two medians that differ by
+    less than ``SMALLEST_CHANGE`` are no steps: in virtual time, the noise can be zero.
     """
     numbers = [np.array([value for value in values if value is not None], dtype=np.float64) for values in many]
     scaled = [np.log(each) if len(each) and each.min() > 0 else each for each in numbers]
@@ -237,16 +239,17 @@ def with_joint_steps(*groups: Sequence[Trend]) -> list[tuple[Trend, ...]]:
 
 
 def _steps(values: Sequence[float | None], numbers: Floats, cuts: Sequence[int]) -> tuple[Step, ...]:
+    """The cuts that matter; the smallest of the others goes first, as its neighbours then have other medians."""
+    if not cuts:
+        return ()
     known = [number for number, value in enumerate(values) if value is not None]
     edges = [0, *cuts, len(numbers)]
-    return tuple(
-        Step(
-            known[cut],
-            before=float(np.median(numbers[edges[place] : cut])),
-            after=float(np.median(numbers[cut : edges[place + 2]])),
-        )
-        for place, cut in enumerate(cuts)
-    )
+    levels = [float(np.median(numbers[start:end])) for start, end in pairwise(edges)]
+    ratios = [after / before - 1 if before else math.inf for before, after in pairwise(levels)]
+    if small := [place for place, ratio in enumerate(ratios) if not matters(ratio)]:
+        least = min(small, key=lambda place: abs(ratios[place]))
+        return _steps(values, numbers, [*cuts[:least], *cuts[least + 1 :]])
+    return tuple(Step(known[cut], *levels[place : place + 2]) for place, cut in enumerate(cuts))
 
 
 def _cuts(numbers: Floats, start: int, level: float) -> list[int]:

@@ -14,14 +14,12 @@ from interop.model.implementation import CpuCost
 from interop.model.outcomes import Outcome
 from interop.model.results import Manifest
 from interop.statistics.samples import Sample, mean_ratio
+from interop.statistics.significance import matters
 
 VIRTUAL_MACHINE = "virtual-time"
 """Image of the virtual machine among those of a campaign; its name changes with its source."""
-SMALLEST = 0.01
-"""Relative change of a mean from which on it is reported; repetitions with one seed differ by less."""
 FEWEST = 3
 """Seeds of a pair from which on their common direction is reported."""
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class SeedChanges:
     @property
     def reported(self) -> bool:
         """Whether the mean changed enough to be reported."""
-        return self.ratio is not None and abs(self.ratio) >= SMALLEST - _ROUNDING
+        return matters(self.ratio)
 
 
 def repeatable(first: Manifest, second: Manifest) -> bool:

@@ -18,8 +18,17 @@ TIE = 1e-9
 """Relative: arrangements whose sums differ by less are as extreme as each other, for sums are rounded."""
 ARRANGEMENTS = 20_000
 """Drawn at random where there are too many to be counted."""
+SMALLEST_CHANGE = 0.01
+"""Relative change of a mean below which nothing is reported: comparisons and steps of trends use it, in both clocks."""
 _REMEMBERED = 4096
 """Results for numbers of repetitions: thousands of cells have the same ones."""
+_ROUNDING = 1e-7
+"""Relative: goodputs that were stored with some digits less still differ by 1 %."""
+
+
+def matters(ratio: float | None) -> bool:
+    """Whether a relative change (-0.3: a drop by 30 %) is at least ``SMALLEST_CHANGE``; None is no change."""
+    return ratio is not None and abs(ratio) >= SMALLEST_CHANGE * (1 - _ROUNDING)
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> float:

@@ -60,6 +60,24 @@ def test_no_step_where_there_is_none(values: list[float | None]) -> None:
     assert steps(values) == ()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ([1e-9], []),
+        ([-0.0099], []),
+        ([0.0101], [8]),
+        ([-0.0101], [8]),
+        ([0.3, 1e-6, -0.2], [8, 24]),
+        ([0.004, 0.004], []),
+        ([0.008, 0.008], [16]),
+    ],
+)
+def test_a_step_changes_the_level_by_1_percent_at_least(sizes: list[float], found: list[int]) -> None:
+    """Without noise, as in virtual time."""
+    levels = np.cumprod([8e6, *(1 + size for size in sizes)])
+    assert [step.at for step in steps([float(level) for level in levels for _ in range(8)])] == found
+
+
 def test_noise_has_few_steps() -> None:
     rng = np.random.default_rng(4)
     assert sum(bool(steps(list(rng.normal(10, 1, 20)))) for _ in range(100)) <= 4
