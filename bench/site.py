@@ -323,7 +323,7 @@ def nights(speeds: np.random.Generator) -> Iterator[ResultSet]:
 def earlier_site(place: Path, earlier: Sequence[campaigns.SiteCampaign]) -> None:
     """A site of the earlier campaigns as a build leaves it, with files that stand for most of its pages."""
     folder, _ = publish.assets(ROOT, print)
-    keys = {each.folder: reuse.key(each, ROOT, folder, files=False) for each in earlier}
+    keys = {each.folder: reuse.key(each, ROOT, folder, (False,)) for each in earlier}
     compared = [
         report_pages.Compared(before, after, 27_000, 3, 2, "3 pairs got worse.", ("a line",) * 3)
         for before, after in report_pages.twos(earlier)

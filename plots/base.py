@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from interop.model.test_case import TestCase
@@ -16,6 +17,15 @@ FAR = 0.6
 """An axis starts above 0 if the lowest value is at least this share of the highest."""
 WIDTH = 6.3
 """Inches: the text width of an A4 page."""
+
+
+class Group(StrEnum):
+    """The headings under which a reader looks for figures, in their order."""
+
+    PAIRS = "Pairs and links"
+    DISTRIBUTIONS = "Distributions"
+    TIME = "Over time"
+    CAMPAIGNS = "Over many campaigns"
 
 
 class NothingToDrawError(Exception):
@@ -55,8 +65,10 @@ class Plot:
 
     name: str
     title: str
+    group: Group
     of: str
-    """What it shows: ``results`` of one campaign, several ``campaigns``, or the series of ``runs``."""
+    """What it shows: ``results`` of one campaign, several ``campaigns``, or stored series: of the ``runs`` of each pair
+    in a test case, a picture for each, or of ``all runs`` together."""
     table: Callable[[PlotRequest], Sequence[Drawing]]
     """Selects the numbers, without matplotlib; raises NothingToDrawError."""
     draw: Callable[[Axes, Panel], None]

@@ -9,7 +9,7 @@ from interop.model.test_case import constant_rate
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, GOODPUT, left_out, samples
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, failures_in_words, nonempty, sentences, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, stem
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -76,4 +76,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.grid(axis="x", visible=False)
 
 
-PLOT = Plot("box", "Goodput and efficiency per test case", "results", table, draw)
+PLOT = Plot("box", "Goodput and efficiency per test case", Group.DISTRIBUTIONS, "results", table, draw)

@@ -12,7 +12,7 @@ from interop.model.results import RunResult
 from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import GOODPUT, value_of
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -133,4 +133,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.set_ylim(bottom=0)
 
 
-PLOT = Plot("by-date", "Goodput over date and time of day", "campaigns", table, draw)
+PLOT = Plot("by-date", "Goodput over date and time of day", Group.CAMPAIGNS, "campaigns", table, draw)

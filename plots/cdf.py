@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, left_out, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, failures_in_words, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, failures_in_words, nonempty, sentences, single_panel, stem
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def draw(ax: Axes, panel: Panel) -> None:
 LEGEND_WIDTH, HANDLE = 130, 9
 """Characters that fit into a row of the legend, and those that a line beside its label takes."""
 
-PLOT = Plot("cdf", "Distribution of the efficiency", "results", table, draw)
+PLOT = Plot("cdf", "Distribution of the efficiency", Group.DISTRIBUTIONS, "results", table, draw)

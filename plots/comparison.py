@@ -14,7 +14,7 @@ from interop.statistics import comparison
 from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange
 from interop.statistics.significance import SMALLEST_CHANGE
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,4 +215,4 @@ def _names(ax: Axes, columns: Mapping[str, Sequence[Any]], broken: Sequence[str]
                     fontsize=6)  # fmt: skip
 
 
-PLOT = Plot("comparison", "What changed", "campaigns", table, draw)
+PLOT = Plot("comparison", "What changed", Group.CAMPAIGNS, "campaigns", table, draw)

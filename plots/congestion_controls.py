@@ -11,7 +11,7 @@ from interop.statistics.intervals import of_repetitions
 from interop.statistics.overview import FAMILIES, family
 from interop.statistics.samples import GOODPUT, Sample, samples
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -89,4 +89,6 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(title="congestion control", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-PLOT = Plot("congestion-controls", "Congestion control algorithms of implementations", "results", table, draw)
+PLOT = Plot(
+    "congestion-controls", "Congestion control algorithms of implementations", Group.PAIRS, "results", table, draw
+)

@@ -10,7 +10,7 @@ from interop.model.units import MBPS, mbit_per_s
 from interop.report.pair_series import PairSeries, RunSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import Samples, Series, window_rate
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Group, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
 WINDOW = 1.0
@@ -75,4 +75,4 @@ def _curve(rate: Samples, role: str, label: str = "") -> Curve:
     return Curve(rate.time, rate.value / MBPS, role, label)
 
 
-PLOT = Plot("data-rate", "Data rate over time", "runs", table, draw)
+PLOT = Plot("data-rate", "Data rate over time", Group.TIME, "runs", table, draw)

@@ -11,7 +11,7 @@ from interop.model.units import MIB
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.statistics.objectives import objectives, origin
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Group, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
 
@@ -52,4 +52,4 @@ def _sum(times: Floats, sizes: Integers, role: str, label: str = "") -> Curve:
     return Curve(times, np.cumsum(sizes) / MIB, role, label)
 
 
-PLOT = Plot("data-size", "Data over time", "runs", table, draw)
+PLOT = Plot("data-size", "Data over time", Group.TIME, "runs", table, draw)

@@ -13,10 +13,10 @@ from interop.model.errors import InputError
 from interop.model.names import did_you_mean
 from interop.model.text import quoted
 from interop.report.plot_request import Gallery, PlotRequest
-from plots.base import Drawing, NothingToDrawError, Plot, sentences
+from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
 from plots.render import save
 
-OF = ("results", "campaigns", "runs")
+OF = ("results", "campaigns", "runs", "all runs")
 RENAMED = {"dates": "by-date", "pairs": "scatter-matrix", "relation": "two-case-scatter", "swarm": "strip-plot"}
 """Names of the release before -> names of today; remove with the next release."""
 
@@ -28,6 +28,12 @@ def plots() -> dict[str, Plot]:
     modules = [importlib.import_module(f"plots.{nonempty.name}") for nonempty in pkgutil.iter_modules([str(package)])]
     found = [module.PLOT for module in modules if hasattr(module, "PLOT")]
     return {plot.name: plot for plot in sorted(found, key=lambda plot: (OF.index(plot.of), plot.name))}
+
+
+def headings() -> dict[str, str]:
+    """The heading of each plot, in the order of the headings."""
+    order = list(Group)
+    return {plot.name: plot.group for plot in sorted(plots().values(), key=lambda plot: order.index(plot.group))}
 
 
 def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:

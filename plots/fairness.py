@@ -11,7 +11,7 @@ from interop.model.units import PERCENT
 from interop.report.flow_tables import flows_of, pair_of, with_flows
 from interop.report.plot_request import PlotRequest
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,4 +79,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=20, label="share of the first flow [%]")
 
 
-PLOT = Plot("fairness", "Who yields to whom", "results", table, draw)
+PLOT = Plot("fairness", "Who yields to whom", Group.PAIRS, "results", table, draw)

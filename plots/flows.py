@@ -18,7 +18,7 @@ from interop.report.flow_tables import flows_of, pair_of, with_flows
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.traces.series import Samples, SeriesError, load, window_rate
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,4 +110,4 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
-PLOT = Plot("flows", "Flows over time", "results", table, draw)
+PLOT = Plot("flows", "Flows over time", Group.TIME, "results", table, draw)

@@ -12,7 +12,7 @@ from interop.model.test_case import TestCase
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, MARKS, PairOutcome, Sample, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from plots.metric_axis import MetricAxis, metric_axis
 
 if TYPE_CHECKING:
@@ -144,4 +144,4 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.figure.colorbar(drawn, ax=ax, shrink=0.8, aspect=25, label=fill(facts["label"], LABEL))
 
 
-PLOT = Plot("heatmap", "Goodput per pair", "results", table, draw)
+PLOT = Plot("heatmap", "Goodput per pair", Group.PAIRS, "results", table, draw)

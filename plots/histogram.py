@@ -13,7 +13,7 @@ from interop.model.units import seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import samples, without_number
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,4 +74,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
 
 
-PLOT = Plot("histogram", "Completion times", "results", table, draw)
+PLOT = Plot("histogram", "Completion times", Group.DISTRIBUTIONS, "results", table, draw)

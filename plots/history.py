@@ -11,7 +11,7 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.history import Trend, TrendClass, count_classes, ordered, pair_trends, server_trends
 from interop.statistics.samples import GOODPUT
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,4 +85,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-PLOT = Plot("history", "Goodput over many campaigns", "campaigns", table, draw)
+PLOT = Plot("history", "Goodput over many campaigns", Group.CAMPAIGNS, "campaigns", table, draw)

@@ -11,7 +11,7 @@ from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.overview import marginals
 from interop.statistics.samples import EFFICIENCY, samples
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,4 +95,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(handles=[*halves, *marks], loc="center left", bbox_to_anchor=(1.01, 0.5), ncols=1 + (len(marks) > 14))
 
 
-PLOT = Plot("kde", "Mean efficiency of servers and of clients", "results", table, draw)
+PLOT = Plot("kde", "Mean efficiency of servers and of clients", Group.DISTRIBUTIONS, "results", table, draw)

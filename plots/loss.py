@@ -15,7 +15,7 @@ from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.overview import sweeps
 from interop.statistics.samples import GOODPUT, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,4 +98,4 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.legend(title="server, client")
 
 
-PLOT = Plot("loss", "Goodput and loss", "results", table, draw)
+PLOT = Plot("loss", "Goodput and loss", Group.PAIRS, "results", table, draw)

@@ -14,7 +14,7 @@ from interop.statistics.facts import check_fact, fact_of
 from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.samples import GOODPUT, value_of
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -123,4 +123,4 @@ def draw(ax: Axes, panel: Panel) -> None:
         ax.legend(title="server, client")
 
 
-PLOT = Plot("negotiated", "Negotiated parameters", "results", table, draw)
+PLOT = Plot("negotiated", "Negotiated parameters", Group.PAIRS, "results", table, draw)

@@ -15,7 +15,7 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.objectives import objectives, origin
 from interop.statistics.samples import left_out, samples
 from plots import theme
-from plots.base import Drawing, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
+from plots.base import Drawing, Group, NothingToDrawError, Panel, Plot, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,4 +97,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.tick_params(length=0)
 
 
-PLOT = Plot("objectives", "Objectives met", "runs", table, draw)
+PLOT = Plot("objectives", "Objectives met", Group.TIME, "all runs", table, draw)

@@ -10,7 +10,7 @@ import numpy as np
 from interop.report.object_tables import LEVELS, by_kind, label_of, with_objects
 from interop.report.plot_request import PlotRequest
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,4 +81,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(handles=legend, title="server", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6)
 
 
-PLOT = Plot("objects", "Time per object", "results", table, draw)
+PLOT = Plot("objects", "Time per object", Group.DISTRIBUTIONS, "results", table, draw)

@@ -11,7 +11,7 @@ from interop.model.run import RunKey
 from interop.model.units import MIB, seconds
 from interop.report.pair_series import PairSeries, RunSeries
 from interop.report.plot_request import PlotRequest
-from plots.base import Drawing, Plot, sentences
+from plots.base import Drawing, Group, Plot, sentences
 from plots.time_series_base import Curve, Picked, draw, drawings, stacked
 
 LETTERS = "abcde"
@@ -103,4 +103,4 @@ def _delays(times: Mapping[str, float]) -> Iterator[str]:
             yield f"The {name} is {seconds(times[end] - times[start])}"
 
 
-PLOT = Plot("offset", "Offset over time", "runs", table, draw)
+PLOT = Plot("offset", "Offset over time", Group.TIME, "runs", table, draw)

@@ -9,7 +9,7 @@ from interop.model.test_case import TestCase
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, MARKS, PairOutcome, Sample, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,4 +92,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.tick_params(length=0)
 
 
-PLOT = Plot("outcomes", "Functional tests", "results", table, draw)
+PLOT = Plot("outcomes", "Functional tests", Group.PAIRS, "results", table, draw)

@@ -9,7 +9,7 @@ import numpy as np
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Packets, Requests, StreamData
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Group, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
 NOTE = (
@@ -52,4 +52,4 @@ def _curve(packets: Packets, since: float, role: str, label: str = "") -> Curve:
     return Curve(packets.sent[shown], numbers - numbers.min(initial=numbers.max(initial=0)), role, label, points=True)
 
 
-PLOT = Plot("packet-number", "Packet number over time", "runs", table, draw)
+PLOT = Plot("packet-number", "Packet number over time", Group.TIME, "runs", table, draw)

@@ -10,7 +10,7 @@ from interop.model.arrays import Integers
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Series
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Group, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
 
@@ -54,4 +54,4 @@ def _note(whole: Integers, data: Integers, rest: Integers) -> str:
     return f"The sizes in bytes (mean ± standard deviation) are: {means}. {share} of all bytes are not stream data"
 
 
-PLOT = Plot("packet-size", "Packet size over time", "runs", table, draw)
+PLOT = Plot("packet-size", "Packet size over time", Group.TIME, "runs", table, draw)

@@ -12,7 +12,7 @@ from interop.model.units import byte_size
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import value_of
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,4 +85,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.grid(axis="y", which="minor", linewidth=0.3)
 
 
-PLOT = Plot("percentiles", "Completion time per size of the files", "results", table, draw)
+PLOT = Plot("percentiles", "Completion time per size of the files", Group.DISTRIBUTIONS, "results", table, draw)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from interop.report.pair_series import PairSeries
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import Packets, window_rate
-from plots.base import Drawing, Plot
+from plots.base import Drawing, Group, Plot
 from plots.time_series_base import Curve, Picked, draw, drawings
 
 KBPS = 1e3
@@ -36,4 +36,4 @@ def _curve(packets: Packets, role: str, label: str = "") -> Curve:
     return Curve(rate.time, rate.value / KBPS, role, label)
 
 
-PLOT = Plot("return-path", "Return path over time", "runs", table, draw)
+PLOT = Plot("return-path", "Return path over time", Group.TIME, "runs", table, draw)

@@ -11,7 +11,7 @@ from interop.model.units import PERCENT
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, Sample, left_out, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
+from plots.base import Drawing, Group, Panel, Plot, axis_start, each_case, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,4 +91,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.grid(axis="y", visible=False)
 
 
-PLOT = Plot("ridgeline", "Efficiency per server and per client", "results", table, draw)
+PLOT = Plot("ridgeline", "Efficiency per server and per client", Group.DISTRIBUTIONS, "results", table, draw)

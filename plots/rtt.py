@@ -10,7 +10,7 @@ from interop.model.units import KIB, MS
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import Samples
-from plots.base import Drawing, NothingToDrawError, Plot, sentences, stem
+from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences, stem
 from plots.time_series_base import Curve, common_title, draw, overlay, overlay_stem, pair_caption, pairs_caption, panel
 
 
@@ -77,4 +77,4 @@ def _curve(samples: Samples, unit: float, role: str, label: str = "") -> Curve:
     return Curve(samples.time, samples.value / unit, role, label)
 
 
-PLOT = Plot("rtt", "Round-trip time and window", "runs", table, draw)
+PLOT = Plot("rtt", "Round-trip time and window", Group.TIME, "runs", table, draw)

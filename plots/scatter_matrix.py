@@ -11,7 +11,7 @@ from interop.model.units import PERCENT
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import EFFICIENCY, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,4 +115,4 @@ def _legend(ax: Axes, servers: Sequence[str]) -> None:
     ax.legend(title="server", loc="upper center", ncols=2 if len(servers) > 8 else 1)
 
 
-PLOT = Plot("scatter-matrix", "Efficiency in all test cases", "results", table, draw)
+PLOT = Plot("scatter-matrix", "Efficiency in all test cases", Group.PAIRS, "results", table, draw)

@@ -9,7 +9,7 @@ from interop.model.test_case import constant_rate
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, samples, without_number
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from plots.metric_axis import metric_axis
 
 if TYPE_CHECKING:
@@ -95,4 +95,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(title="server", loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
-PLOT = Plot("strip-plot", "Mean goodput of every pair", "results", table, draw)
+PLOT = Plot("strip-plot", "Mean goodput of every pair", Group.DISTRIBUTIONS, "results", table, draw)

@@ -18,7 +18,7 @@ from interop.statistics.intervals import Mean, of_repetitions
 from interop.statistics.overview import by_family
 from interop.statistics.samples import GOODPUT, MARKS, Sample, samples
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from plots.metric_axis import MetricAxis, metric_axis
 
 if TYPE_CHECKING:
@@ -280,4 +280,4 @@ def draw_map(ax: Axes, panel: Panel) -> None:
         ax.figure.colorbar(image, ax=ax, shrink=0.9, aspect=18, label=facts["label"])
 
 
-PLOT = Plot("sweep", "Families of test cases", "results", table, draw)
+PLOT = Plot("sweep", "Families of test cases", Group.PAIRS, "results", table, draw)

@@ -9,7 +9,7 @@ from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.intervals import of_repetitions
 from interop.statistics.overview import by_family
 from interop.statistics.samples import GOODPUT, MARKS
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 from plots.metric_axis import metric_axis
 from plots.sweep import Axis, axes_of, draw_map, pairs_of, swept_value
 
@@ -77,4 +77,4 @@ def _drawing(
     )
 
 
-PLOT = Plot("sweep-map", "Sweeps as maps", "results", table, draw_map)
+PLOT = Plot("sweep-map", "Sweeps as maps", Group.PAIRS, "results", table, draw_map)

@@ -11,7 +11,7 @@ from interop.model.test_case import TestCase
 from interop.model.units import MBPS, MS, PERCENT, byte_size, seconds
 from interop.report.plot_request import CampaignResults, PlotRequest
 from plots import theme
-from plots.base import Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,4 +82,4 @@ def _of(count: int) -> str:
     return "one implementation" if count == 1 else f"one of {count}"
 
 
-PLOT = Plot("topology", "Testbed", "results", table, draw)
+PLOT = Plot("topology", "Testbed", Group.PAIRS, "results", table, draw)

@@ -15,7 +15,7 @@ from interop.model.units import KIB, MS
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Samples
-from plots.base import Drawing, NothingToDrawError, Plot, sentences
+from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
 from plots.time_series_base import Curve, draw, panel
 
 NOTE = (
@@ -89,4 +89,4 @@ def _window(pair: PairSeries) -> Curve:
     return Curve(np.repeat(times, 2)[1:-1], np.repeat(window.value, 2) / KIB, "", pair.name)
 
 
-PLOT = Plot("transports", "Packet number, round-trip time and window", "runs", table, draw)
+PLOT = Plot("transports", "Packet number, round-trip time and window", Group.TIME, "all runs", table, draw)

@@ -14,7 +14,7 @@ from interop.report.plot_request import PlotRequest
 from interop.statistics.clusters import cluster
 from interop.statistics.overview import FAMILIES, THRESHOLD, relation
 from plots import theme
-from plots.base import Drawing, Panel, Plot, nonempty, sentences, single_panel, stem
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,4 +97,4 @@ def _groups(ax: Axes, panel: Panel) -> None:
                           "linewidth": 0.7})  # fmt: skip
 
 
-PLOT = Plot("two-case-scatter", "Relation of two test cases", "results", table, draw)
+PLOT = Plot("two-case-scatter", "Relation of two test cases", Group.PAIRS, "results", table, draw)

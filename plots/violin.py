@@ -11,7 +11,19 @@ from interop.model.units import MBPS
 from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.samples import GOODPUT, left_out, samples
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, axis_start, each_case, nonempty, sentences, single_panel, stem
+from plots.base import (
+    WIDTH,
+    Drawing,
+    Group,
+    Panel,
+    Plot,
+    axis_start,
+    each_case,
+    nonempty,
+    sentences,
+    single_panel,
+    stem,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,4 +118,4 @@ def _violins(ax: Axes, names: Sequence[str], rows: Sequence[tuple[str, Role, Seq
     )  # fmt: skip
 
 
-PLOT = Plot("violin", "Goodput per implementation", "results", table, draw)
+PLOT = Plot("violin", "Goodput per implementation", Group.DISTRIBUTIONS, "results", table, draw)

@@ -11,7 +11,7 @@ from interop.model.workload import ObjectType
 from interop.report.object_tables import label_of, with_objects
 from interop.report.plot_request import CampaignResults, PlotRequest
 from plots import theme
-from plots.base import WIDTH, Drawing, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
+from plots.base import WIDTH, Drawing, Group, Panel, Plot, each_case, nonempty, sentences, single_panel, stem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,4 +78,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6)
 
 
-PLOT = Plot("waterfall", "Objects over time", "results", table, draw)
+PLOT = Plot("waterfall", "Objects over time", Group.TIME, "results", table, draw)

@@ -60,11 +60,11 @@ def _run_command(root: Path) -> int:
         raise MachineError(message) from missing
 
 
-def _figures() -> tuple[str, ...]:
-    """The names of all figures."""
+def _figures() -> dict[str, str]:
+    """The names of all figures, with the heading of each."""
     from plots import discovery
 
-    return tuple(discovery.plots())
+    return discovery.headings()
 
 
 def _draw(request: PlotRequest) -> Gallery:

@@ -7,7 +7,7 @@ import errno
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,11 +34,11 @@ def main(
     root: Path,
     arguments: Sequence[str] | None = None,
     draw: Draw | None = None,
-    figures: Callable[[], Sequence[str]] = tuple,
+    figures: Callable[[], Mapping[str, str]] = dict,
 ) -> int:
     """Run the command line for the checkout at ``root``; the exit status. ``draw`` makes figures.
 
-    ``figures`` names all kinds of figures.
+    ``figures`` names all kinds of figures, with the heading of each.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     console.prepare()
@@ -69,7 +69,7 @@ def main(
     return status
 
 
-def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Sequence[str]]) -> int:
+def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
     if words[:1] in (["-h"], ["--help"]):
         console.show(overview())
         return ExitStatus.SUCCESS

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     target = options.output or options.root / "site"
     places = options.directories or [options.root / "results"]
-    request = publish.SiteRequest(places, target, options.root, files=options.files)
+    request = publish.SiteRequest(places, target, options.root, files=options.files, headings=options.figures())
     with nullcontext() if options.serve is None else serve.server(target, options.serve) as address:
         built = publish.build(request, console.message)
         campaigns = "1 campaign" if built.campaigns == 1 else f"{built.campaigns} campaigns"

@@ -76,6 +76,8 @@ class Site:
     navigation: Sequence[tuple[str, PurePosixPath]]
     uplot: bool
     """Whether the library of the plots is here."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """As in ``SiteRequest``."""
     made: set[str] = field(default_factory=set)
     """Folders that are there, below ``directory``."""
     parts: dict[str, PartSize] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,16 +13,8 @@ FOLDER = "plots"
 _PICTURES = (".svg", ".png")
 _OTHER_FORMS = (".pdf", ".csv", ".pgf", ".tex")
 _LARGEST = 20_000_000
-_GROUPS = (
-    ("Pairs and links", ("heatmap", "pairs", "objectives", "outcomes", "relation", "loss", "sweep")),
-    ("Distributions", ("cdf", "percentiles", "box", "violin", "swarm", "ridgeline", "histogram")),
-    ("Over many campaigns", ("history", "dates", "comparison")),
-    (
-        "Packets of single runs",
-        ("offset", "packet-number", "data-rate", "data-size", "rtt", "packet-size", "return-path"),
-    ),
-)
 _OTHERS = "Others"
+"""Heading of pictures that no figure of quicsat is called by."""
 _PLAIN = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_+@=.-]*")
 
 
@@ -55,12 +47,12 @@ def find(campaign: Path) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure.picture)
 
 
-def grouped(figures: tuple[Figure, ...]) -> list[tuple[str, list[Figure]]]:
-    """The figures under headings, in the order in which a reader asks; a heading without figures is left out."""
-    found: dict[str, list[Figure]] = {title: [] for title in (*(title for title, _ in _GROUPS), _OTHERS)}
+def grouped(figures: tuple[Figure, ...], headings: Mapping[str, str]) -> list[tuple[str, list[Figure]]]:
+    """The figures under their headings, which ``headings`` has by kind; a heading without figures is left out."""
+    found: dict[str, list[Figure]] = {title: [] for title in (*headings.values(), _OTHERS)}
     for figure in figures:
-        title = next((title for title, kinds in _GROUPS if figure.stem.startswith(kinds)), _OTHERS)
-        found[title].append(figure)
+        kinds = [kind for kind in headings if f"{figure.stem}-".startswith(f"{kind}-")]
+        found[headings[max(kinds, key=len)] if kinds else _OTHERS].append(figure)
     return [(title, many) for title, many in found.items() if many]
 
 

@@ -45,6 +45,8 @@ class SiteRequest:
     """The checkout, with web/ and what the set-up has brought."""
     files: bool = False
     """Take traces, key logs, qlogs and whole logs into the site."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Heading of each kind of figure, by its name, in the order of the headings."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -74,10 +76,13 @@ def build(request: SiteRequest, say: Callable[[str], None]) -> BuiltSite:
         folder, content = assets(request.root, say)
         renderer = Renderer(request.root / "web" / "templates", folder, request.now)
         uplot = set(LIBRARY) <= set(content)
-        site = campaign_pages.Site(renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot)
+        site = campaign_pages.Site(
+            renderer, draft.directory, tuple(found), NAVIGATION, uplot=uplot, headings=request.headings
+        )
         for name, text in content.items():
             site.put(PurePosixPath(folder, name), text)
-        keys = {each.folder: reuse.key(each, request.root, folder, files=request.files) for each in found}
+        options = (request.files, *request.headings.items())
+        keys = {each.folder: reuse.key(each, request.root, folder, options) for each in found}
         trends = cache(lambda: report_pages.trends_by_clock(found))
         changed = [each for each in found if not _same(old, each, keys[each.folder])]
         with ExitStack() as cells:

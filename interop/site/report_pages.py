@@ -87,7 +87,7 @@ def _figures(site: Site, campaign: SiteCampaign) -> None:
     for figure in found:
         for path in figure.forms:
             site.put(page.parent / path.name, path.read_bytes())
-    groups = figures.grouped(found)
+    groups = figures.grouped(found, site.headings)
     site.show(page, "figures.html", campaign, "Figures", groups=groups)
 
 

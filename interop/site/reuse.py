@@ -85,13 +85,13 @@ class OldSite:
         site.count(str(name), PartSize(path.suffix == ".html", path.stat().st_size))
 
 
-def key(campaign: SiteCampaign, root: Path, assets: str, *, files: bool) -> str:
+def key(campaign: SiteCampaign, root: Path, assets: str, options: tuple[object, ...]) -> str:
     """What decides the pages of a campaign: its results, its figures, this program and its templates, the options.
 
     Results and figures by size and time of change. A run's files are not looked at: `analyse` writes the results, too.
     """
     drawn = [path for figure in figures.find(campaign.directory) for path in figure.forms]
-    return _digest([results_key(campaign.directory, root), _stats(drawn), assets, files, campaign.folder])
+    return _digest([results_key(campaign.directory, root), _stats(drawn), assets, options, campaign.folder])
 
 
 def results_key(directory: Path, root: Path) -> str:

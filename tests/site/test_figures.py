@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from interop.site import figures
+from plots.discovery import headings, plots
 
 
 @pytest.fixture
@@ -30,11 +32,31 @@ def test_a_figure_is_shown_as_vectors_and_offered_in_all_forms(drawn: Path) -> N
     assert found["offset-a_b-T"].words == "Offset a to b T"
 
 
+def grouped(place: Path) -> dict[str, list[str]]:
+    """Names of the figures under each heading."""
+    found = figures.grouped(figures.find(place), headings())
+    return {title: [figure.stem for figure in many] for title, many in found}
+
+
 def test_figures_stand_under_what_they_show(drawn: Path) -> None:
-    titles = {title: [figure.stem for figure in many] for title, many in figures.grouped(figures.find(drawn))}
+    titles = grouped(drawn)
     assert titles == {
         "Pairs and links": ["heatmap-LOS@0.1pct", "heatmap-SAT"],
         "Distributions": ["cdf"],
-        "Packets of single runs": ["offset-a_b-T"],
+        "Over time": ["offset-a_b-T"],
         "Others": ["mine"],
+    }
+    assert list(titles) == ["Pairs and links", "Distributions", "Over time", "Others"]
+
+
+def test_every_figure_of_quicsat_has_its_heading(tmp_path: Path) -> None:
+    place = tmp_path / "plots"
+    place.mkdir()
+    for name, form in product(plots(), ("", "-SAT")):
+        (place / f"{name}{form}.svg").write_text("x")
+    wanted: dict[str, list[str]] = {}
+    for name, plot in sorted(plots().items()):
+        wanted.setdefault(plot.group, []).extend([name, f"{name}-SAT"])
+    assert {title: sorted(stems) for title, stems in grouped(tmp_path).items()} == {
+        title: sorted(stems) for title, stems in wanted.items()
     }
