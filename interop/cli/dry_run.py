@@ -148,6 +148,8 @@ def time_needed(
         yield f"{limits.required} is first; runs of pairs that do not succeed in it are skipped."
     if limits.breaker is not None or limits.budget is not None:
         yield "Runs of implementations that stall or exceed --budget may be skipped."
+    if limits.skip_on_failure:
+        yield "Repetitions of a pair in a test case are skipped after one that does not succeed."
     fewest, most = sorted((soon.made, late.made))
     if fewest < len(runs):
         range_of = str(most) if fewest == most else f"{fewest} to {most}"

@@ -154,6 +154,10 @@ def add_schedule(parser: Parser) -> None:
         "pairs whose last run also timed out or ended in an error (default: never; example: 3).",
     )  # fmt: skip
     group.add_argument(
+        "--skip-on-failure", action=argparse.BooleanOptionalAction, default=None,
+        help="Skip further repetitions of a pair in a test case after one that did not succeed (default: run them).",
+    )  # fmt: skip
+    group.add_argument(
         "--require", metavar="TEST",
         help="Begin with this test case, and skip all other test cases of the pairs that do not succeed in it "
         "(default: none; example: transfer).",
@@ -326,7 +330,13 @@ def limits(
     if problems:
         raise InputError(*problems)
     return CampaignLimits(
-        closed, moment, options.max_runtime, options.breaker or begun.breaker, options.budget or begun.budget, required
+        closed,
+        moment,
+        options.max_runtime,
+        options.breaker or begun.breaker,
+        options.budget or begun.budget,
+        required,
+        begun.skip_on_failure if options.skip_on_failure is None else options.skip_on_failure,
     )
 
 

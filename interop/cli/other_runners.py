@@ -23,10 +23,6 @@ PROTOCOLS = ("quic", "webtransport")
 RETRY_FAILED = (
     "to repeat runs of a campaign that did not succeed, use: ./run.py resume DIR --retry failed timeout unsupported"
 )
-SKIP_ON_FAILURE = (
-    "quicsat reports how often a pair fails, and so repeats failures; use --breaker 1 to skip pairs of an "
-    "implementation after a run that timed out or ended in an error"
-)
 SAVE_FILES = "it has no value; write -f alone. The results go to the file that you specify with -j"
 LARGEST_JSON = 64 * 1024 * 1024
 """Bytes of a file of results that is looked at."""
@@ -61,11 +57,10 @@ def add_options(parser: Parser) -> None:
 
 
 def add_refusals(parser: argparse._ActionsContainer) -> None:
-    """Declare options of QIR-SE that are refused."""
+    """Declare the option of QIR-SE that is refused."""
     parser.add_argument(
         "--retry-failed", action=Refusal, sentence=RETRY_FAILED, help="Refused; use `resume DIR --retry`."
     )
-    parser.add_argument("--skip-on-failure", action=Refusal, sentence=SKIP_ON_FAILURE, help="Refused; use --breaker.")
 
 
 def check_earlier_results(file: Path | None, continued: Path | None = None) -> None:

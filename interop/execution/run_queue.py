@@ -1,5 +1,5 @@
-"""Which run is next, and whether it may start: time windows, deadlines, budgets, required test cases, and a breaker for
-stalling pairs."""
+"""Which run is next, and whether it may start: time windows, deadlines, budgets, required test cases, a breaker for
+stalling pairs, and an end of the repetitions of failing ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ NEAR_THE_END = 2
 """Runs per testbed that are left when the longest start first, so that no testbed is idle at the end."""
 STALLING = (Outcome.TIMEOUT, Outcome.ERROR)
 """Outcomes that cost much time and give little information."""
+NOT_SUCCEEDED = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED)
+"""Outcomes for which the pair is responsible."""
 PATIENCE = 1.0
 """Seconds between two checks of the clock outside the time windows."""
 
@@ -69,6 +71,8 @@ class RunQueue(Iterator[Run]):
         """Stalled runs in a row, by implementation, role and test case."""
         self._bad: set[tuple[str, str, str]] = set()
         """Server, client and test case of pairs whose last run stalled."""
+        self._failed: set[tuple[str, str, str]] = set()
+        """Server, client and test case of pairs of which a run did not succeed."""
         self._said: set[str] = set()
         """Messages that are not repeated."""
         self.stop_reason: str | None = None
@@ -143,7 +147,11 @@ class RunQueue(Iterator[Run]):
             if run.test_case.name != limits.required and not self._passed.get(_pair(run), True):
                 reason = f"{run.client.name} with server {run.server.name} did not succeed in {limits.required}."
                 return self._skipped(ErrorCode.REQUIREMENT, reason)
-            if limits.breaker is None or (run.server.name, run.client.name, run.test_case.name) not in self._bad:
+            cell = (run.server.name, run.client.name, run.test_case.name)
+            if limits.skip_on_failure and cell in self._failed:
+                reason = f"{run.client.name} with server {run.server.name} did not succeed in {run.test_case.name}."
+                return self._skipped(ErrorCode.BREAKER, reason, again="--no-skip-on-failure --retry skipped")
+            if limits.breaker is None or cell not in self._bad:
                 return None  # a pair is skipped only if its own last run stalled; each pair gets a first run
             for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
                 if (count := self._stalled[name, role, run.test_case.name]) >= limits.breaker:
@@ -168,8 +176,11 @@ class RunQueue(Iterator[Run]):
             self._passed[pair] = succeeded or self._passed.get(pair, False)
         for name in {result.server, result.client}:
             self._spent[name] = self._spent.get(name, 0.0) + sum(result.evidence.phases.values())
+        cell = (result.server, result.client, result.test_case)
         stalled = result.verdict.outcome in STALLING
-        (self._bad.add if stalled else self._bad.discard)((result.server, result.client, result.test_case))
+        (self._bad.add if stalled else self._bad.discard)(cell)
+        if result.verdict.outcome in NOT_SUCCEEDED:
+            self._failed.add(cell)
         for who in ((result.server, Role.SERVER), (result.client, Role.CLIENT)):
             key = (*who, result.test_case)
             self._stalled[key] = self._stalled[key] + 1 if stalled else 0
@@ -191,10 +202,10 @@ class RunQueue(Iterator[Run]):
 
     # ---- messages ------------------------------------------------------------------------------
 
-    def _skipped(self, code: ErrorCode, reason: str, about: str = "") -> Verdict:
+    def _skipped(self, code: ErrorCode, reason: str, about: str = "", again: str = "--retry skipped") -> Verdict:
         if (key := about or reason) not in self._said:
             self._said.add(key)
-            self._say(f"{reason} Its remaining runs are skipped; `./run.py resume --retry skipped` makes them.")
+            self._say(f"{reason} Its remaining runs are skipped; `./run.py resume {again}` makes them.")
         return Verdict(Outcome.SKIPPED, code, reason)
 
     def _tell(self, text: str) -> None:

@@ -172,6 +172,8 @@ class Schedule:
     """The same."""
     required: str | None = None
     """The same."""
+    skip_on_failure: bool = False
+    """The same."""
 
 
 @dataclass(frozen=True)

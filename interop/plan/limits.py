@@ -24,3 +24,5 @@ class CampaignLimits:
     """Seconds that all runs of one implementation may take together."""
     required: str | None = None
     """Name of the test case without whose success the runs of a pair in other test cases are skipped."""
+    skip_on_failure: bool = False
+    """After a run of a pair in a test case that did not succeed, their further repetitions are skipped."""

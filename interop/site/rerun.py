@@ -35,6 +35,7 @@ def of_campaign(manifest: Manifest) -> str:
         *(["--breaker", str(schedule.breaker)] if schedule.breaker else []),
         *(["--budget", f"{schedule.budget:.9g} s"] if schedule.budget else []),
         *(["--require", schedule.required] if schedule.required else []),
+        *(["--skip-on-failure"] if schedule.skip_on_failure else []),
     ]
     return _line(manifest, manifest.servers, manifest.clients, manifest.test_cases, more)
 

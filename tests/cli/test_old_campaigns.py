@@ -71,6 +71,7 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert manifest.pop("clock") == "real"
     assert manifest.pop("must_include") == []
     assert manifest["schedule"].pop("required") is None
+    assert manifest["schedule"].pop("skip_on_failure") is False
     assert manifest.pop("own_cpu_costs") is False
     assert manifest.pop("processor") == ""
     for implementation in manifest["implementations"]:

@@ -49,6 +49,10 @@ def test_what_is_not_said_is_as_the_campaign_began() -> None:
     assert options.most_testbeds(parse("--parallel", "auto"), Schedule()) is None
     assert options.limits(parse(), {}, begun) == CampaignLimits(breaker=3, budget=60.0)
     assert options.limits(parse("--breaker", "5"), {}, begun) == CampaignLimits(breaker=5, budget=60.0)
+    skipping = Schedule(skip_on_failure=True)
+    assert options.limits(parse(), {}, skipping) == CampaignLimits(skip_on_failure=True)
+    assert options.limits(parse("--no-skip-on-failure"), {}, skipping) == CampaignLimits()
+    assert options.limits(parse("--skip-on-failure"), {}, Schedule()) == CampaignLimits(skip_on_failure=True)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,6 @@ def test_a_pause_has_two_names() -> None:
         (["--github=1"], "argument --github: it has no value; write --github alone."),
         (["show", "-m=yes"], "argument -m/--markdown: it has no value; write -m alone."),
         (["--retry-failed"], "./run.py resume DIR --retry failed timeout unsupported"),
-        (["--skip-on-failure"], "use --breaker 1 to skip pairs"),
         (["resume", "results/a", "--retry-failed"], "./run.py resume DIR --retry failed timeout unsupported"),
     ],
 )

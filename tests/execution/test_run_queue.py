@@ -204,6 +204,28 @@ def test_a_verdict_of_the_breaker_blames_nobody() -> None:
     assert (verdict.outcome, verdict.code) == (Outcome.SKIPPED, ErrorCode.BREAKER)
 
 
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED])
+def test_repetitions_after_a_failure_are_skipped(outcome: Outcome) -> None:
+    """Whatever other pairs of the same server do, and however soon it failed, as with QIR-SE's option."""
+    told = Told(runs("bad", "good", repetitions=3), CampaignLimits(skip_on_failure=True))
+    assert carry_out(told, {"bad": outcome}) == ["bad1", "good1", "-bad2", "good2", "-bad3", "good3"]
+    [said] = told.said
+    assert said.endswith("`./run.py resume --no-skip-on-failure --retry skipped` makes them.")
+
+
+def test_errors_of_the_machine_skip_no_repetition() -> None:
+    told = Told(runs("x", repetitions=3), CampaignLimits(skip_on_failure=True))
+    assert carry_out(told, {"x": Outcome.ERROR}) == ["x1", "x2", "x3"]
+
+
+def test_a_failure_in_one_test_case_skips_no_other() -> None:
+    other = run_of(client="bad", case=SLOW)
+    told = Told([*runs("bad", repetitions=2), other], CampaignLimits(skip_on_failure=True))
+    told.queue.record(run_of(client="bad"), stop_reason(run_of(client="bad"), Outcome.FAILED))
+    assert told.queue.skips(run_of(client="bad", repetition=2)) is not None
+    assert told.queue.skips(other) is None
+
+
 def test_a_budget_is_used_up() -> None:
     told = Told(runs("a", "b", repetitions=4), CampaignLimits(budget=35))
     made = carry_out(told, {})
