@@ -106,7 +106,7 @@ def _flow(
     own = flow_directory(directory, flow)
     verdict = _endpoints(evidence, run.test_case)
     if verdict is not None:
-        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, own))
+        verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory, flow))
         if verdict.excluded or not _began(evidence):
             return verdict, None, None
     try:

@@ -29,6 +29,11 @@ from interop.traces.streams import arrived_bytes
 
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
+COMPUTED_STATUS = 128 + Signals.SIGXCPU
+"""Exit status of a program that the virtual machine ended because it computed without end; it counts as stopped at the
+deadline."""
+COMPUTED_SHARE = 0.8
+"""CPU seconds per second of a run that missed its deadline from which on the reason names them."""
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05
 """A frame is late if it leaves the simulator so many seconds after it is due, or that share of the link's round trip if
 this is more."""
@@ -110,32 +115,67 @@ def of_flow(evidence: Evidence, flow: int) -> Evidence:
 
 
 def endpoint_ends(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """Whether an endpoint gave up by itself: test not supported, out of memory, ended by a signal, never ready."""
-    sides = _sides(evidence)
+    """Whether an endpoint gave up by itself: test not supported, out of memory, signal, exit status, never ready."""
     tests = {Role.CLIENT: test_case.client_test, Role.SERVER: test_case.server_test}
-    for role, end in sides:
+    for role, end in _sides(evidence):
         if end.status == UNSUPPORTED_STATUS and not end.killed:
             reason = f'The {role} does not support the test "{tests[role]}": it ended with exit status 127.'
             return Verdict(Outcome.UNSUPPORTED, ErrorCode.UNSUPPORTED, reason)
-    for role, end in sides:
-        if end.out_of_memory:
-            return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that its container may use.")
-    for role, end in sides:
-        if not end.killed and end.status is not None and 128 < end.status <= 128 + 64:
-            return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}.")
+    failing = first_failure(evidence)
+    if failing is not None:
+        return _failure(*failing, evidence)
+    return _readiness(evidence) if evidence.timed_out is Deadline.READY else None
+
+
+def first_failure(evidence: Evidence) -> tuple[Role, Exit] | None:
+    """The endpoint that failed by itself, and its end; of two, the one that ended first, since the other one may have
+    failed because of that. None if neither did.
+
+    Where the times are unknown, or those of two hosts, the server: a client fails if its server has gone, while a
+    server waits for other clients. What an endpoint does after the runner has stopped it is no failure.
+    """
+    failed = [(role, end) for role, end in _sides(evidence) if end.out_of_memory or (end.status and not end.killed)]
+    lives = [end.life for _, end in failed if end.life is not None]
+    if len(lives) < len(failed) or evidence.real_link is not None:
+        return failed[-1] if failed else None
+    return min(failed, key=lambda each: each[1].life.end if each[1].life else 0.0, default=None)
+
+
+def _failure(role: Role, end: Exit, evidence: Evidence) -> Verdict:
+    if end.out_of_memory:
+        return failed(ErrorCode.OUT_OF_MEMORY, f"The {role} ran out of the memory that it may use.")
+    when = _when(role, evidence)
+    if end.status is not None and 128 < end.status <= 128 + 64:
+        return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}{when}.")
+    if role is Role.SERVER:
+        return failed(ErrorCode.SERVER_EXITED, f"The server ended with exit status {end.status}{when}.")
+    return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {end.status} instead of 0.")
+
+
+def _when(role: Role, evidence: Evidence) -> str:
+    """When a server failed, with a space before it; empty for a client."""
+    client = evidence.client
+    if role is Role.CLIENT:
+        return ""
     if evidence.timed_out is Deadline.READY:
-        server = evidence.server
-        if server is not None and not server.killed and server.status is not None:
-            reason = f"The server ended with exit status {server.status} before it was ready."
-            return failed(ErrorCode.SERVER_EXITED, reason)
-        spent = evidence.phases.get("start")
-        after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
-        busy = evidence.host.cpu_busy or 0.0 if evidence.host else 0.0
-        if busy > CROWDED and evidence.clock is Clock.REAL:
-            reason = f"The server was not ready {after}, while {percent(busy)} of the CPU time was in use."
-            return our_error(ErrorCode.HOST_STARVED, reason)
-        return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.")
-    return None
+        return " before it was ready"
+    done = client is not None and client.status == 0 and not client.killed
+    return f" {'after' if done else 'before'} the client had finished"
+
+
+def _readiness(evidence: Evidence) -> Verdict:
+    """Of a run whose server was not ready, and has not failed."""
+    server = evidence.server
+    if server is not None and not server.killed and server.status is not None:
+        reason = f"The server ended with exit status {server.status} before it was ready."
+        return failed(ErrorCode.SERVER_EXITED, reason)
+    spent = evidence.phases.get("start")
+    after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
+    busy = evidence.host.cpu_busy or 0.0 if evidence.host else 0.0
+    if busy > CROWDED and evidence.clock is Clock.REAL:
+        reason = f"The server was not ready {after}, while {percent(busy)} of the CPU time was in use."
+        return our_error(ErrorCode.HOST_STARVED, reason)
+    return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.{_computed(evidence)}")
 
 
 def real_link(report: RealLinkReport | None) -> Verdict | None:
@@ -184,14 +224,13 @@ def _late(lateness: Lateness) -> Verdict | None:
 
 
 def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
-    """Whether the client came to an end, in time and with success, while the server was there."""
+    """Whether the client came to an end in time while the server was there; neither has failed by itself."""
     client, server = evidence.client, evidence.server
     if evidence.timed_out is Deadline.TRANSFER:
         if test_case.ends_at_deadline:
             return None
-        return Verdict(
-            Outcome.TIMEOUT, ErrorCode.TIMEOUT, f"The client had not finished after {test_case.timeout:g} s."
-        )
+        late = f"The client had not finished after {test_case.timeout:g} s."
+        return Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, f"{late}{_computed(evidence)}")
     if client is None or (client.status is None and not client.killed):
         return our_error(ErrorCode.HARNESS_FAULT, "The client never ran, and nothing says why.")
     if client.killed and not _session_over(evidence, test_case):
@@ -199,9 +238,24 @@ def transfer(evidence: Evidence, test_case: TestCase) -> Verdict | None:
         return failed(
             ErrorCode.SERVER_EXITED, f"The server ended with exit status {status} before the client had finished."
         )
-    if client.status and not client.killed:
-        return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {client.status} instead of 0.")
     return None
+
+
+def _computed(evidence: Evidence) -> str:
+    """Which endpoint computed instead of going on, as a sentence with a space before it; empty if none did."""
+    if evidence.clock is Clock.VIRTUAL:
+        endless = [role for role, end in _sides(evidence) if end.killed and end.status == COMPUTED_STATUS]
+        return "".join(
+            f" The {role} computed without end while the simulated time stood still, so it would have missed any "
+            "deadline."
+            for role in endless
+        )
+    took = evidence.phases.get("start", 0.0) if evidence.timed_out is Deadline.READY else evidence.transfer_time
+    spent = {role: evidence.use[role] for role in Role if role in evidence.use}
+    used = {role: use.cpu_user + use.cpu_system for role, use in spent.items()}
+    return "".join(
+        f" The {role} used {seconds(cpu)} of CPU time." for role, cpu in used.items() if cpu > COMPUTED_SHARE * took > 0
+    )
 
 
 def _session_over(evidence: Evidence, test_case: TestCase) -> bool:

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     logs = directory / OUTPUT if (directory / OUTPUT).is_file() else None
     if CUT in reason:
         whole = f"all of it is in {logs}" if logs else "the log with all of it is not stored"
-        console.show(f"The endpoint's last line is cut here; {whole}.")
+        console.show(f"The endpoint's line is cut here; {whole}.")
     try:
         series = load(directory)
     except SeriesError as error:

@@ -24,6 +24,8 @@ class Exit:
     """From its start to its end by the clock of the run: of its daemon's host, or simulated; None if unknown."""
 
 
+LINK_END = 5.0
+"""Seconds that the link of a run in virtual time may need to end after both endpoints."""
 CROWDED = 0.9
 """Share of the CPU time in use over two seconds above which the endpoints of a run may have waited for a CPU."""
 
@@ -118,10 +120,15 @@ class Evidence:
 
     @property
     def span(self) -> float | None:
-        """Longest time that traces of the run can cover, seconds by its clock; None if unknown."""
-        if self.clock is Clock.VIRTUAL:
-            return self.server.life.end - self.server.life.begin if self.server and self.server.life else None
-        return sum(self.phases.values()) if self.phases else None
+        """Longest time that traces of the run can cover, seconds by its clock; None if unknown.
+
+        An endpoint may end long before the others, which go on.
+        """
+        if self.clock is Clock.REAL:
+            return sum(self.phases.values()) if self.phases else None
+        ends = (self.client, self.server, *(end for flow in self.flows for end in (flow.client, flow.server)))
+        lives = [end.life for end in ends if end is not None and end.life is not None]
+        return max(life.end for life in lives) - min(life.begin for life in lives) + LINK_END if lives else None
 
     @property
     def transfer_time(self) -> float:

@@ -32,7 +32,7 @@ LINES = (
 @pytest.mark.parametrize(
     ("code", "ends", "words"),
     [
-        (ErrorCode.CLIENT_FAILED, {}, 'The client\'s last line: "0-RTT rejected".'),
+        (ErrorCode.CLIENT_FAILED, {"client": Exit(1)}, 'The client\'s last line: "0-RTT rejected".'),
         (ErrorCode.SERVER_NOT_READY, {}, 'The server\'s last line: "| draining".'),
         (ErrorCode.CRASHED, {"client": Exit(139)}, "0-RTT rejected"),
         (ErrorCode.CRASHED, {"client": Exit(137, killed=True), "server": Exit(139)}, "draining"),
@@ -46,12 +46,12 @@ def test_the_endpoint_that_failed_is_quoted(tmp_path: Path, code: ErrorCode, end
 
 def test_nothing_to_quote(tmp_path: Path) -> None:
     assert said(tmp_path, ErrorCode.FILE_SIZE, *LINES) == ""
-    assert said(tmp_path, ErrorCode.CLIENT_FAILED, LINES[-1]) == ""
+    assert said(tmp_path, ErrorCode.CLIENT_FAILED, LINES[-1], client=Exit(1)) == ""
     (tmp_path / OUTPUT).unlink()
     assert quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, ""), DONE, tmp_path) == ""
 
 
 def test_a_hostile_line_is_cut_and_cannot_steer_a_terminal(tmp_path: Path) -> None:
-    words = said(tmp_path, ErrorCode.CLIENT_FAILED, f"client | {STAMP} \x1b[2J{'x' * 100_000}")
+    words = said(tmp_path, ErrorCode.SERVER_EXITED, f"server | {STAMP} \x1b[2J{'x' * 100_000}")
     assert "\x1b" not in words
     assert len(words) < LONGEST + 50

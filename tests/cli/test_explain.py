@@ -59,18 +59,18 @@ def test_a_long_reason_is_whole_and_a_cut_line_of_an_endpoint_has_its_file(
 ) -> None:
     run = tmp_path / "picoquic_quiche/sat/1"
     run.mkdir(parents=True)
-    (run / "output.txt").write_text(f"client | 2026-11-21 06:00:00 {'x' * 400}\n")
-    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED), run_result().evidence, run)
+    (run / "output.txt").write_text(f"server | 2026-11-21T06:00:00Z {'x' * 400}\n")
+    quoted = quote(Verdict(Outcome.FAILED, ErrorCode.SERVER_EXITED), run_result().evidence, run)
     reason = f"{REASON}{quoted} {'The path lost packets. ' * 30}This is the cause."
     result = run_result(None, outcome=Outcome.FAILED, code=ErrorCode.CLIENT_FAILED, reason=reason)
     write_result_json(tmp_path, result_set([result]))
     assert main(ROOT, ["explain", str(run)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:3] == [reason, f"The endpoint's last line is cut here; all of it is in {run / 'output.txt'}."]
+    assert lines[1:3] == [reason, f"The endpoint's line is cut here; all of it is in {run / 'output.txt'}."]
     (run / "output.txt").unlink()
     assert main(ROOT, ["explain", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "The endpoint's last line is cut here; the log with all of it is not stored." in out
+    assert "The endpoint's line is cut here; the log with all of it is not stored." in out
     assert "output.txt" not in out
 
 
