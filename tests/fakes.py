@@ -791,11 +791,15 @@ class FakeEngine:
         life.end(137)
         del self.lives[life.id]
 
-    def containers(self, *, filters: Mapping[str, str], **_options: Any) -> list[dict[str, str]]:
+    def containers(self, *, filters: Mapping[str, str], **_options: Any) -> list[dict[str, Any]]:
         self._answer("list")
         label, _, value = filters["label"].partition("=")
         found = [life for life in [*self.lives.values()] if label in life.labels]
-        return [{"Id": life.id} for life in found if not value or life.labels[label] == value]
+        return [
+            {"Id": life.id, "ImageID": life.image, "Labels": life.labels}
+            for life in found
+            if not value or life.labels[label] == value
+        ]
 
 
 class Loader(FakeEngine):

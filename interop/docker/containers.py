@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,10 @@ from interop.model.outcomes import ErrorCode
 from interop.model.units import MIB
 
 LABEL = "quicsat"
-"""Label of every container that this project creates."""
+"""Label of every container that this project creates; its value is random.
+
+A container also has the labels of its image, so that an image can give this label to containers of other people. Such a
+container has the value that its image has."""
 CAMPAIGN_LABEL = "quicsat.campaign"
 RETRY = 0.2
 """Seconds between two attempts at the same request."""
@@ -329,7 +333,7 @@ def _create(daemon: Daemon, spec: ContainerSpec) -> str:
         name=spec.name,
         hostname=spec.hostname,
         environment=dict(spec.environment),
-        labels={LABEL: "1", CAMPAIGN_LABEL: daemon.campaign},
+        labels={LABEL: secrets.token_hex(8), CAMPAIGN_LABEL: daemon.campaign},
         ports=[("443", "udp"), ("443", "tcp")] if spec.published is not None else None,
         tty=spec.tty,
         stdin_open=spec.tty,
@@ -360,11 +364,25 @@ def remove_container(daemon: Daemon, name_or_id: str) -> None:
 
 
 def list_containers(daemon: Daemon, campaign: str | None = None) -> tuple[str, ...]:
-    """Ids of the containers of ``campaign``, or of all campaigns."""
+    """Ids of the containers of ``campaign``, or of all campaigns; those that have ``LABEL`` from their image are none."""
     label = LABEL if campaign is None else f"{CAMPAIGN_LABEL}={campaign}"
     with daemon.translate_errors("list", "containers"):
         found = daemon.quick.containers(all=True, filters={"label": label})
-    return tuple(container["Id"] for container in found)
+        labels = {image: _labels_of_image(daemon, image) for image in {each["ImageID"] for each in found}}
+    return tuple(each["Id"] for each in found if _is_own(each["Labels"], labels[each["ImageID"]]))
+
+
+def _labels_of_image(daemon: Daemon, image: str) -> Mapping[str, str] | None:
+    """The labels of an image; None if it was removed."""
+    try:
+        return daemon.quick.inspect_image(image)["Config"].get("Labels") or {}
+    except docker.errors.NotFound:
+        return None
+
+
+def _is_own(labels: Mapping[str, str], of_image: Mapping[str, str] | None) -> bool:
+    """Whether ``LABEL`` is the container's own, and not its image's."""
+    return of_image is not None and (LABEL not in of_image or labels[LABEL] != of_image[LABEL])
 
 
 def remove_containers(daemon: Daemon, campaign: str | None = None, *, passes: int = 1, pause: float = 0.5) -> int:

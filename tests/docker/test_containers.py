@@ -60,7 +60,7 @@ def test_a_container_bears_our_labels_and_limits(engine: FakeEngine, daemon: Dae
     )  # fmt: skip
     with create_container(daemon, full):
         [life] = engine.lives.values()
-    assert life.labels == {LABEL: "1", CAMPAIGN_LABEL: "mine"}
+    assert life.labels == {LABEL: life.labels[LABEL], CAMPAIGN_LABEL: "mine"}
     assert (life.command, life.environment) == (("run", "it"), {"A": "b"})
     config = life.host_config
     assert config["extra_hosts"] == ["a:1.2.3.4", "a:::1"]
@@ -225,6 +225,16 @@ def test_sweep_takes_what_is_ours_and_nothing_else(engine: FakeEngine, daemon: D
         assert remove_containers(daemon, "mine") == 1
         assert remove_containers(daemon) == 1
     assert list(engine.lives) == [foreign["Id"]]
+
+
+def test_sweep_leaves_a_container_whose_label_is_its_images(engine: FakeEngine, daemon: Daemon) -> None:
+    engine.labels["idle"] = {LABEL: "1"}
+    daemon.slow.create_container(
+        "idle", name="foreign", command=(), environment={}, host_config={}, hostname=None, labels={LABEL: "1"}
+    )
+    with create_container(daemon, spec()):
+        assert remove_containers(daemon) == 1
+    assert [life.name for life in engine.lives.values()] == ["foreign"]
 
 
 def test_sweep_looks_again_for_what_comes_late(

@@ -226,13 +226,17 @@ def test_clean_leaves_what_is_not_ours(image_ids: Mapping[str, str], daemon: Dae
     name = f"quicsat-foreign-{os.getpid()}"
     foreign = daemon.slow.create_container(image_ids["simulator"], ["true"], name=name, labels={f"{LABEL}.not": "1"})
     ours = daemon.slow.create_container(image_ids["simulator"], ["true"], labels={LABEL: "1"})
+    labelled_image = daemon.slow.commit(foreign["Id"], conf={"Labels": {LABEL: "1"}})["Id"]
+    of_a_labelled_image = daemon.slow.create_container(labelled_image, ["true"])
     try:
         status, out, _ = call("clean")
         assert status == 0
         assert "Removed " in out
         names = [container["Id"] for container in daemon.quick.containers(all=True)]
         assert foreign["Id"] in names
+        assert of_a_labelled_image["Id"] in names
         assert ours["Id"] not in names
     finally:
-        remove_container(daemon, foreign["Id"])
-        remove_container(daemon, ours["Id"])
+        for container in (foreign, ours, of_a_labelled_image):
+            remove_container(daemon, container["Id"])
+        daemon.slow.remove_image(labelled_image)
