@@ -87,10 +87,9 @@ class Daemon:
 
     @property
     def id(self) -> str:
-        """What tells it from other daemons."""
-        if self.podman:  # it reports another identifier each time
-            return f"podman {self.info['Name']} {self.info['DockerRootDir']}"
-        return str(self.info["ID"])
+        """What tells it from other daemons: two daemons of one machine may have the same key, but not the same data."""
+        own = f"podman {self.info['Name']}" if self.podman else self.info["ID"]  # podman's changes at each request
+        return f"{own} {self.info['DockerRootDir']}"
 
     @property
     def limits_containers(self) -> bool:

@@ -364,7 +364,7 @@ def remove_container(daemon: Daemon, name_or_id: str) -> None:
 
 
 def list_containers(daemon: Daemon, campaign: str | None = None) -> tuple[str, ...]:
-    """Ids of the containers of ``campaign``, or of all campaigns; those that have ``LABEL`` from their image are none."""
+    """Ids of the containers of ``campaign``, or of all campaigns; those that have ``LABEL`` from an image are none."""
     label = LABEL if campaign is None else f"{CAMPAIGN_LABEL}={campaign}"
     with daemon.translate_errors("list", "containers"):
         found = daemon.quick.containers(all=True, filters={"label": label})

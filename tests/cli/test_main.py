@@ -31,7 +31,7 @@ def test_no_engine(checkout: Checkout) -> None:
 
 
 def test_another_campaign(checkout: Checkout) -> None:
-    with exclusive("fake", "campaign 4711"):
+    with exclusive("fake /", "campaign 4711"):
         for words in (GOOD, ("clean",)):
             status, _, err = checkout(*words)
             assert status == 75

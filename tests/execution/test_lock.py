@@ -6,9 +6,12 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,7 @@ with exclusive("A:B", "campaign 1"):
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
+    tmp_path.chmod(0o1777)
     return tmp_path
 
 
@@ -68,16 +72,56 @@ def test_an_odd_identity_stays_in_its_folder(folder: Path) -> None:
     assert lock_path("../../etc/passwd").parent == folder
 
 
-@pytest.mark.parametrize("kind", ["link", "folder"])
+@pytest.mark.parametrize("kind", ["link", "hard link", "folder", "pipe"])
 def test_a_lock_that_is_not_a_file_of_ours(kind: str, folder: Path) -> None:
-    path = lock_path("d")
-    if kind == "link":
-        path.symlink_to(folder / "elsewhere")
-    else:
-        path.mkdir()
+    path, elsewhere = lock_path("d"), folder / "elsewhere"
+    elsewhere.write_text("kept")
+    match kind:
+        case "link":
+            path.symlink_to(elsewhere)
+        case "hard link":
+            path.hardlink_to(elsewhere)
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
     with pytest.raises(MachineError, match="cannot be opened"), exclusive("d", "x"):
         pass
-    assert not (folder / "elsewhere").exists()
+    assert elsewhere.read_text() == "kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs several users")
+@pytest.mark.parametrize("mode", [0o666, 0o644])
+@pytest.mark.parametrize(("first", "second"), [(0, 65534), (65534, 0), (65534, 65533)])
+def test_users_share_a_lock(folder: Path, first: int, second: int, mode: int) -> None:
+    """Also one that an earlier version made with the mode 0644."""
+    for parent in (folder, *folder.parents):  # pytest makes them for one user
+        parent.chmod(parent.stat().st_mode | stat.S_IXGRP | stat.S_IXOTH)
+    with _as_user(first), exclusive("d", "the first"):
+        lock_path("d").chmod(mode)
+        with _as_user(second), pytest.raises(LockedError, match=f"process {os.getpid()} "), exclusive("d", "x"):
+            pass
+    with _as_user(second), exclusive("d", "the second"):
+        pass
+
+
+@contextmanager
+def _as_user(number: int) -> Iterator[None]:
+    before = os.geteuid()
+    os.seteuid(0)
+    os.seteuid(number)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.seteuid(before)
+
+
+def test_only_a_folder_for_all_users_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    private = folder / "private"
+    private.mkdir(mode=0o755)
+    monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(private), str(folder / "missing"), str(folder)))
+    assert lock_path("d").parent == folder
 
 
 def test_what_a_dead_holder_has_left_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,7 +245,7 @@ def test_a_worker_whose_daemon_is_in_use_takes_part_later(
 ) -> None:
     farm.add("busy", Loader("busy", good=endpoint))
     stack = ExitStack()
-    stack.enter_context(exclusive("busy", "something else"))
+    stack.enter_context(exclusive("busy /", "something else"))
     threading.Timer(1.0, stack.close).start()
     with campaign(farm, heard, [run_of()]) as opened:
         opened.run_all(RemainingWork((run_of(),), {}), set())

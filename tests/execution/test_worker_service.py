@@ -74,7 +74,7 @@ def test_what_a_killed_worker_left_is_removed(
     service: WorkerService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    left, others = tmp_path / "quicsat-worker-engine-x", tmp_path / "quicsat-worker-other-x"
+    left, others = tmp_path / "quicsat-worker-engine---x", tmp_path / "quicsat-worker-other-x"
     for folder in (left, others):
         folder.mkdir()
         (folder / "trace").touch()
@@ -88,7 +88,7 @@ def test_one_campaign_at_a_time(service: WorkerService) -> None:
         service.open(replace(CONFIG, campaign="two"))
     service.open(CONFIG)  # which has lost its way here, and begins anew
     service.close()
-    with exclusive("engine", "somebody"), pytest.raises(LockedError):
+    with exclusive("engine /", "somebody"), pytest.raises(LockedError):
         service.open(CONFIG)
     assert service.open(replace(CONFIG, campaign="two")).testbeds == 2
 
