@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from interop.analysis import handshake_checks, network_checks, path_checks, run_outcome, session_checks
+from interop.analysis import (
+    handshake_checks,
+    network_checks,
+    path_checks,
+    run_outcome,
+    session_checks,
+    upstream_checks,
+)
 from interop.model.functional_checks import Check, Rules
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.test_case import TestCase
@@ -48,33 +55,20 @@ def judge(seen: Observation) -> Verdict | None:
     if check in NEED_KEYS and not seen.keys:
         reason = f'No endpoint wrote a key log, without which "{check}" cannot be seen.'
         return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, reason)
-    return CHECKS[check](seen)
-
-
-def _version_1(seen: Observation) -> Verdict | None:
-    return run_outcome.version(seen.server if seen.upstream else seen.client)
-
-
-def _handshakes(seen: Observation, expected: int = 1) -> Verdict | None:
-    """Upstream counts the server's connection ids, which a server that changes its mind fools."""
-    if seen.upstream:
-        return handshake_checks.server_ids(seen.server, expected)
-    return run_outcome.handshake_count(seen.client, expected)
+    return (UPSTREAM_CHECKS if seen.upstream else CHECKS)[check](seen)
 
 
 def _one_connection(seen: Observation) -> Verdict | None:
-    return _handshakes(seen) or _version_1(seen)
+    return run_outcome.handshake_count(seen.client) or run_outcome.version(seen.client)
+
+
+def _two_connections(seen: Observation) -> Verdict | None:
+    return run_outcome.handshake_count(seen.client, 2) or run_outcome.version(seen.client)
 
 
 def _multiconnect(seen: Observation) -> Verdict | None:
     files = len(seen.case.file_sizes)
-    if seen.upstream:
-        return _handshakes(seen, files) or _version_1(seen)
-    return handshake_checks.multiconnect(seen.client, files) or _version_1(seen)
-
-
-def _zero_rtt(seen: Observation) -> Verdict | None:
-    return session_checks.zero_rtt_upstream(seen.client) if seen.upstream else session_checks.zero_rtt(seen.client)
+    return handshake_checks.multiconnect(seen.client, files) or run_outcome.version(seen.client)
 
 
 def _rebinding(seen: Observation, *, address: bool = False) -> Verdict | None:
@@ -84,63 +78,93 @@ def _rebinding(seen: Observation, *, address: bool = False) -> Verdict | None:
     )
 
 
+def _address_rebinding(seen: Observation) -> Verdict | None:
+    return _rebinding(seen, address=True)
+
+
 def _migration(seen: Observation) -> Verdict | None:
     round_trip = seen.case.link.round_trip_delay
     return path_checks.migration(seen.client, seen.server, round_trip=round_trip, upstream=seen.upstream)
 
 
 def _long_rtt(seen: Observation) -> Verdict | None:
-    round_trip = seen.case.link.round_trip_delay
-    return session_checks.long_rtt(seen.client, round_trip=round_trip, upstream=seen.upstream)
+    return session_checks.long_rtt(seen.client, round_trip=seen.case.link.round_trip_delay)
 
 
 def _after(first: Judge, then: Judge) -> Judge:
     return lambda seen: first(seen) or then(seen)
 
 
-def _two_connections(seen: Observation) -> Verdict | None:
-    return _handshakes(seen, 2) or _version_1(seen)
+def _of_client(check: Callable[[Trace], Verdict | None]) -> Judge:
+    return lambda seen: check(seen.client)
 
 
-def _webtransport(seen: Observation) -> Verdict | None:
-    """Upstream only counts connections."""
-    if seen.upstream:
-        return _handshakes(seen)
-    return _one_connection(seen) or handshake_checks.http3(seen.client)
+def _of_server(check: Callable[[Trace], Verdict | None]) -> Judge:
+    return lambda seen: check(seen.server)
 
 
+def _of_both(check: Callable[[Trace, Trace], Verdict | None]) -> Judge:
+    return lambda seen: check(seen.client, seen.server)
+
+
+_no_retry = _of_client(handshake_checks.no_retry)
 CHECKS: Mapping[Check, Judge] = {
-    Check.VERSION_NEGOTIATION: lambda seen: handshake_checks.version_negotiation(seen.client, upstream=seen.upstream),
-    Check.HANDSHAKE: _after(lambda seen: handshake_checks.no_retry(seen.client), _one_connection),
+    Check.VERSION_NEGOTIATION: _of_client(handshake_checks.version_negotiation),
+    Check.HANDSHAKE: _after(_no_retry, _one_connection),
     Check.TRANSFER: _one_connection,
     Check.LONG_RTT: _after(_one_connection, _long_rtt),
-    Check.CHACHA20: _after(_one_connection, lambda seen: session_checks.chacha20(seen.client, upstream=seen.upstream)),
-    Check.MULTIPLEXING: _after(_one_connection, lambda seen: session_checks.multiplexing(seen.client)),
-    Check.RETRY: _after(_one_connection, lambda seen: handshake_checks.retry(seen.client, upstream=seen.upstream)),
-    Check.RESUMPTION: _after(
-        _two_connections, lambda seen: session_checks.resumption(seen.client, upstream=seen.upstream)
-    ),
-    Check.ZERO_RTT: _after(_two_connections, _zero_rtt),
-    Check.HTTP3: _after(_one_connection, lambda seen: None if seen.upstream else handshake_checks.http3(seen.client)),
-    Check.KEY_UPDATE: _after(
-        _one_connection, lambda seen: session_checks.key_update(seen.client, seen.server, upstream=seen.upstream)
-    ),
-    Check.ECN: _after(
-        lambda seen: handshake_checks.no_retry(seen.client) or _one_connection(seen),
-        lambda seen: network_checks.ecn(seen.client, seen.server, upstream=seen.upstream),
-    ),
-    Check.AMPLIFICATION_LIMIT: _after(
-        _one_connection, lambda seen: network_checks.amplification_limit(seen.server, upstream=seen.upstream)
-    ),
+    Check.CHACHA20: _after(_one_connection, _of_client(session_checks.chacha20)),
+    Check.MULTIPLEXING: _after(_one_connection, _of_client(session_checks.multiplexing)),
+    Check.RETRY: _after(_one_connection, _of_client(handshake_checks.retry)),
+    Check.RESUMPTION: _after(_two_connections, _of_client(session_checks.resumption)),
+    Check.ZERO_RTT: _after(_two_connections, _of_client(session_checks.zero_rtt)),
+    Check.HTTP3: _after(_one_connection, _of_client(handshake_checks.http3)),
+    Check.KEY_UPDATE: _after(_one_connection, _of_both(session_checks.key_update)),
+    Check.ECN: _after(_after(_no_retry, _one_connection), _of_both(network_checks.ecn)),
+    Check.AMPLIFICATION_LIMIT: _after(_one_connection, _of_server(network_checks.amplification_limit)),
     Check.MULTICONNECT: _multiconnect,
-    Check.IPV6: _after(
-        lambda seen: path_checks.ipv6(seen.client, seen.server, upstream=seen.upstream), _one_connection
-    ),
-    Check.VERSION_2: lambda seen: handshake_checks.version_2(seen.client, seen.server),
+    Check.IPV6: _after(_of_both(path_checks.ipv6), _one_connection),
+    Check.VERSION_2: _of_both(handshake_checks.version_2),
     Check.REBINDING: _after(_one_connection, _rebinding),
-    Check.ADDRESS_REBINDING: _after(_one_connection, lambda seen: _rebinding(seen, address=True)),
+    Check.ADDRESS_REBINDING: _after(_one_connection, _address_rebinding),
     Check.MIGRATION: _after(_one_connection, _migration),
-    Check.WEBTRANSPORT: _webtransport,
+    Check.WEBTRANSPORT: _after(_one_connection, _of_client(handshake_checks.http3)),
+}
+
+
+def _upstream_connections(seen: Observation) -> Verdict | None:
+    return upstream_checks.connections(seen.server)
+
+
+def _upstream_sessions(seen: Observation) -> Verdict | None:
+    return upstream_checks.connections(seen.server, 2)
+
+
+def _upstream_multiconnect(seen: Observation) -> Verdict | None:
+    return upstream_checks.connections(seen.server, len(seen.case.file_sizes))
+
+
+UPSTREAM_CHECKS: Mapping[Check, Judge] = {
+    Check.VERSION_NEGOTIATION: _of_client(upstream_checks.version_negotiation),
+    Check.HANDSHAKE: _after(_no_retry, _upstream_connections),
+    Check.TRANSFER: _upstream_connections,
+    Check.LONG_RTT: _after(_upstream_connections, _of_client(upstream_checks.long_rtt)),
+    Check.CHACHA20: _after(_upstream_connections, _of_client(upstream_checks.chacha20)),
+    Check.MULTIPLEXING: _after(_upstream_connections, _of_client(upstream_checks.multiplexing)),
+    Check.RETRY: _after(_upstream_connections, _of_client(upstream_checks.retry)),
+    Check.RESUMPTION: _after(_upstream_sessions, _of_client(upstream_checks.resumption)),
+    Check.ZERO_RTT: _after(_upstream_sessions, _of_client(upstream_checks.zero_rtt)),
+    Check.HTTP3: _upstream_connections,
+    Check.KEY_UPDATE: _after(_upstream_connections, _of_both(upstream_checks.key_update)),
+    Check.ECN: _after(_after(_no_retry, _upstream_connections), _of_both(upstream_checks.ecn)),
+    Check.AMPLIFICATION_LIMIT: _after(_upstream_connections, _of_server(upstream_checks.amplification_limit)),
+    Check.MULTICONNECT: _upstream_multiconnect,
+    Check.IPV6: _after(_of_server(upstream_checks.ipv6), _upstream_connections),
+    Check.VERSION_2: _of_both(handshake_checks.versions_of_v2),
+    Check.REBINDING: _after(_upstream_connections, _rebinding),
+    Check.ADDRESS_REBINDING: _after(_upstream_connections, _address_rebinding),
+    Check.MIGRATION: _after(_upstream_connections, _migration),
+    Check.WEBTRANSPORT: _of_server(upstream_checks.handshakes),
 }
 NEED_KEYS = frozenset(
     {

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from interop.analysis.run_outcome import failed, frames_of
+from interop.model.arrays import Integers
 from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.text import escaped
 from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
 
@@ -16,11 +18,10 @@ VERSION_1, VERSION_2 = 1, 0x6B3343CF
 # ---- versions -------------------------------------------------------------------------------
 
 
-def version_negotiation(client: Trace, *, upstream: bool = False) -> Verdict | None:
+def version_negotiation(client: Trace) -> Verdict | None:
     """Whether the server answered the client's first packet with Version Negotiation, and both ids in their places.
 
     RFC 9000, section 17.2.1: source and destination connection id are those of the packet it answers, exchanged.
-    Upstream's rule looks at the source connection id alone.
     """
     ours = np.flatnonzero(~client.from_server & (client.version >= 0))
     answers = np.flatnonzero(client.from_server & (client.form == Form.VERSION_NEGOTIATION))
@@ -28,10 +29,7 @@ def version_negotiation(client: Trace, *, upstream: bool = False) -> Verdict | N
         reason = f"The client's trace shows {len(ours)} long headers of the client and no Version Negotiation."
         return failed(ErrorCode.VERSION_NEGOTIATION, reason)
     first = ours[0]
-    fits = client.scid[answers] == client.dcid[first]
-    if not upstream:
-        fits &= client.dcid[answers] == client.scid[first]
-    if fits.any():
+    if ((client.scid[answers] == client.dcid[first]) & (client.dcid[answers] == client.scid[first])).any():
         return None
     reason = (
         f"Version Negotiation ({frames_of(client, answers)}) does not return the connection ids of the client's first "
@@ -41,7 +39,25 @@ def version_negotiation(client: Trace, *, upstream: bool = False) -> Verdict | N
 
 
 def version_2(client: Trace, server: Trace) -> Verdict | None:
-    """Whether the connection began in version 1 and both sides went on in version 2 (RFC 9368, 2.3; RFC 9369, 4.1)."""
+    """Whether the connection began in version 1 and both sides went on in version 2 (RFC 9368, 2.3; RFC 9369, 4.1).
+
+    A client that begins again in version 2, after Version Negotiation for example, made another connection.
+    """
+    own = np.flatnonzero(client.from_server & (client.form == Form.HANDSHAKE) & (client.version == VERSION_2))
+    begun = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
+    if len(own):
+        begun = begun[client.connection[begun] == client.connection[own[0]]]
+    if len(own) and len(begun) and client.version[begun[0]] != VERSION_1:
+        reason = (
+            f"The client began the connection in version 0x{client.version[begun[0]]:08x} "
+            f"({frames_of(client, begun[:1])}), not in version 1."
+        )
+        return failed(ErrorCode.WRONG_VERSION, reason)
+    return versions_of_v2(client, server)
+
+
+def versions_of_v2(client: Trace, server: Trace) -> Verdict | None:
+    """Whether Initials of version 1 and 2 are there, and all Handshake packets are of version 2."""
     for trace, from_server, form, wanted in (
         (client, False, Form.INITIAL, VERSION_1),
         (server, True, Form.INITIAL, VERSION_2),
@@ -74,43 +90,51 @@ def no_retry(client: Trace) -> Verdict | None:
     )
 
 
-def retry(client: Trace, *, upstream: bool = False) -> Verdict | None:
-    """Whether the client came back with the token of the server's Retry, and went on counting its packets.
+def retry(client: Trace) -> Verdict | None:
+    """Whether the client came back with the token of the server's Retry, counted on, and was answered.
 
     RFC 9000, section 17.2.5: the token is not empty, the client's next Initials have it and are sent to the Retry's
-    source connection id, and their packet numbers go on. Upstream does not look at the id; for it, all Initials without
-    a token were sent before the Retry.
+    source connection id, and their packet numbers go on.
     """
     retries = np.flatnonzero(client.from_server & (client.form == Form.RETRY))
-    if not len(retries):
-        return failed(ErrorCode.RETRY_MISSING, "The server sent no Retry.")
-    if not client.token[retries].all():
-        reason = f"A Retry has no token ({frames_of(client, retries[client.token[retries] == 0])})."
-        return failed(ErrorCode.RETRY_WITHOUT_TOKEN, reason)
+    missing = retry_token(client, retries)
+    if missing is not None:
+        return missing
     initials = np.flatnonzero(~client.from_server & (client.form == Form.INITIAL))
-    before = initials[client.token[initials] == 0] if upstream else initials[initials < retries[0]]
-    wanted = client.token[initials] != 0 if upstream else np.isin(client.token[initials], client.token[retries])
-    back = initials[wanted]
-    if not len(back) or client.token[back[0]] not in client.token[retries]:
+    before, back = initials[initials < retries[0]], initials[np.isin(client.token[initials], client.token[retries])]
+    if not len(back):
         return failed(ErrorCode.RETRY_TOKEN, f"No Initial has the token of the Retry ({frames_of(client, retries)}).")
+    first = back[:1]
     highest = int(client.number[before].max()) if len(before) else -1
-    if client.number[back[0]] <= highest:
-        now, where = client.number[back[0]], frames_of(client, back[:1])
-        reason = f"After the Retry the packet number is {now} ({where}), and was {highest} before."
-        return failed(ErrorCode.PACKET_NUMBER_RESET, reason)
-    if not upstream and client.dcid[back[0]] not in client.scid[retries]:
-        reason = f"The Initial with the token ({frames_of(client, back[:1])}) is not sent to the Retry's connection id."
+    if client.number[first[0]] <= highest:
+        return number_reset(client, first, highest)
+    if client.dcid[first[0]] not in client.scid[retries]:
+        reason = f"The Initial with the token ({frames_of(client, first)}) is not sent to the Retry's connection id."
         return failed(ErrorCode.RETRY_CONNECTION_ID, reason)
+    answers = np.flatnonzero(client.from_server & (client.form == Form.INITIAL))
+    if not (client.dcid[answers[answers > first[0]]] == client.scid[first[0]]).any():
+        reason = f"The server did not answer the Initial with the token ({frames_of(client, back)})."
+        return failed(ErrorCode.RETRY_TOKEN, reason)
     return None
 
 
-def server_ids(server: Trace, expected: int = 1) -> Verdict | None:
-    """Upstream's count of handshakes: different source connection ids in the server's Initials."""
-    found = len(set(server.scid[server.from_server & (server.form == Form.INITIAL)].tolist()))
-    if found == expected:
+def retry_token(client: Trace, retries: Integers) -> Verdict | None:
+    """Whether there are Retries, and all of them have tokens."""
+    if not len(retries):
+        return failed(ErrorCode.RETRY_MISSING, "The server sent no Retry.")
+    if client.token[retries].all():
         return None
-    reason = f"The server's Initials have {found} source connection ids instead of {expected}."
-    return failed(ErrorCode.HANDSHAKE_COUNT, reason)
+    reason = f"A Retry has no token ({frames_of(client, retries[client.token[retries] == 0])})."
+    return failed(ErrorCode.RETRY_WITHOUT_TOKEN, reason)
+
+
+def number_reset(client: Trace, row: Integers, highest: int) -> Verdict:
+    """The verdict on an Initial whose packet number does not go on after a Retry."""
+    reason = (
+        f"After the Retry the packet number is {client.number[row[0]]} ({frames_of(client, row)}), and was {highest} "
+        "before."
+    )
+    return failed(ErrorCode.PACKET_NUMBER_RESET, reason)
 
 
 def multiconnect(client: Trace, files: int) -> Verdict | None:
@@ -132,10 +156,13 @@ def multiconnect(client: Trace, files: int) -> Verdict | None:
 
 
 def http3(client: Trace) -> Verdict | None:
-    """Whether both sides opened a unidirectional stream, since HTTP/3 needs control streams (RFC 9114, section 6.2.1).
+    """Whether the endpoints agreed on HTTP/3 and opened their control streams (RFC 9114, sections 3.1 and 6.2.1).
 
-    There is no verdict on a trace without a stream that could be decrypted.
+    There is no verdict on the protocol or the streams if they could not be decrypted.
     """
+    other = next((each.alpn for each in client.connections if each.alpn and not each.alpn.startswith("h3")), None)
+    if other is not None:
+        return failed(ErrorCode.HTTP3_MISSING, f'The endpoints agreed on "{escaped(other, 40)}", not on HTTP/3.')
     if not len(client.frames):
         return None
     kinds = {*(client.frames.stream % 4).tolist()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from interop.analysis.path_checks import is_ipv4
 from interop.analysis.run_outcome import failed, frames_of
 from interop.analysis.session_checks import sealed
 from interop.model.arrays import Flags
@@ -19,8 +18,8 @@ SPACES = {
     "application": (Form.ZERO_RTT, Form.ONE_RTT),
 }
 """Packet number spaces (RFC 9000, section 12.3)."""
-LIMIT, TOLERATED = 3, 4
-"""What a server may send for each byte that it has received (RFC 9000, section 8.1); upstream tolerates more."""
+LIMIT = 3
+"""What a server may send for each byte that it has received (RFC 9000, section 8.1)."""
 LONG_FLIGHT = 7500
 """Bytes of handshake that prove that the long chain of certificates was sent."""
 SAFE_ID = 8
@@ -30,22 +29,24 @@ SAFE_ID = 8
 # ---- ECN ------------------------------------------------------------------------------------
 
 
-def ecn(client: Trace, server: Trace, *, upstream: bool = False) -> Verdict | None:
+def ecn(client: Trace, server: Trace) -> Verdict | None:
     """Whether each side marked packets, and reported the other's marks truly (RFC 9000, section 13.4).
 
     Nothing on the way marks CE or takes marks off, so a report may not tell of more marked packets than arrived
-    (section 13.4.2.1). Upstream looks at IPv4 only, and not at the numbers.
+    (section 13.4.2.1). If marked packets of the application space are acknowledged, a report of them has to be there.
     """
     for sender, receiver, from_server in ((client, server, False), (server, client, True)):
-        verdict = _marks(sender, from_server, upstream) or _reports(sender, receiver, from_server, upstream)
+        verdict = marks(sender, np.ones(len(sender), dtype=np.bool_), from_server=from_server) or _reports(
+            receiver, from_server
+        )
         if verdict is not None:
             return verdict
     return None
 
 
-def _marks(sender: Trace, from_server: bool, upstream: bool) -> Verdict | None:
-    """Whether a side marked packets as ECN capable, and none as having met congestion."""
-    sent = (sender.from_server == from_server) & (is_ipv4(sender) if upstream else np.True_)
+def marks(sender: Trace, chosen: Flags, *, from_server: bool) -> Verdict | None:
+    """Whether a side marked some of the chosen packets as ECN capable, and none as having met congestion."""
+    sent = (sender.from_server == from_server) & chosen
     side = "server" if from_server else "client"
     congested = np.flatnonzero(sent & (sender.ecn == CE))
     if len(congested):
@@ -56,18 +57,24 @@ def _marks(sender: Trace, from_server: bool, upstream: bool) -> Verdict | None:
     return failed(ErrorCode.ECN, f"The {side} marked none of its {int(sent.sum())} packets as ECN capable.")
 
 
-def _reports(sender: Trace, receiver: Trace, from_server: bool, upstream: bool) -> Verdict | None:
+def _reports(receiver: Trace, from_server: bool) -> Verdict | None:
     """Whether the other side reported the marks that arrived there."""
     acks, side = receiver.acks, "client" if from_server else "server"
     reported = (receiver.from_server[acks.packet] != from_server) & (acks.ect0 >= 0)
     if not (receiver.decrypted & (receiver.from_server != from_server)).any():
         return sealed(f"the {side}'s packets")
-    marked = reported & ((acks.ect0 > 0) | (acks.ect1 > 0) if not upstream else (acks.ect0 > 0))
+    marked = reported & ((acks.ect0 > 0) | (acks.ect1 > 0))
     if not marked.any():
         return failed(ErrorCode.ECN, f"The {side} acknowledged marked packets, but never reported the marks.")
-    if upstream:
-        return None
     arrived = (receiver.from_server == from_server) & (receiver.form != Form.UNKNOWN)
+    application = np.isin(receiver.form, SPACES["application"])
+    capable = arrived & application & receiver.decrypted & np.isin(receiver.ecn, (ECT_0, ECT_1))
+    late = (receiver.from_server[acks.packet] != from_server) & application[acks.packet]
+    late &= acks.largest >= receiver.number[capable].min(initial=np.iinfo(np.int64).max)
+    if late.any() and not (marked & application[acks.packet]).any():
+        where = frames_of(receiver, acks.packet[late])
+        reason = f"The {side} reported marks during the handshake, and none of the application space ({where})."
+        return failed(ErrorCode.ECN, reason)
     for space, forms in SPACES.items():
         here = reported & np.isin(receiver.form[acks.packet], forms)
         for name, column, mark in (("ECT(0)", acks.ect0, ECT_0), ("ECT(1)", acks.ect1, ECT_1), ("CE", acks.ce, CE)):
@@ -85,53 +92,55 @@ def _reports(sender: Trace, receiver: Trace, from_server: bool, upstream: bool) 
 # ---- amplification --------------------------------------------------------------------------
 
 
-def amplification_limit(server: Trace, *, upstream: bool = False) -> Verdict | None:
+def amplification_limit(server: Trace) -> Verdict | None:
     """Whether the server sent at most three times what it had received, until the client proved its address.
 
     RFC 9000, section 8.1: all of the client's datagrams count; a Handshake packet proves the address, and so does a
-    connection id of the server's choice that cannot be guessed. Upstream counts datagrams with an Initial, waits for a
-    Handshake packet, and lets up to four times pass. The flight must have been long enough to come to the limit.
+    connection id of the server's choice that cannot be guessed. The flight must have been long enough to come to the
+    limit.
     """
     flight = server.crypto
     of_server = server.from_server[flight.packet] & (server.form[flight.packet] == Form.HANDSHAKE)
     if not of_server.any():
         return sealed("the server's Handshake packets")
-    longest = int((flight.offset + flight.length)[of_server].max())
-    if longest < LONG_FLIGHT:
-        reason = f"The server's handshake had {longest} bytes, not {LONG_FLIGHT}: too few to come to the limit."
-        return failed(ErrorCode.CHAIN_TOO_SHORT, reason)
+    if (short := long_flight(server)) is not None:
+        return short
     received = sent = 0
-    validating, counted = _validating(server, upstream=upstream), _counted(server, upstream=upstream)
+    validating = _validating(server)
     for first in np.flatnonzero(server.size > 0).tolist():
         size = int(server.size[first])
         packets = np.flatnonzero(server.frame == server.frame[first])
         if server.from_server[first]:
             sent += size
-            if sent > (TOLERATED if upstream else LIMIT) * received:
-                reason = (
-                    f"The server had sent {sent} bytes for {received} received, before it knew the client's address "
-                    f"(frame {server.frame[first]})."
-                )
-                return failed(ErrorCode.AMPLIFICATION, reason)
+            if sent > LIMIT * received:
+                return amplified(sent, received, int(server.frame[first]))
         elif validating[packets].any():
             return None
-        elif counted[packets].any():
+        else:
             received += size
     return failed(ErrorCode.AMPLIFICATION, "The client never proved its address.")
 
 
-def _validating(server: Trace, *, upstream: bool) -> Flags:
+def long_flight(server: Trace) -> Verdict | None:
+    """Whether the server's handshake is long enough to come to the limit."""
+    flight = server.crypto
+    of_server = server.from_server[flight.packet] & (server.form[flight.packet] == Form.HANDSHAKE)
+    longest = int((flight.offset + flight.length)[of_server].max(initial=0))
+    if longest >= LONG_FLIGHT:
+        return None
+    reason = f"The server's handshake had {longest} bytes, not {LONG_FLIGHT}: too few to come to the limit."
+    return failed(ErrorCode.CHAIN_TOO_SHORT, reason)
+
+
+def amplified(sent: int, received: int, frame: int) -> Verdict:
+    """The verdict on a server that sent too much."""
+    reason = f"The server had sent {sent} bytes for {received} received, before it knew the client's address"
+    return failed(ErrorCode.AMPLIFICATION, f"{reason} (frame {frame}).")
+
+
+def _validating(server: Trace) -> Flags:
     """Packets that prove the client's address."""
-    handshake: Flags = ~server.from_server & (server.form == Form.HANDSHAKE)
-    if upstream:
-        return handshake
     chosen = [number for number, each in enumerate(server.connection_ids) if len(each) >= 2 * SAFE_ID]
     chosen = sorted({*chosen} & {*server.scid[server.from_server].tolist()})
-    by_id: Flags = ~server.from_server & np.isin(server.dcid, chosen)
-    return handshake | by_id
-
-
-def _counted(server: Trace, *, upstream: bool) -> Flags:
-    """Packets of the client's that let the server send."""
-    counted: Flags = ~server.from_server & ((server.form == Form.INITIAL) if upstream else np.True_)
-    return counted
+    proof: Flags = ~server.from_server & ((server.form == Form.HANDSHAKE) | np.isin(server.dcid, chosen))
+    return proof

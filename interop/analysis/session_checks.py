@@ -24,9 +24,6 @@ FIRST_TIMEOUT = 3.0
 """The first probe time-out in initial round trips: the round trip and four times its half (sections 5.3 and 6.2.1)."""
 EARLY_SHARE = 0.5
 """Share of the requests that must be early."""
-LATE_BYTES = 5000
-"""Bytes of 1-RTT payload that upstream grants the client: half of 40 requests of 250 bytes."""
-FORMS_OF_REQUESTS = (Form.ZERO_RTT, Form.ONE_RTT)
 
 
 def sealed(what: str) -> Verdict:
@@ -41,22 +38,15 @@ def _rows(flags: Flags) -> Integers:
 # ---- ClientHello, cipher suite, streams -----------------------------------------------------
 
 
-def long_rtt(client: Trace, *, round_trip: float, upstream: bool = False) -> Verdict | None:
+def long_rtt(client: Trace, *, round_trip: float) -> Verdict | None:
     """Whether the client tried again while it had no answer to its first flight; ``round_trip``: of the link, seconds.
 
     When its probe time-out ends, a client has to send something ack-eliciting (RFC 9002, section 6.2.4): its
     ClientHello, or a PING. The first time-out ends after 1 s if it assumes a round trip of 333 ms, as it should, and
     later if it knows a longer one of an earlier connection (section 6.2.2). The longest that it can know is that of the
-    link. A client fails if it sent no probe although such a time-out had ended. Upstream wants two ClientHellos.
+    link. A client fails if it sent no probe although such a time-out had ended.
     """
     own = ~client.from_server & (client.form == Form.INITIAL)
-    if upstream:
-        hellos = client.crypto.packet[client.crypto.offset == 0]
-        hellos = hellos[own[hellos]]
-        if len(hellos) >= 2:
-            return None
-        reason = f"The client sent its ClientHello {len(hellos)} times, not twice ({frames_of(client, hellos)})."
-        return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
     flight, answers = _rows(own & client.eliciting), _rows(client.from_server)
     if not len(flight):
         return failed(ErrorCode.HELLO_NOT_REPEATED, "The client sent no Initial that asks for an acknowledgement.")
@@ -74,23 +64,23 @@ def long_rtt(client: Trace, *, round_trip: float, upstream: bool = False) -> Ver
     return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
 
 
-def chacha20(client: Trace, *, upstream: bool = False) -> Verdict | None:
+def chacha20(client: Trace) -> Verdict | None:
     """Whether the client offered ChaCha20 only, and the server took it (RFC 8446, section 4.1.3).
 
-    Values that are reserved to keep servers tolerant (RFC 8701) are no cipher suites; upstream counts them, and does
-    not look at the server's choice.
+    Values that are reserved to keep servers tolerant (RFC 8701) are no cipher suites.
     """
     for connection in client.connections:
-        offered = [suite for suite in connection.offered if upstream or suite & 0x0F0F != 0x0A0A]
+        offered = [suite for suite in connection.offered if suite & 0x0F0F != 0x0A0A]
         if set(offered) != {CHACHA20}:
-            return failed(ErrorCode.WRONG_CIPHER, f"The client offered {_suites(offered)}, not only 0x1303.")
-        if connection.cipher != CHACHA20 and not upstream:
-            return failed(ErrorCode.WRONG_CIPHER, f"The server chose {_suites([connection.cipher])}, not 0x1303.")
+            return failed(ErrorCode.WRONG_CIPHER, f"The client offered {suites(offered)}, not only 0x1303.")
+        if connection.cipher != CHACHA20:
+            return failed(ErrorCode.WRONG_CIPHER, f"The server chose {suites([connection.cipher])}, not 0x1303.")
     return None if client.connections else failed(ErrorCode.WRONG_CIPHER, "The trace shows no ClientHello.")
 
 
-def _suites(suites: Iterable[int]) -> str:
-    return ", ".join(f"0x{suite:04x}" for suite in suites) or "nothing"
+def suites(numbers: Iterable[int]) -> str:
+    """Cipher suites by their numbers."""
+    return ", ".join(f"0x{number:04x}" for number in numbers) or "nothing"
 
 
 def multiplexing(client: Trace) -> Verdict | None:
@@ -98,7 +88,11 @@ def multiplexing(client: Trace) -> Verdict | None:
     parameters = next((each.server_parameters for each in client.connections if each.server_parameters), None)
     if parameters is None:
         return sealed("the server's transport parameters")
-    limit = int(parameters.get("initial_max_streams_bidi", 0))
+    return stream_limit(int(parameters.get("initial_max_streams_bidi", 0)))
+
+
+def stream_limit(limit: int) -> Verdict | None:
+    """Whether a client may have to wait before it opens 2000 streams."""
     if limit <= MOST_STREAMS:
         return None
     reason = f"The server allows {limit} streams at first, more than {MOST_STREAMS}, so that none ever has to wait."
@@ -108,13 +102,13 @@ def multiplexing(client: Trace) -> Verdict | None:
 # ---- sessions -------------------------------------------------------------------------------
 
 
-def resumption(client: Trace, *, upstream: bool = False) -> Verdict | None:
-    """Whether the server proved itself by certificates first, and by the earlier session then (RFC 8446, section 2.2).
+def resumption(client: Trace) -> Verdict | None:
+    """Whether the server proved itself by certificates first, by the earlier session then, and served files over it.
 
-    Upstream tells the connections apart by the server's ids in Handshake packets, and looks at certificates alone.
+    RFC 8446, section 2.2.
     """
     flights = client.from_server & (client.form == Form.HANDSHAKE)
-    own = client.scid if upstream else client.connection
+    own = client.connection
     seen = list(dict.fromkeys(own[flights].tolist()))
     if len(seen) != 2:
         reason = f"The server's Handshake packets are of {len(seen)} connections instead of 2."
@@ -130,85 +124,68 @@ def resumption(client: Trace, *, upstream: bool = False) -> Verdict | None:
         again = packets[own[packets] == seen[1]]
         reason = f"The server sent its certificate again in the second handshake ({frames_of(client, again)})."
         return failed(ErrorCode.CERTIFICATE_RESENT, reason)
-    if not upstream and not client.connections[seen[1]].resumed:
+    if not client.connections[seen[1]].resumed:
         reason = "The server did not accept the earlier session: its second ServerHello has no pre_shared_key."
         return failed(ErrorCode.SESSION_NOT_RESUMED, reason)
+    answers = client.frames.packet[client.frames.stream % 4 == 0]
+    answers = answers[client.from_server[answers]]
+    if len(answers) and not (own[answers] == seen[1]).any():
+        return failed(ErrorCode.SESSION_NOT_RESUMED, "No part of a file came over the resumed connection.")
     return None
 
 
 def zero_rtt(client: Trace) -> Verdict | None:
-    """Whether most of the second connection's requests were early, and the server took them (RFC 9001, section 4.6).
+    """Whether most requests were early, and the server took them (RFC 9001, section 4.6).
 
-    A byte of a request is early if it was sent in a 0-RTT packet and not again in a 1-RTT one, as all are if the
-    server refuses. A client may run into its congestion window or the remembered limits, so half is enough.
+    A request is early if the server answered it on a connection with 0-RTT packets, and the client sent no byte of it
+    in a 1-RTT packet, as it does with all of them if the server refuses. Packets that only the early keys open are not
+    needed for that: not every endpoint logs these keys. A client may run into its congestion window or the remembered
+    limits, so half of the requests of both connections is enough.
     """
+    sent = ~client.from_server & (client.form == Form.ZERO_RTT)
+    if not sent.any():
+        return failed(ErrorCode.EARLY_DATA_MISSING, "The client sent no 0-RTT packet.")
+    second = np.isin(client.connection, client.connection[sent]) & (client.form == Form.ONE_RTT)
+    for side, packets in (("server", second & client.from_server), ("client", second & ~client.from_server)):
+        if packets.any() and not (packets & client.decrypted).any():
+            return sealed(f"the {side}'s 1-RTT packets")
     packets, frames = client.frames.packet, client.frames
-    requests = ~client.from_server[packets] & (frames.stream % 4 == 0)
-    early = requests & (client.form[packets] == Form.ZERO_RTT)
-    if not early.any():
-        sent = int((~client.from_server & (client.form == Form.ZERO_RTT)).sum())
-        if sent:
-            return sealed(f"the client's {sent} 0-RTT packets")
-        return failed(ErrorCode.EARLY_DATA_MISSING, "The client sent no 0-RTT packet.")
-    connection = int(client.connection[packets[early][0]])
-    requests &= client.connection[packets] == connection
-    early &= requests
-    late = requests & (client.form[packets] == Form.ONE_RTT)
-    again = _bytes(frames.stream[late], frames.offset[late], frames.length[late])
-    first = _bytes(frames.stream[early], frames.offset[early], frames.length[early])
-    whole, in_time = len(first | again), len(first - again)
-    if in_time >= EARLY_SHARE * whole:
+    of_client = ~client.from_server[packets]
+    late = of_client & second[packets] & (frames.length > 0)
+    asked = _requests(client, frames.stream % 4 == 0)
+    early = _requests(client, second[packets] & ~of_client) - _requests(client, late)
+    if len(early) >= EARLY_SHARE * len(asked):
         return None
-    refused = "" if client.connections[connection].early_data else "; the server did not accept early data"
-    reason = f"Only {in_time} of {whole} bytes of requests were early, the rest came in 1-RTT packets{refused}."
-    return failed(ErrorCode.EARLY_DATA_LATE, f"{reason[:-1]} ({frames_of(client, packets[late])}).")
-
-
-def _bytes(streams: Integers, offsets: Integers, lengths: Integers) -> set[tuple[int, int]]:
-    """Stream and offset of each byte; requests are short."""
-    return {
-        (stream, byte)
-        for stream, offset, length in zip(streams.tolist(), offsets.tolist(), lengths.tolist(), strict=True)
-        for byte in range(offset, offset + length)
-    }
-
-
-def zero_rtt_upstream(client: Trace) -> Verdict | None:
-    """Upstream's rule: some 0-RTT payload, and at most 5000 bytes of 1-RTT payload of the client's, whatever it is.
-
-    The payload is what follows flags, connection id and a packet number of one byte.
-    """
-    own = ~client.from_server
-    if not (own & (client.form == Form.ZERO_RTT)).any():
-        return failed(ErrorCode.EARLY_DATA_MISSING, "The client sent no 0-RTT packet.")
-    late = _rows(own & (client.form == Form.ONE_RTT))
-    ids = np.array([len(each) // 2 for each in client.connection_ids], dtype=np.int64)
-    payload = int((client.length[late] - ids[client.dcid[late]] - 2).sum())
-    if payload <= LATE_BYTES:
-        return None
-    reason = f"The client sent {payload} bytes in 1-RTT packets, more than {LATE_BYTES} ({frames_of(client, late)})."
+    taken = any(client.connections[number].early_data for number in {*client.connection[sent].tolist()} - {-1})
+    refused = "" if taken else "; the server did not accept early data"
+    where = f" ({frames_of(client, packets[late])})" if late.any() else ""
+    reason = f"Only {len(early)} of {len(asked)} requests were early{refused}{where}."
     return failed(ErrorCode.EARLY_DATA_LATE, reason)
+
+
+def _requests(client: Trace, chosen: Flags) -> set[tuple[int, int]]:
+    """Connection and stream of the chosen STREAM frames that belong to requests."""
+    rows = chosen & (client.frames.stream % 4 == 0)
+    return set(
+        zip(client.connection[client.frames.packet[rows]].tolist(), client.frames.stream[rows].tolist(), strict=True)
+    )
 
 
 # ---- key update -----------------------------------------------------------------------------
 
 
-def key_update(client: Trace, server: Trace, *, upstream: bool = False) -> Verdict | None:
+def key_update(client: Trace, server: Trace) -> Verdict | None:
     """Whether one side updated the keys once it might, and the other followed (RFC 9001, sections 6.1 and 6.2).
 
     It might when the handshake was confirmed (section 4.1.2): the client by HANDSHAKE_DONE, or an acknowledgement in a
-    1-RTT packet; the server when it could send HANDSHAKE_DONE. Which of them begins does not matter. Upstream looks for
-    key phase 1 from both sides.
+    1-RTT packet; the server when it could send HANDSHAKE_DONE. Which of them begins does not matter.
     """
     for trace, from_server, side in ((client, False, "client"), (server, True, "server")):
         if not _updated(trace, from_server=from_server).any():
             packets = (trace.from_server == from_server) & (trace.form == Form.ONE_RTT)
             if not trace.decrypted[packets].any():
                 return sealed(f"the {side}'s 1-RTT packets")
-            reason = f"The {side} sent {int(packets.sum())} 1-RTT packets, none of them with updated keys."
-            return failed(ErrorCode.KEY_UPDATE_MISSING, reason)
-    if upstream:
-        return None
+            return not_updated(side, int(packets.sum()))
     mine, theirs = (_rows(_updated(client, from_server=side)) for side in (False, True))
     by_server = bool(len(theirs) and theirs[0] < mine[0])
     trace, side = (server, "server") if by_server else (client, "client")
@@ -227,3 +204,9 @@ def key_update(client: Trace, server: Trace, *, upstream: bool = False) -> Verdi
 def _updated(trace: Trace, *, from_server: bool) -> Flags:
     updated: Flags = (trace.from_server == from_server) & trace.decrypted & (trace.generation > 0)
     return updated
+
+
+def not_updated(side: str, packets: int) -> Verdict:
+    """The verdict on a side that never used new keys."""
+    reason = f"The {side} sent {packets} 1-RTT packets, none of them with updated keys."
+    return failed(ErrorCode.KEY_UPDATE_MISSING, reason)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from interop.analysis import handshake_checks as checks
 from interop.analysis.handshake_checks import VERSION_2
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.traces.columns import Form
 from tests.analysis.test_run_outcome import connection, initial, is_fault
-from tests.quic_builder import Row, columns
+from tests.quic_builder import NOBODY, Row, columns
 
 
 def fails(verdict: Verdict | None, code: ErrorCode, words: str) -> bool:
@@ -29,8 +29,7 @@ def test_version_negotiation() -> None:
     assert checks.version_negotiation(columns(UNHEARD, negotiation("s", "c"))) is None
     wrong = columns(UNHEARD, negotiation("s", "x"))
     assert fails(checks.version_negotiation(wrong), ErrorCode.CONNECTION_IDS, "Negotiation (frame 2) does not")
-    assert checks.version_negotiation(wrong, upstream=True) is None
-    other = checks.version_negotiation(columns(UNHEARD, negotiation("x", "c")), upstream=True)
+    other = checks.version_negotiation(columns(UNHEARD, negotiation("x", "c")))
     assert fails(other, ErrorCode.CONNECTION_IDS, "first packet (frame 1)")
     none = checks.version_negotiation(columns(UNHEARD))
     assert fails(none, ErrorCode.VERSION_NEGOTIATION, "1 long headers of the client and no Version Negotiation")
@@ -50,12 +49,30 @@ def test_version_2() -> None:
     )
     assert fails(checks.version_2(refused, refused), ErrorCode.WRONG_VERSION, "0x6b3343cf; there were 0x00000001")
     late = columns(initial(False, "c", "s", version=VERSION_2), answer, handshake(False), handshake(True))
+    begun = checks.version_2(late, late)
     assert fails(
-        checks.version_2(late, late), ErrorCode.WRONG_VERSION, "client sent no Initial packet of version 0x00000001"
+        begun, ErrorCode.WRONG_VERSION, "began the connection in version 0x6b3343cf (frame 1), not in version 1"
     )
+    never = checks.versions_of_v2(late, late)
+    assert fails(never, ErrorCode.WRONG_VERSION, "client sent no Initial packet of version 0x00000001")
     mixed = columns(first, answer, handshake(False), handshake(True), handshake(True, 1))
     assert fails(checks.version_2(mixed, mixed), ErrorCode.WRONG_VERSION, "version 1 after all: frame 5")
     assert fails(checks.version_2(columns(first), good), ErrorCode.WRONG_VERSION, "there were none at all")
+
+
+def test_version_2_is_agreed_on_within_one_connection() -> None:
+    """Incompatible version negotiation: a second connection, which begins in version 2 (RFC 9368, section 2.2)."""
+    refused = [replace(initial(False, "c", "s"), connection=0), negotiation("s", "c")]
+    other = [
+        replace(row, connection=1)
+        for row in (
+            initial(False, "d", "t", version=VERSION_2), initial(True, "u", "d", version=VERSION_2), handshake(False),
+            handshake(True),
+        )
+    ]  # fmt: skip
+    trace = columns(*refused, *other)
+    assert checks.versions_of_v2(trace, trace) is None
+    assert fails(checks.version_2(trace, trace), ErrorCode.WRONG_VERSION, "(frame 3), not in version 1")
 
 
 # ---- Retry, number of connections -----------------------------------------------------------
@@ -75,26 +92,25 @@ def retry(token: str = "t") -> Row:
     return Row(0, True, Form.RETRY, scid="new", dcid="c", token=token)
 
 
+ANSWER = initial(True, "server", "c")
+
+
 def test_retry() -> None:
-    good = columns(asking(0), retry(), asking(1, "t", "new"))
-    assert checks.retry(good) is None
-    assert checks.retry(good, upstream=True) is None
-    earlier = columns(asking(0, "of an earlier connection"), retry(), asking(1, "t", "new"))
+    assert checks.retry(columns(asking(0), retry(), asking(1, "t", "new"), ANSWER)) is None
+    earlier = columns(asking(0, "of an earlier connection"), retry(), asking(1, "t", "new"), ANSWER)
     assert checks.retry(earlier) is None
-    assert fails(checks.retry(earlier, upstream=True), ErrorCode.RETRY_TOKEN, "No Initial has the token")
 
 
-@pytest.mark.parametrize("upstream", [False, True])
-def test_a_retry_that_fails(upstream: bool) -> None:
-    none = checks.retry(columns(asking(0), asking(1, "t")), upstream=upstream)
+def test_a_retry_that_fails() -> None:
+    none = checks.retry(columns(asking(0), asking(1, "t")))
     assert fails(none, ErrorCode.RETRY_MISSING, "sent no Retry")
-    empty = checks.retry(columns(asking(0), retry(""), asking(1)), upstream=upstream)
+    empty = checks.retry(columns(asking(0), retry(""), asking(1)))
     assert fails(empty, ErrorCode.RETRY_WITHOUT_TOKEN, "A Retry has no token (frame 2)")
-    ignored = checks.retry(columns(asking(0), retry(), asking(1)), upstream=upstream)
+    ignored = checks.retry(columns(asking(0), retry(), asking(1)))
     assert fails(ignored, ErrorCode.RETRY_TOKEN, "No Initial has the token of the Retry (frame 2)")
-    other = checks.retry(columns(asking(0), retry(), asking(1, "u", "new")), upstream=upstream)
+    other = checks.retry(columns(asking(0), retry(), asking(1, "u", "new")))
     assert fails(other, ErrorCode.RETRY_TOKEN, "No Initial has the token")
-    again = checks.retry(columns(asking(0), asking(1), retry(), asking(1, "t", "new")), upstream=upstream)
+    again = checks.retry(columns(asking(0), asking(1), retry(), asking(1, "t", "new")))
     assert fails(again, ErrorCode.PACKET_NUMBER_RESET, "number is 1 (frame 4), and was 1 before")
 
 
@@ -103,13 +119,15 @@ def test_the_initial_after_a_retry_goes_to_its_connection_id() -> None:
     assert fails(
         checks.retry(elsewhere), ErrorCode.RETRY_CONNECTION_ID, "(frame 3) is not sent to the Retry's connection id"
     )
-    assert checks.retry(elsewhere, upstream=True) is None
 
 
-def test_ids_of_the_server() -> None:
-    two = columns(*connection(1), initial(True, "other", "c1"))
-    assert checks.server_ids(two, 2) is None
-    assert fails(checks.server_ids(two), ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
+def test_the_server_goes_on_with_the_initial_that_has_the_token() -> None:
+    """A client that begins again without the token, and is answered then, has not used it."""
+    again = initial(False, "d", "other", number=0), initial(True, "server", "d")
+    abandoned = checks.retry(columns(asking(0), retry(), asking(1, "t", "new"), *again))
+    assert fails(abandoned, ErrorCode.RETRY_TOKEN, "did not answer the Initial with the token (frame 3)")
+    before = checks.retry(columns(asking(0), ANSWER, retry(), asking(1, "t", "new")))
+    assert fails(before, ErrorCode.RETRY_TOKEN, "did not answer")
 
 
 def file_over(number: int) -> list[Row]:
@@ -135,6 +153,9 @@ def test_http3() -> None:
         return Row(0, True, frames=[(stream, 0, 1) for stream in ids])
 
     assert checks.http3(columns(streams(0, 2, 3))) is None
+    assert checks.http3(columns(streams(0, 2, 3), connections=[replace(NOBODY, alpn="h3")])) is None
+    other = checks.http3(columns(streams(0, 2, 3), connections=[replace(NOBODY, alpn="hq-interop")]))
+    assert fails(other, ErrorCode.HTTP3_MISSING, 'agreed on "hq-interop", not on HTTP/3')
     assert checks.http3(columns(Row(0, True, decrypted=False))) is None
     assert fails(checks.http3(columns(streams(0, 3))), ErrorCode.HTTP3_MISSING, "client opened no unidirectional")
     assert fails(checks.http3(columns(streams(0, 2))), ErrorCode.HTTP3_MISSING, "server opened no unidirectional")

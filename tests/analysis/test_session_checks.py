@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from interop.analysis import session_checks as checks
 from interop.analysis.session_checks import CHACHA20
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
@@ -29,23 +27,18 @@ def hello(time: float, offset: int = 0) -> Row:
 ANSWER = Row(1.5, True, Form.INITIAL)
 
 
-def long_rtt(trace: Trace, *, upstream: bool = False) -> Verdict | None:
-    return checks.long_rtt(trace, round_trip=1.5, upstream=upstream)
+def long_rtt(trace: Trace) -> Verdict | None:
+    return checks.long_rtt(trace, round_trip=1.5)
 
 
 def test_long_rtt() -> None:
-    for upstream in (False, True):
-        assert long_rtt(columns(hello(0), hello(1.0), ANSWER), upstream=upstream) is None
-    probed = columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), ANSWER)
-    assert long_rtt(probed) is None
-    once = long_rtt(probed, upstream=True)
-    assert fails(once, ErrorCode.HELLO_NOT_REPEATED, "its ClientHello 1 times, not twice (frame 1)")
+    assert long_rtt(columns(hello(0), hello(1.0), ANSWER)) is None
+    assert long_rtt(columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), ANSWER)) is None
 
 
 def test_a_client_may_know_a_longer_round_trip_and_probe_later() -> None:
     assert long_rtt(columns(hello(0), ANSWER)) is None
     assert long_rtt(columns(hello(0), hello(4.4), Row(6.0, True, Form.INITIAL))) is None
-    assert fails(long_rtt(columns(hello(0), ANSWER), upstream=True), ErrorCode.HELLO_NOT_REPEATED, "1 times")
 
 
 def test_a_client_that_never_probes() -> None:
@@ -66,15 +59,12 @@ def suites(*offered: int, cipher: int = CHACHA20) -> Trace:
 
 
 def test_chacha20() -> None:
-    for upstream in (False, True):
-        assert checks.chacha20(suites(CHACHA20), upstream=upstream) is None
-        more = checks.chacha20(suites(0x1301, CHACHA20), upstream=upstream)
-        assert fails(more, ErrorCode.WRONG_CIPHER, "offered 0x1301, 0x1303, not only 0x1303")
+    assert checks.chacha20(suites(CHACHA20)) is None
+    more = checks.chacha20(suites(0x1301, CHACHA20))
+    assert fails(more, ErrorCode.WRONG_CIPHER, "offered 0x1301, 0x1303, not only 0x1303")
     assert checks.chacha20(suites(0x3A3A, CHACHA20)) is None  # RFC 8701
-    assert fails(checks.chacha20(suites(0x3A3A, CHACHA20), upstream=True), ErrorCode.WRONG_CIPHER, "0x3a3a")
-    other = suites(CHACHA20, cipher=0x1301)
-    assert fails(checks.chacha20(other), ErrorCode.WRONG_CIPHER, "server chose 0x1301")
-    assert checks.chacha20(other, upstream=True) is None
+    other = checks.chacha20(suites(CHACHA20, cipher=0x1301))
+    assert fails(other, ErrorCode.WRONG_CIPHER, "server chose 0x1301")
     assert fails(checks.chacha20(columns()), ErrorCode.WRONG_CIPHER, "no ClientHello")
 
 
@@ -105,65 +95,89 @@ SHORT = flight(1, Message.ENCRYPTED_EXTENSIONS, Message.FINISHED)
 RESUMED = (NOBODY, replace(NOBODY, resumed=True, early_data=True))
 
 
-@pytest.mark.parametrize("upstream", [False, True])
-def test_resumption(upstream: bool) -> None:
-    assert checks.resumption(columns(FULL, SHORT, connections=RESUMED), upstream=upstream) is None
+def test_resumption() -> None:
+    assert checks.resumption(columns(FULL, SHORT, connections=RESUMED)) is None
     certified = flight(1, Message.CERTIFICATE)
-    again = checks.resumption(columns(FULL, certified, connections=RESUMED), upstream=upstream)
+    again = checks.resumption(columns(FULL, certified, connections=RESUMED))
     assert fails(again, ErrorCode.CERTIFICATE_RESENT, "in the second handshake (frame 2)")
-    never = checks.resumption(columns(flight(0), SHORT, connections=RESUMED), upstream=upstream)
+    never = checks.resumption(columns(flight(0), SHORT, connections=RESUMED))
     assert fails(never, ErrorCode.CERTIFICATE_MISSING, "no certificate in the first handshake")
-    once = checks.resumption(columns(FULL, connections=RESUMED), upstream=upstream)
+    once = checks.resumption(columns(FULL, connections=RESUMED))
     assert fails(once, ErrorCode.HANDSHAKE_COUNT, "of 1 connections instead of 2")
     closed = [flight(number, decrypted=False) for number in (0, 1)]
-    assert unsupported(checks.resumption(columns(*closed, connections=RESUMED), upstream=upstream), "Handshake packets")
+    assert unsupported(checks.resumption(columns(*closed, connections=RESUMED)), "Handshake packets")
 
 
 def test_a_session_that_was_not_taken_up() -> None:
     trace = columns(FULL, SHORT, connections=(NOBODY, NOBODY))
     assert fails(checks.resumption(trace), ErrorCode.SESSION_NOT_RESUMED, "no pre_shared_key")
-    assert checks.resumption(trace, upstream=True) is None
 
 
-def asked(form: Form, stream: int, connection: int = 1, size: int = 1200) -> Row:
-    return Row(0, False, form, frames=[(stream, 0, 100)], connection=connection, size=size)
+def test_a_resumed_connection_carries_files() -> None:
+    first, second = (Row(0, True, frames=[(0, 0, 9)], connection=number) for number in (0, 1))
+    assert checks.resumption(columns(FULL, first, SHORT, second, connections=RESUMED)) is None
+    idle = checks.resumption(columns(FULL, first, first, SHORT, connections=RESUMED))
+    assert fails(idle, ErrorCode.SESSION_NOT_RESUMED, "No part of a file came over the resumed connection")
 
 
-EARLY = [asked(Form.ZERO_RTT, stream) for stream in (0, 4, 8, 12)]
+def asked(form: Form, stream: int, connection: int = 1, *, decrypted: bool = True) -> Row:
+    frames = [(stream, 0, 100)] if decrypted else []
+    return Row(0, False, form, frames=frames, connection=connection, decrypted=decrypted)
+
+
+def served(stream: int, connection: int = 1) -> Row:
+    return Row(0, True, frames=[(stream, 0, 32)], connection=connection)
+
+
+FIRST = [asked(Form.ONE_RTT, 0, connection=0), served(0, connection=0)]
+EARLY = [asked(Form.ZERO_RTT, stream) for stream in (0, 4, 8)]
+SERVED = [served(stream) for stream in (0, 4, 8)]
+
+
+def early(*rows: Row, taken: bool = True) -> Verdict | None:
+    second = replace(NOBODY, resumed=True, early_data=taken)
+    return checks.zero_rtt(columns(*rows, connections=(NOBODY, second)))
+
+
+def late(*streams: int, connection: int = 1) -> list[Row]:
+    return [asked(Form.ONE_RTT, stream, connection) for stream in streams]
 
 
 def test_zero_rtt() -> None:
-    first = asked(Form.ONE_RTT, 0, connection=0)
-    assert checks.zero_rtt(columns(first, *EARLY, connections=RESUMED)) is None
-    half = [*EARLY[:2], asked(Form.ONE_RTT, 8), asked(Form.ONE_RTT, 12)]
-    assert checks.zero_rtt(columns(first, *half, connections=RESUMED)) is None
-    most = [*EARLY[:1], *(asked(Form.ONE_RTT, stream) for stream in (4, 8, 12))]
-    late = checks.zero_rtt(columns(first, *most, connections=RESUMED))
-    assert fails(late, ErrorCode.EARLY_DATA_LATE, "Only 100 of 400 bytes of requests were early")
-    assert fails(late, ErrorCode.EARLY_DATA_LATE, "in 1-RTT packets (frames 3, 4, 5).")
+    assert early(*FIRST, *EARLY, *SERVED) is None
+    assert early(*FIRST, *EARLY, *SERVED, *late(8)) is None  # half
+    few = early(*FIRST, *EARLY, *late(4, 8), *SERVED)
+    assert fails(few, ErrorCode.EARLY_DATA_LATE, "Only 1 of 4 requests were early (frames 6, 7).")
+
+
+def test_zero_rtt_without_early_keys() -> None:
+    """What the server answered although no 1-RTT packet asked for it was asked for early."""
+    closed = [asked(Form.ZERO_RTT, 0, decrypted=False)] * 2
+    assert early(*FIRST, *closed, *SERVED) is None
+    few = early(*FIRST, *closed, *late(0, 4, 8), *SERVED)
+    assert fails(few, ErrorCode.EARLY_DATA_LATE, "Only 0 of 4 requests were early (frames 5, 6, 7).")
+
+
+def test_zero_rtt_for_few_of_the_files() -> None:
+    """Nearly all files over the first connection."""
+    before = [row for stream in (0, 4, 8, 12) for row in (asked(Form.ONE_RTT, stream, 0), served(stream, 0))]
+    few = early(*before, EARLY[0], SERVED[0])
+    assert fails(few, ErrorCode.EARLY_DATA_LATE, "Only 1 of 5 requests were early.")
 
 
 def test_zero_rtt_that_was_refused() -> None:
-    again = [asked(Form.ONE_RTT, stream) for stream in (0, 4, 8)]
-    refused = checks.zero_rtt(columns(*EARLY, *again, connections=(NOBODY, replace(NOBODY, resumed=True))))
-    assert fails(refused, ErrorCode.EARLY_DATA_LATE, "Only 100 of 400 bytes")
-    assert fails(refused, ErrorCode.EARLY_DATA_LATE, "the server did not accept early data")
+    again = early(*FIRST, *EARLY, *late(0, 4, 8), *SERVED, taken=False)
+    assert fails(again, ErrorCode.EARLY_DATA_LATE, "Only 0 of 4 requests were early; the server did not accept early")
+    ignored = early(*FIRST, *EARLY, Row(0, True, connection=1), taken=False)
+    assert fails(ignored, ErrorCode.EARLY_DATA_LATE, "Only 0 of 4 requests were early; the server did not accept early")
 
 
 def test_zero_rtt_that_is_not_there_or_cannot_be_read() -> None:
-    assert fails(checks.zero_rtt(columns(asked(Form.ONE_RTT, 0, 0))), ErrorCode.EARLY_DATA_MISSING, "no 0-RTT packet")
-    assert unsupported(checks.zero_rtt(columns(Row(0, False, Form.ZERO_RTT, decrypted=False))), "1 0-RTT packets")
-
-
-def test_zero_rtt_as_upstream_sees_it() -> None:
-    padded = columns(*EARLY, *[Row(0, False, size=1250, dcid="00" * 8) for _ in range(5)], connections=RESUMED)
-    assert checks.zero_rtt(padded) is None
-    late = checks.zero_rtt_upstream(padded)
-    assert fails(late, ErrorCode.EARLY_DATA_LATE, "sent 6200 bytes in 1-RTT packets, more than 5000")
-    assert (
-        checks.zero_rtt_upstream(columns(*EARLY, Row(0, False, size=5010, dcid="00" * 8), connections=RESUMED)) is None
-    )
-    assert fails(checks.zero_rtt_upstream(columns(Row(0, False))), ErrorCode.EARLY_DATA_MISSING, "no 0-RTT packet")
+    assert fails(early(*FIRST), ErrorCode.EARLY_DATA_MISSING, "no 0-RTT packet")
+    closed = Row(0, True, decrypted=False, connection=1)
+    assert unsupported(early(*EARLY, closed), "the server's 1-RTT packets")
+    mine = asked(Form.ONE_RTT, 0, decrypted=False)
+    assert unsupported(early(*EARLY, *SERVED, mine), "the client's 1-RTT packets")
 
 
 # ---- key update -----------------------------------------------------------------------------
@@ -175,15 +189,14 @@ MINE, THEIRS = Row(1, False, key_phase=1), Row(2, True, key_phase=1)
 def test_key_update() -> None:
     good = columns(CONFIRMED, MINE, THEIRS)
     acknowledged = columns(Row(0, True, key_phase=0, acks=[(0, -1, -1, -1)]), MINE, THEIRS)
-    for upstream in (False, True):
-        assert checks.key_update(good, good, upstream=upstream) is None
-        assert checks.key_update(acknowledged, good, upstream=upstream) is None
-        never = checks.key_update(columns(CONFIRMED, Row(1, False, key_phase=0)), good, upstream=upstream)
-        assert fails(never, ErrorCode.KEY_UPDATE_MISSING, "The client sent 1 1-RTT packets, none of them with updated")
-        alone = checks.key_update(good, columns(CONFIRMED, MINE), upstream=upstream)
-        assert fails(alone, ErrorCode.KEY_UPDATE_MISSING, "The server sent 1 1-RTT packets, none of them with updated")
-        closed = columns(CONFIRMED, Row(1, False, decrypted=False))
-        assert unsupported(checks.key_update(closed, good, upstream=upstream), "the client's 1-RTT packets")
+    assert checks.key_update(good, good) is None
+    assert checks.key_update(acknowledged, good) is None
+    never = checks.key_update(columns(CONFIRMED, Row(1, False, key_phase=0)), good)
+    assert fails(never, ErrorCode.KEY_UPDATE_MISSING, "The client sent 1 1-RTT packets, none of them with updated")
+    alone = checks.key_update(good, columns(CONFIRMED, MINE))
+    assert fails(alone, ErrorCode.KEY_UPDATE_MISSING, "The server sent 1 1-RTT packets, none of them with updated")
+    closed = columns(CONFIRMED, Row(1, False, decrypted=False))
+    assert unsupported(checks.key_update(closed, good), "the client's 1-RTT packets")
 
 
 def test_either_side_may_update_the_keys_first() -> None:
@@ -198,5 +211,3 @@ def test_a_key_update_that_came_too_early() -> None:
     assert fails(checks.key_update(hasty, hasty), ErrorCode.KEY_UPDATE_ORDER, "The client updated the keys (frame 1)")
     rash = columns(THEIRS, CONFIRMED, MINE)
     assert fails(checks.key_update(rash, rash), ErrorCode.KEY_UPDATE_ORDER, "The server updated the keys (frame 1)")
-    for trace in (rash, hasty):
-        assert checks.key_update(trace, trace, upstream=True) is None

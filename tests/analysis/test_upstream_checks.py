@@ -1,0 +1,193 @@
+"""Each rule of the QUIC Interop Runner passes one trace and fails another, and differs from ours where it should."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from interop.analysis import handshake_checks, network_checks, path_checks, session_checks
+from interop.analysis import upstream_checks as upstream
+from interop.analysis.network_checks import CE, ECT_0, ECT_1
+from interop.analysis.session_checks import CHACHA20
+from interop.model.outcomes import ErrorCode
+from interop.traces.columns import Form, Message
+from tests.analysis import test_network_checks as network
+from tests.analysis import test_path_checks as paths
+from tests.analysis import test_session_checks as sessions
+from tests.analysis.test_handshake_checks import ANSWER, UNHEARD, asking, fails, negotiation, retry
+from tests.analysis.test_run_outcome import connection, initial
+from tests.analysis.test_session_checks import FULL, RESUMED, SHORT, flight, hello, limited, suites
+from tests.quic_builder import Row, columns
+
+
+def test_handshakes_are_counted_by_the_ids_of_the_server() -> None:
+    two = columns(*connection(1), initial(True, "other", "c1"))
+    assert upstream.connections(two, 2) is None
+    assert fails(upstream.connections(two), ErrorCode.HANDSHAKE_COUNT, "2 source connection ids instead of 1")
+    second = columns(initial(True, "s", "c", version=2))
+    assert fails(upstream.connections(second), ErrorCode.WRONG_VERSION, "0x00000002")
+    assert upstream.handshakes(second) is None
+
+
+def test_version_negotiation_is_known_by_its_source_id() -> None:
+    half = columns(UNHEARD, negotiation("s", "x"))
+    assert upstream.version_negotiation(half) is None
+    assert handshake_checks.version_negotiation(half) is not None
+    assert fails(
+        upstream.version_negotiation(columns(UNHEARD, negotiation("x", "c"))), ErrorCode.CONNECTION_IDS, "frame 1"
+    )
+    assert fails(
+        upstream.version_negotiation(columns(UNHEARD)), ErrorCode.VERSION_NEGOTIATION, "no Version Negotiation"
+    )
+
+
+def test_a_ping_is_no_second_client_hello() -> None:
+    probed = columns(hello(0), Row(1.0, False, Form.INITIAL, eliciting=True), sessions.ANSWER)
+    assert sessions.long_rtt(probed) is None
+    assert fails(
+        upstream.long_rtt(probed), ErrorCode.HELLO_NOT_REPEATED, "its ClientHello 1 times, not twice (frame 1)"
+    )
+    assert upstream.long_rtt(columns(hello(0), hello(1.0))) is None
+
+
+def test_the_first_cipher_suite_counts() -> None:
+    assert upstream.chacha20(suites(CHACHA20)) is None
+    more = suites(CHACHA20, 0x1301, cipher=0x1301)
+    assert upstream.chacha20(more) is None
+    assert session_checks.chacha20(more) is not None
+    greased = suites(0x3A3A, CHACHA20)
+    assert fails(upstream.chacha20(greased), ErrorCode.WRONG_CIPHER, "offered 0x3a3a first")
+    assert session_checks.chacha20(greased) is None
+    assert fails(upstream.chacha20(columns()), ErrorCode.WRONG_CIPHER, "nothing")
+
+
+def test_a_stream_limit_has_to_be_stated() -> None:
+    assert upstream.multiplexing(limited(initial_max_streams_bidi=1000)) is None
+    assert fails(upstream.multiplexing(limited(initial_max_streams_bidi=1001)), ErrorCode.STREAM_LIMIT, "allows 1001")
+    for unstated in (limited(initial_max_data=5), limited()):
+        assert fails(upstream.multiplexing(unstated), ErrorCode.STREAM_LIMIT, "does not show")
+        assert session_checks.multiplexing(unstated) != upstream.multiplexing(unstated)
+
+
+def test_retry() -> None:
+    assert upstream.retry(columns(asking(0), retry(), asking(1, "t"), ANSWER)) is None
+    assert handshake_checks.retry(columns(asking(0), retry(), asking(1, "t"), ANSWER)) is not None  # other id
+    assert upstream.retry(columns(asking(0, "old"), retry(), asking(1, "t", "new"))) is None
+    later = columns(asking(0), retry(), asking(1, "t", "new"), asking(5))
+    assert upstream.retry(later) is None
+    assert fails(upstream.retry(columns(asking(0))), ErrorCode.RETRY_MISSING, "sent no Retry")
+    empty = upstream.retry(columns(asking(0), retry(""), asking(1)))
+    assert fails(empty, ErrorCode.RETRY_WITHOUT_TOKEN, "frame 2")
+    assert fails(
+        upstream.retry(columns(asking(0), retry(), asking(1))), ErrorCode.RETRY_TOKEN, "No Initial has the token"
+    )
+    again = columns(asking(3), retry(), asking(3, "u", "new"), asking(4, "t", "new"))
+    assert fails(upstream.retry(again), ErrorCode.PACKET_NUMBER_RESET, "number is 3 (frame 3), and was 3 before")
+
+
+def test_resumption_by_certificates() -> None:
+    assert upstream.resumption(columns(FULL, SHORT)) is None
+    certified = upstream.resumption(columns(FULL, flight(1, Message.CERTIFICATE)))
+    assert fails(certified, ErrorCode.CERTIFICATE_RESENT, "(frame 2)")
+    for closed in (columns(flight(0, decrypted=False), SHORT), columns()):
+        assert fails(upstream.resumption(closed), ErrorCode.CERTIFICATE_MISSING, "no certificate in the first")
+    three = upstream.resumption(columns(FULL, flight(2), SHORT))
+    assert fails(three, ErrorCode.HANDSHAKE_COUNT, "have 3 source connection ids")
+    plain = columns(FULL, SHORT, connections=(RESUMED[0], RESUMED[0]))
+    assert upstream.resumption(plain) is None
+    assert session_checks.resumption(plain) is not None
+
+
+def test_zero_rtt_by_the_bytes_of_the_client() -> None:
+    sent = columns(*sessions.EARLY, *[Row(0, False, size=1250, dcid="00" * 8) for _ in range(5)], connections=RESUMED)
+    late = upstream.zero_rtt(sent)
+    assert fails(late, ErrorCode.EARLY_DATA_LATE, "sent 6200 bytes in 1-RTT packets, more than 5000")
+    most = columns(*sessions.EARLY, Row(0, False, size=5010, dcid="00" * 8), connections=RESUMED)
+    assert upstream.zero_rtt(most) is None
+    assert fails(upstream.zero_rtt(columns(Row(0, False))), ErrorCode.EARLY_DATA_MISSING, "no 0-RTT packet")
+
+
+def test_what_no_key_opens_has_no_bytes_of_zero_rtt() -> None:
+    closed = [
+        replace(row, decrypted=False, frames=()) for row in (sessions.EARLY[0], *sessions.late(0, 4), *sessions.SERVED)
+    ]
+    trace = columns(*[replace(row, size=4000) for row in closed], connections=RESUMED)
+    assert upstream.zero_rtt(trace) is None
+    assert sessions.unsupported(session_checks.zero_rtt(trace), "1-RTT packets")
+
+
+def test_key_phases_that_cannot_be_read_fail() -> None:
+    good = columns(sessions.CONFIRMED, sessions.MINE, sessions.THEIRS)
+    assert upstream.key_update(good, good) is None
+    never = upstream.key_update(columns(sessions.CONFIRMED, Row(1, False, key_phase=0)), good)
+    assert fails(never, ErrorCode.KEY_UPDATE_MISSING, "The client sent 1 1-RTT packets, none of them with updated")
+    closed = columns(sessions.CONFIRMED, sessions.MINE, sessions.THEIRS, Row(1, False, decrypted=False))
+    assert fails(upstream.key_update(closed, good), ErrorCode.KEY_UPDATE_MISSING, "packets of the client (frame 4)")
+    assert session_checks.key_update(closed, good) is None
+    hasty = columns(sessions.MINE, sessions.CONFIRMED, sessions.THEIRS)
+    assert upstream.key_update(hasty, hasty) is None
+    assert session_checks.key_update(hasty, hasty) is not None
+
+
+def test_ecn_counts_are_not_compared() -> None:
+    def both(mine: list[Row], theirs: list[Row]) -> tuple[bool, bool]:
+        trace = columns(*mine, *theirs)
+        return upstream.ecn(trace, trace) is None, network_checks.ecn(trace, trace) is None
+
+    marked = network.marked
+    assert both(network.GOOD[False], network.GOOD[True]) == (True, True)
+    assert both(network.GOOD[False], marked(True, ECT_0, ECT_0, ect0=4)) == (True, False)
+    assert both(network.GOOD[False], marked(True, ECT_0, ECT_0, ect0=0)) == (True, False)
+    assert both(network.GOOD[False], marked(True, ECT_0, ECT_0)) == (False, False)
+    assert both(network.GOOD[False], marked(True, ECT_0, CE, ect0=3)) == (False, False)
+    assert both(*(marked(side, ECT_1, ect0=0, ect1=2) for side in (False, True))) == (True, True)
+    assert both(*(marked(side, ECT_0, ect0=2, path=paths.IPV6) for side in (False, True))) == (False, True)
+    second = [replace(row, size=0 if row.acks else 1200) for row in network.GOOD[True]]
+    assert both(network.GOOD[False], second) == (False, True)
+
+
+def test_amplification() -> None:
+    got, sent, proof = network.got, network.sent, network.PROOF
+
+    def passes(*rows: Row) -> tuple[bool, bool]:
+        trace = columns(*rows)
+        return upstream.amplification_limit(trace) is None, network_checks.amplification_limit(trace) is None
+
+    assert passes(got(1200), sent(3600, network.CHAIN), proof) == (True, True)
+    assert passes(got(1200), sent(3601, network.CHAIN), proof) == (True, False)
+    assert passes(got(1200), sent(4799, network.CHAIN), proof) == (True, False)
+    assert passes(got(1200), sent(4800, network.CHAIN), proof) == (False, False)
+    by_id = got(1200), sent(3600, network.CHAIN), got(100, dcid=network.SAFE), sent(2000), proof
+    assert passes(*by_id) == (False, True)
+    coalesced = got(1200), sent(3600, network.CHAIN), got(1200), replace(proof, size=0)
+    assert passes(*coalesced) == (False, False)
+    together = columns(*coalesced)
+    together.frame[3] = together.frame[2]
+    assert network_checks.amplification_limit(together) is None
+    assert upstream.amplification_limit(together) is not None
+
+
+@pytest.mark.parametrize("form", [Form.VERSION_NEGOTIATION, Form.UNKNOWN])
+def test_other_packets_fail_the_amplification_test(form: Form) -> None:
+    odd = Row(0, form is Form.VERSION_NEGOTIATION, form, size=60)
+    trace = columns(network.got(1200), odd, network.sent(3400, network.CHAIN), network.PROOF)
+    assert fails(upstream.amplification_limit(trace), ErrorCode.AMPLIFICATION, "(frame 2)")
+    assert network_checks.amplification_limit(trace) is None
+
+
+def test_the_certificates_have_to_be_seen() -> None:
+    closed = columns(network.got(1200), network.sent(1200), network.PROOF)
+    assert fails(upstream.amplification_limit(closed), ErrorCode.CHAIN_TOO_SHORT, "had 0 bytes")
+    never = columns(network.got(1200), network.sent(1200, network.CHAIN))
+    assert fails(upstream.amplification_limit(never), ErrorCode.AMPLIFICATION, "begins with a Handshake packet")
+
+
+def test_ipv6_is_looked_for_where_the_server_sends() -> None:
+    tried = columns(Row(0, False, path=paths.IPV4), Row(0, True, path=paths.IPV6))
+    assert upstream.ipv6(tried) is None
+    assert path_checks.ipv6(tried, tried) is not None
+    answered = columns(Row(0, True, path=paths.IPV4))
+    assert fails(
+        upstream.ipv6(answered), ErrorCode.IPV4_USED, "server's trace shows 1 packets of IPv4, the first in frame 1"
+    )
