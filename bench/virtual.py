@@ -30,7 +30,7 @@ from bench import fidelity, reproducibility
 from bench.container_cpu import ContainerCpu
 from bench.reproducibility import Repetition
 from interop.config import loader
-from interop.docker.address import daemon_url
+from interop.docker.address import default_daemon
 from interop.docker.client import Daemon
 from interop.model.clock import Clock
 from interop.model.emulated_link import loss_share
@@ -169,7 +169,7 @@ def measure_cost(options: argparse.Namespace) -> Any:
         place = str(tiny) if case == "tiny" else case
         results, cpu = list[RunResult](), list[float]()
         for number in range(options.repetitions):
-            meter = ContainerCpu(Daemon(daemon_url(os.environ), "bench"))
+            meter = ContainerCpu(Daemon(default_daemon(os.environ).daemon, "bench"))
             with meter.watching():
                 directory = options.output / f"cost-{name}-{case}-{number + 1}"
                 record = campaign(directory, "virtual", [name], [place], "--repetitions", "1")

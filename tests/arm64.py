@@ -23,11 +23,12 @@ from interop.cli.image_check import PEER, check_cases, outcome_of
 from interop.cli.image_trial import findings, try_out
 from interop.cli.progress import reporter
 from interop.config import loader
-from interop.docker.address import daemon_url
+from interop.docker.address import default_daemon
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.images.build_recipes import BASE, BASES, Recipe, build_context, find_recipe
 from interop.images.pull_or_build import BASE_SUITE, UNWANTED
+from interop.model.real_link import Host
 from interop.model.results import RunResult
 from interop.model.test_case import TestCase
 from interop.model.units import MIB
@@ -111,11 +112,11 @@ def line_of(result: RunResult) -> str:
     return f"{words} ({result.verdict.reason})" if result.verdict.reason else words
 
 
-def examine(url: str, images: Mapping[str, str], tests: Sequence[str]) -> bool:
+def examine(host: Host, images: Mapping[str, str], tests: Sequence[str]) -> bool:
     """Check images at an engine with the peer, in each role; whether all are sound, and left keys and a qlog."""
     known = loader.load_implementations(ROOT / "implementations.json")
     ready = [replace(known[name], image=image, build=None, replaced=True) for name, image in images.items()]
-    request = ImageRequest("check", tuple(images), url, ROOT, ("python", "-m", "tests.arm64"))
+    request = ImageRequest("check", tuple(images), host, ROOT, ("python", "-m", "tests.arm64"))
     finished = try_out(request, ready, known[PEER], cases(tests), None, say, reporter)
     results = finished.record.result_set
     found = findings(ready, known[PEER], results, finished.directory)
@@ -142,14 +143,15 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if not QEMU.exists():
         sys.exit(MISSING)
-    url = daemon_url(os.environ)
+    chosen = default_daemon(os.environ)
+    url = chosen.daemon
     there = Daemon(url, "arm64")
     images = build(DaemonImages(there), options.names, say)
     if not options.own_engine:
-        return int(not examine(url, images, options.tests))
+        return int(not examine(chosen, images, options.tests))
     with own_engine(url, "simulator", PEER) as own:
         bring(there, Daemon(own.url, "arm64"), list(images.values()))
-        return int(not examine(own.url, images, options.tests))
+        return int(not examine(Host("", own.url), images, options.tests))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ nothing else.
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import json
 import os
 import signal
@@ -25,11 +23,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
 from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
@@ -38,6 +31,7 @@ from interop.images.pull_or_build import Images, Policy
 from interop.links.simulator_arguments import scenario
 from interop.model.emulated_link import EmulatedLink
 from interop.model.units import MBPS, MS
+from tests.certificates import certificates
 from tests.dockerds import (
     PATIENCE,
     LaboratoryError,
@@ -249,39 +243,6 @@ def _ssh(namespace: str, folder: Path) -> Iterator[Path]:
         yield own / "config"
 
 
-def _certificates(folder: Path) -> Path:
-    """``ca.pem``, ``server.pem``, ``client.pem`` and their ``.key``."""
-    own = folder / "tls"
-    own.mkdir()
-    issuer_key = ec.generate_private_key(ec.SECP256R1())
-    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "laboratory")])
-    for name in ("ca", "server", "client"):
-        key = issuer_key if name == "ca" else ec.generate_private_key(ec.SECP256R1())
-        now = datetime.datetime.now(datetime.UTC)
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(issuer if name == "ca" else x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=2))
-            .add_extension(x509.BasicConstraints(ca=name == "ca", path_length=None), critical=True)
-        )
-        if name != "ca":
-            use = ExtendedKeyUsageOID.SERVER_AUTH if name == "server" else ExtendedKeyUsageOID.CLIENT_AUTH
-            address = x509.IPAddress(ipaddress.ip_address(CONTROL["server"][1]))
-            builder = builder.add_extension(x509.ExtendedKeyUsage([use]), critical=False)
-            builder = builder.add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        certificate = builder.sign(issuer_key, hashes.SHA256())
-        (own / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        (own / f"{name}.key").write_bytes(private)
-    return own
-
-
 HOSTS = """\
 lab_client:
   daemon: ssh://root@{ssh}:{ssh_port}{client_socket}
@@ -307,7 +268,7 @@ def laboratory(source: str, images: Sequence[str], link: EmulatedLink = SAT, see
         spaces = _networks(stack)
         group = _unpack_simulator(engine, folder / SIMULATOR)
         simulator = stack.enter_context(_simulator(spaces, folder, link, seed))
-        tls = _certificates(folder)
+        tls = certificates(folder / "tls", CONTROL["server"][1])
         options = ["-H", f"tcp://{CONTROL['server'][1]}:{TLS_PORT}", "--tlsverify", "--tlscacert", f"{tls}/ca.pem",
                    "--tlscert", f"{tls}/server.pem", "--tlskey", f"{tls}/server.key"]  # fmt: skip
         client = stack.enter_context(dockerd("client", spaces["client"], folder, group))

@@ -9,7 +9,6 @@ from interop.cli import console
 from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
 from interop.config import hosts
-from interop.model.real_link import Host
 
 if TYPE_CHECKING:
     from interop.cli.parser import Parser
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from interop.execution import lock
 
     removed = 0
-    for host in (Host("", shared.daemon_url()), *hosts.known(options.hosts).values()):
+    for host in (shared.daemon(), *hosts.known(options.hosts).values()):
         with ssh_tunnel.connected(host, "clean") as daemon, lock.exclusive(daemon.id, "clean"):
             removed += remove_containers(daemon, passes=2)
     words = f"Removed {removed} container{'s' if removed > 1 else ''}."

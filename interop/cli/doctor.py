@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
     worst = ExitStatus.SUCCESS
     known = hosts.known(options.hosts)
-    here = examine(shared.daemon_url(), build_recipes.expected(options.root), options.root / "results")
+    here = examine(shared.daemon(), build_recipes.expected(options.root), options.root / "results")
     for finding in chain(here, examine_hosts(known.values())):
         console.show(f"{finding.state:4}  {finding.what:16}  {finding.text}")
         if finding.state is not State.OK:

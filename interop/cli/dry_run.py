@@ -6,7 +6,7 @@ import glob
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -16,6 +16,7 @@ from statistics import fmean
 
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
+from interop.docker.ssh_tunnel import connected
 from interop.execution.remaining_work import pinned_images
 from interop.images.build_recipes import own_images
 from interop.images.lock_file import LockedImages
@@ -24,6 +25,7 @@ from interop.images.status import ImageState, Stocked, stock_of_own, used_by
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
 from interop.model.implementation import Implementation
+from interop.model.real_link import Host
 from interop.model.results import Manifest, ResultSet
 from interop.model.run import Run
 from interop.model.units import byte_size
@@ -40,8 +42,8 @@ SAMPLED = 60
 class DryRunRequest:
     """Where a plan would run, and with which limits."""
 
-    url: str
-    """Of the Docker daemon."""
+    daemon: Host
+    """That has the images, and makes the runs if no other one does."""
     root: Path
     """The checkout."""
     place: Path
@@ -97,8 +99,8 @@ def describe(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
 def _testbeds(request: DryRunRequest) -> int | None:
     """Runs at a time; None if the campaign finds out."""
     if request.testbeds is None and request.clock is Clock.VIRTUAL:
-        with suppress(MachineError):
-            return int(Daemon(request.url, "plan").info["NCPU"])
+        with suppress(MachineError), connected(request.daemon, "plan") as daemon:
+            return int(daemon.info["NCPU"])
     return request.testbeds
 
 
@@ -198,10 +200,16 @@ def images(request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
 
     Raises :class:`MachineError` if the daemon answers, and could not carry the campaign out with its images.
     """
-    try:
-        daemon = Daemon(request.url, "plan")
-    except MachineError as error:
-        return Forecast(f"Images: unknown. {str(error).splitlines()[0]}")
+    with ExitStack() as stack:
+        try:
+            daemon = stack.enter_context(connected(request.daemon, "plan"))
+        except MachineError as error:
+            return Forecast(f"Images: unknown. {str(error).splitlines()[0]}")
+        return _images_at(daemon, request, runs)
+
+
+def _images_at(daemon: Daemon, request: DryRunRequest, runs: Sequence[Run]) -> Forecast:
+    """The same, with the daemon's answers."""
     if request.clock is Clock.REAL and request.measures_here:
         daemon.check_rights()
     store = DaemonImages(daemon)

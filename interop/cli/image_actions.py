@@ -14,11 +14,13 @@ from interop.config.variants import variant_named
 from interop.docker import provenance
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
+from interop.docker.ssh_tunnel import connected
 from interop.images.lock_file import images_here, lock_text, read_lock
 from interop.images.pull_or_build import Images, Policy
 from interop.images.status import Got, ImageState, builders, get_all, stock_of, stock_of_own
 from interop.model.errors import InputError
 from interop.model.implementation import OWN_IMAGES, Implementation
+from interop.model.real_link import Host
 from interop.model.results import ImageFacts, RunResult
 from interop.model.run import Run
 from interop.model.text import command_line
@@ -47,8 +49,8 @@ class ImageRequest:
 
     action: str
     names: Sequence[str]
-    url: str
-    """Of the Docker daemon."""
+    daemon: Host
+    """That has the images."""
     root: Path
     """The checkout."""
     command: tuple[str, ...]
@@ -66,32 +68,33 @@ def perform(
     known = loader.load_implementations(request.root / "implementations.json")
     chosen, own = plan.select_images(request.names, known)
     packages = tuple(known[name] for name in dict.fromkeys(each.name.partition(":")[0] for each in chosen))
-    match request.action:
-        case "list":
-            return _list(request, packages, own)
-        case "sources":
-            return _sources(request, packages)
-        case "build":
-            return _build(request, packages, own, say)
-        case "pull":
-            return _pull(request, packages, own, say)
-        case "lock":
-            return _lock(request, packages, own if request.names else OWN_IMAGES)
-    from interop.cli.image_trial import check
+    with connected(request.daemon, "images") as daemon:
+        match request.action:
+            case "list":
+                return _list(request, daemon, packages, own)
+            case "sources":
+                return _sources(request, daemon, packages)
+            case "build":
+                return _build(request, daemon, packages, own, say)
+            case "pull":
+                return _pull(request, daemon, packages, own, say)
+            case "lock":
+                return _lock(request, daemon, packages, own if request.names else OWN_IMAGES)
+        from interop.cli.image_trial import check
 
-    return check(request, chosen, known, say, progress)
+        return check(request, daemon, chosen, known, say, progress)
 
 
-def _list(request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
-    store = DaemonImages(Daemon(request.url, "images"))
+def _list(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
+    store = DaemonImages(daemon)
     found = [stock_of_own(store, request.root, name) for name in own]
     found += [each for package in packages for each in stock_of(store, request.root, package)]
     return Report(image_tables.images(found, datetime.now(UTC)))
 
 
-def _sources(request: ImageRequest, packages: Sequence[Implementation]) -> Report:
+def _sources(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation]) -> Report:
     """What each image is built from: its labels, or those of the Dockerfile if there is no current image."""
-    store = DaemonImages(Daemon(request.url, "images"))
+    store = DaemonImages(daemon)
     origins: list[image_tables.Origin] = []
     for package in packages:
         for each in stock_of(store, request.root, package):
@@ -104,9 +107,12 @@ def _sources(request: ImageRequest, packages: Sequence[Implementation]) -> Repor
 
 
 def _build(
-    request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str], say: Callable[[str], None]
+    request: ImageRequest,
+    daemon: Daemon,
+    packages: Sequence[Implementation],
+    own: Sequence[str],
+    say: Callable[[str], None],
 ) -> Report:
-    daemon = Daemon(request.url, "images")
     store = DaemonImages(daemon)
     images = Images(store, request.root, Policy.BUILD, say)
     ways: dict[str, Callable[[], ImageFacts]] = {name: partial(images.ensure_own, name) for name in own}
@@ -121,11 +127,15 @@ def _build(
 
 
 def _pull(
-    request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str], say: Callable[[str], None]
+    request: ImageRequest,
+    daemon: Daemon,
+    packages: Sequence[Implementation],
+    own: Sequence[str],
+    say: Callable[[str], None],
 ) -> Report:
     if own and request.names:
         raise InputError(f"{own[0]} is in no image registry; use `{command_line('images', 'build', own[0])}`.")
-    images = Images(DaemonImages(Daemon(request.url, "images")), request.root, Policy.PULL, say)
+    images = Images(DaemonImages(daemon), request.root, Policy.PULL, say)
     ways: dict[str, Callable[[], ImageFacts]] = {}
     for package in packages:
         if package.image:
@@ -137,13 +147,13 @@ def _pull(
     return _got(get_all(ways, PULLS), say)
 
 
-def _lock(request: ImageRequest, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
+def _lock(request: ImageRequest, daemon: Daemon, packages: Sequence[Implementation], own: Sequence[str]) -> Report:
     """Write the images that are here; with names, only their entries change."""
     chosen = {package.name: package for package in packages}
     for package in packages:
         variants = (variant_named(package, variant.name) for variant in package.variants)
         chosen |= {variant.name: variant for variant in variants}
-    found = images_here(DaemonImages(Daemon(request.url, "images")), request.root, chosen, tuple(own))
+    found = images_here(DaemonImages(daemon), request.root, chosen, tuple(own))
     asked = [*own, *(package.name for package in packages)] if request.names else []
     if missing := [name for name in asked if name not in found]:
         raise InputError(

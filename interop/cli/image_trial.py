@@ -14,6 +14,7 @@ from interop.cli.options import CPU_COST
 from interop.config import loader
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
+from interop.docker.ssh_tunnel import connected
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.run_config import RunConfig, environment_parameters
@@ -37,13 +38,13 @@ CLIENT_TRACE = "sim/trace_node_left.pcap"
 
 def check(
     request: ImageRequest,
+    daemon: Daemon,
     chosen: Sequence[Implementation],
     known: dict[str, Implementation],
     say: Callable[[str], None],
     progress: Callable[[Sequence[Run]], Callable[[RunResult, int], None]],
 ) -> Report:
     """A small campaign below build/checks, which leaves results/latest as it is."""
-    daemon = Daemon(request.url, "images")
     store = DaemonImages(daemon)
     peer = known.get(PEER)
     if peer is None:
@@ -108,9 +109,10 @@ def try_out(
     :class:`UserError` if nothing could be started.
     """
     clock = Clock.REAL
-    if Daemon(request.url, "images").rootless:
-        say("The engine runs without root access, so the runs use virtual time.")
-        clock = Clock.VIRTUAL
+    with connected(request.daemon, "images") as daemon:
+        if daemon.rootless:
+            say("The engine runs without root access, so the runs use virtual time.")
+            clock = Clock.VIRTUAL
     seed = secrets.randbelow(2**31)
     runs = check_runs(ready, peer, cases, seed)
     if not runs:
@@ -121,7 +123,7 @@ def try_out(
         test_cases=tuple(cases),
     )
     config = CampaignConfig(
-        url=request.url,
+        daemon=request.daemon,
         root=request.root,
         results=request.root / "build" / "checks",
         directory=directory,

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     request = ImageRequest(
         options.action,
         options.names,
-        shared.daemon_url(),
+        shared.daemon(),
         options.root,
         options.words,
         markdown=options.markdown,

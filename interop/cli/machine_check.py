@@ -49,8 +49,8 @@ class MachineCheck:
     remedy: str = ""
 
 
-def examine(url: str, images: dict[str, str], results: Path) -> Iterator[MachineCheck]:
-    """Check this machine and the daemon at ``url``.
+def examine(host: Host, images: dict[str, str], results: Path) -> Iterator[MachineCheck]:
+    """Check this machine and the daemon of ``host``.
 
     ``images``: name → image reference of what a campaign needs, with ``simulator``; the images may be missing.
     """
@@ -58,13 +58,11 @@ def examine(url: str, images: dict[str, str], results: Path) -> Iterator[Machine
     yield _tshark()
     yield _disk("results", results)
     try:
-        daemon = Daemon(url, "doctor")
+        with connected(host, "doctor") as daemon:
+            yield from _examine_daemon(daemon, images)
     except MachineError as error:
         first, *rest = str(error).splitlines()
         yield MachineCheck("engine", State.FAIL, first, " ".join(rest))
-        return
-    try:
-        yield from _examine_daemon(daemon, images)
     except HarnessFault as fault:
         yield MachineCheck("engine", State.FAIL, fault.reason, "see the daemon's log, and restart it")
 
@@ -76,7 +74,8 @@ def _examine_daemon(daemon: Daemon, images: dict[str, str]) -> Iterator[MachineC
         yield _disk("images", Path(daemon.info["DockerRootDir"]))
     yield _subnets(daemon)
     yield _leftovers(daemon)
-    yield _load(daemon)
+    if not daemon.host:
+        yield _load(daemon)
     for name, reference in images.items():
         yield _image(daemon, name, reference)
     if DaemonImages(daemon).find(images["simulator"]):
@@ -101,10 +100,7 @@ def examine_hosts(hosts: Iterable[Host]) -> Iterator[MachineCheck]:
 
 def _examine_host(host: Host, daemon: Daemon) -> Iterator[MachineCheck]:
     engine = _engine(daemon)
-    text = engine.text.replace(
-        f"at {daemon.url}", f"identity {daemon.id}"
-    )  # the local address of a tunnel is of no use
-    yield replace(engine, what=host.name, text=text)
+    yield replace(engine, what=host.name, text=engine.text.replace(f"at {daemon.where}", f"identity {daemon.id}"))
     if host.host_network:
         text = "endpoints use its network: they see its addresses and can reach services on its loopback"
         yield MachineCheck(host.name, State.WARN, text, "run only images that you trust, or remove network: host")
@@ -158,7 +154,7 @@ def _disk(what: str, path: Path) -> MachineCheck:
 
 
 def _engine(daemon: Daemon) -> MachineCheck:
-    text = f"{daemon.info['ServerVersion']}, API {daemon.api_version}, at {daemon.url}"
+    text = f"{daemon.info['ServerVersion']}, API {daemon.api_version}, at {daemon.where}"
     if tuple(map(int, daemon.api_version.split("."))) < OLDEST_API:
         return MachineCheck(
             "engine", State.WARN, text, "install a newer Docker engine; API 1.40 is the oldest that is tested"

@@ -226,11 +226,11 @@ def add_text_format(parser: argparse._ActionsContainer) -> None:
 # ---- meaning --------------------------------------------------------------------------------
 
 
-def daemon_url() -> str:
-    """Address of the Docker daemon: DOCKER_HOST, else a local socket."""
+def daemon() -> Host:
+    """The Docker daemon that the user has chosen, else a local one; raises :class:`InputError`."""
     from interop.docker import address
 
-    return address.daemon_url(os.environ)
+    return address.default_daemon(os.environ)
 
 
 def engine_for_itself(options: argparse.Namespace) -> AbstractContextManager[None]:

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         check_dask()
     planned = _new(options) if options.resume is None else _resumed(options)
     request = dry_run.DryRunRequest(
-        url=shared.daemon_url(),
+        daemon=shared.daemon(),
         root=options.root,
         place=planned.place,
         limits=planned.limits,

@@ -113,7 +113,7 @@ def _measure(options: argparse.Namespace, continued: Continued) -> int:
     begun = continued.stored.result_set.manifest
     past = earlier_campaigns(options.root, begun.clock, continued.stored.result_set)
     config = CampaignConfig(
-        shared.daemon_url(),
+        shared.daemon(),
         options.root,
         options.root / "results",
         None,

@@ -147,7 +147,7 @@ def _config(
 
     return CampaignConfig(
         bare_link=options.baseline,
-        url=shared.daemon_url(),
+        daemon=shared.daemon(),
         root=options.root,
         results=options.root / "results",
         directory=options.log_dir,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Connect to a Dask scheduler, and run campaigns that other machines start with --cluster. The worker uses the "
-    "Docker daemon at DOCKER_HOST. Press Ctrl-C to stop the worker. Before you use this command, run "
+    "Docker daemon that the docker command uses. Press Ctrl-C to stop the worker. Before you use this command, run "
     "`scripts/setup --cluster`."
 )
 EXAMPLES = ("worker tcp://scheduler:8786 --parallel 2",)
@@ -48,14 +48,15 @@ def run(options: argparse.Namespace) -> int:
     from interop.execution.campaign_setup import check_dask
 
     check_dask()
-    from interop.docker.client import Daemon
+    from interop.docker.ssh_tunnel import connected
     from interop.execution.analysis_pool import analysis_pool
     from interop.execution.cluster import serve
     from interop.execution.worker_service import WorkerService
 
-    url, most = shared.daemon_url(), options.parallel or AUTO_TESTBEDS
-    Daemon(url, "worker")
+    host, most = shared.daemon(), options.parallel or AUTO_TESTBEDS
+    with connected(host, "worker"):
+        pass  # raises if no daemon answers
     with analysis_pool(analyse, low_priority=most > 1) as pool:
         name = options.name or socket.gethostname()
-        service = WorkerService(url, pool, most, measured=options.parallel is None, name=name)
+        service = WorkerService(host, pool, most, measured=options.parallel is None, name=name)
         return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from interop.config.quantities import count, duration, matching, one_of, within
 from interop.config.yaml_fields import Fields, Problem, display_path, raise_problems, read_yaml
 from interop.model.errors import InputError
 from interop.model.names import NAME_RULE, did_you_mean, is_name
-from interop.model.real_link import Host, RealLink, Tls
+from interop.model.real_link import DAEMON_EXAMPLE, Host, RealLink, Tls, daemon_address
 from interop.model.test_case import TestCase
 from interop.model.text import quoted
 
 KEYS = ("daemon", "testbeds", "tls", "ssh config", "address", "source address", "interface", "clock skew", "network")
 TLS_EXAMPLES = {"ca": "ca.pem", "certificate": "cert.pem", "key": "key.pem"}
-DAEMON_EXAMPLE = "ssh://user@host.example"
 
 BRIDGE, HOST = "bridge", "host"
 """Values of the network of endpoints."""
@@ -62,7 +60,7 @@ def _read_host(document: Fields, name: str, folder: Path) -> Host | None:
         return None
     fields.allow_only(KEYS)
     fields.require({"daemon": DAEMON_EXAMPLE})
-    daemon = fields.read("daemon", parse_daemon) or ""
+    daemon = fields.read("daemon", daemon_address) or ""
     tls = _read_tls(fields, folder)
     ssh_config = fields.read("ssh config", _file_in(folder))
     addresses = fields.read_list("address", parse_address) or ()
@@ -102,28 +100,6 @@ def _read_tls(fields: Fields, folder: Path) -> Tls | None:
     tls.require(TLS_EXAMPLES)
     ca, certificate, key = (tls.read(name, _file_in(folder)) for name in TLS_EXAMPLES)
     return Tls(ca, certificate, key) if ca and certificate and key else None
-
-
-def parse_daemon(text: str) -> str:
-    """``unix:///path``, ``ssh://user@host:port/path`` or ``tcp://host:port``."""
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise ValueError(f"is no address; write for example {quoted(DAEMON_EXAMPLE)}.") from None
-    if parts.query or parts.fragment or parts.password is not None:
-        raise ValueError("must hold neither a password nor ? nor #.")
-    whole = {
-        "unix": bool(parts.path) and not parts.netloc,
-        "ssh": bool(parts.hostname) and not (parts.hostname or "").startswith("-"),
-        "tcp": bool(parts.hostname) and port is not None and parts.path in ("", "/") and parts.username is None,
-    }
-    if parts.scheme not in whole:
-        raise ValueError(f"must begin with unix://, ssh:// or tcp://; write for example {quoted(DAEMON_EXAMPLE)}.")
-    if not whole[parts.scheme] or (parts.username or "").startswith("-"):
-        example = {"unix": "unix:///run/docker.sock", "ssh": DAEMON_EXAMPLE, "tcp": "tcp://host.example:2376"}
-        raise ValueError(f"is not whole; write for example {quoted(example[parts.scheme])}.")
-    return text
 
 
 def parse_address(text: str) -> str:

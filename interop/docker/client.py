@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import docker
 import docker.errors
 import docker.tls
 import requests.exceptions
+import urllib3
 
 from interop.model.errors import HarnessFault, MachineError
 from interop.model.outcomes import ErrorCode
@@ -36,11 +38,11 @@ LIBRARY_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestExce
 class Daemon:
     """A connection to one Docker daemon for one campaign; see ``containers`` and ``images`` for operations."""
 
-    def __init__(self, url: str, campaign: str, tls: Tls | None = None, *, host: str = "") -> None:
+    def __init__(self, url: str, campaign: str, tls: Tls | None = None, *, host: str = "", named_by: str = "") -> None:
         """Connect; raises :class:`MachineError` if no daemon answers at ``url``.
 
         ``host`` is the name of another machine on which the daemon runs, empty for this one: queries that fail because
-        the daemon is unreachable are retried for ``REMOTE_PATIENCE`` seconds then.
+        the daemon is unreachable are retried for ``REMOTE_PATIENCE`` seconds then. ``named_by``: see ``Host``.
         """
         self.url = url
         self.campaign = campaign
@@ -57,19 +59,13 @@ class Daemon:
             self.info: dict[str, Any] = self.quick.info()
             self.podman = _is_podman(self.quick.version())
         except LIBRARY_ERRORS as error:
-            raise MachineError(
-                f"No Docker daemon answers at {host or url}: {first_line(error)}\n"
-                + (
-                    "Look at its entry in the hosts file, and at the machine itself."
-                    if host
-                    else "Start it (`make setup` does on a machine without one), or name another with DOCKER_HOST."
-                )
-            ) from error
+            where = f"{host} ({url})" if host and not url.startswith("unix:") else host or url
+            raise MachineError(f"No Docker daemon answers at {where}: {reason(error)}\n{_remedy(named_by)}") from error
         self.api_version = version
         if self.podman:
             self.info["ServerVersion"] = f"podman {self.info['ServerVersion']}"
             self.info["Architecture"] = ARCHITECTURES.get(self.info["Architecture"], self.info["Architecture"])
-        if url.startswith("unix:"):  # an engine confined to some CPUs reports only those
+        if url.startswith("unix:") and not host:  # an engine confined to some CPUs reports only those
             self.info["NCPU"] = os.cpu_count() or self.info["NCPU"]
 
     def connect(self, version: str | None, timeout: float) -> Any:
@@ -79,8 +75,12 @@ class Daemon:
             return docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32)
         if version == "auto":
             version = str(self.connect(OLDEST_API, timeout).version(api_version=False)["ApiVersion"])
-        own = (str(self._tls.certificate), str(self._tls.key))
-        tls = docker.tls.TLSConfig(client_cert=own, ca_cert=str(self._tls.ca), verify=True)
+        certificate, key = self._tls.certificate, self._tls.key
+        own = (str(certificate), str(key)) if certificate and key else None
+        ca = str(self._tls.ca) if self._tls.ca else None
+        tls = docker.tls.TLSConfig(client_cert=own, ca_cert=ca, verify=self._tls.verify)
+        if not self._tls.verify:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # one per request
         client = docker.APIClient(base_url=self.url, version=version, timeout=patience, max_pool_size=32, tls=tls)
         client.trust_env = False  # REQUESTS_CA_BUNDLE must not replace this CA (psf/requests#3829), nor a proxy step in
         return client
@@ -92,6 +92,11 @@ class Daemon:
         return f"{own} {self.info['DockerRootDir']}"
 
     @property
+    def where(self) -> str:
+        """The machine on which it runs, or its address on this machine, for messages."""
+        return self.host or self.url
+
+    @property
     def limits_containers(self) -> bool:
         """Whether limits of memory and processes hold; podman claims so, but cgroup v1 needs root for it."""
         return self.info.get("CgroupVersion", "1") != "1" or not self.rootless
@@ -101,19 +106,20 @@ class Daemon:
         """Whether it runs as an ordinary user: Docker says so, and the socket of podman belongs to that user."""
         if "name=rootless" in (self.info.get("SecurityOptions") or ()):
             return True
-        return self.podman and self.url.startswith("unix:") and _owner(self.url.removeprefix("unix://")) > 0
+        local = self.url.startswith("unix:") and not self.host
+        return self.podman and local and _owner(self.url.removeprefix("unix://")) > 0
 
     def check_rights(self) -> None:
         """Raise :class:`MachineError` without root access, which real time and real links need."""
         if self.rootless:
             raise MachineError(
-                f"The engine at {self.host or self.url} runs without root access. Such an engine measures only in "
+                f"The engine at {self.where} runs without root access. Such an engine measures only in "
                 "virtual time: ./run.py --clock virtual. Real time and real links need an engine with root access."
             )
 
     def system_time(self) -> float:
         """Time of the daemon's clock now, seconds since 1970."""
-        with self.translate_errors("ask for the time of", self.host or self.url):
+        with self.translate_errors("ask for the time of", self.where):
             return datetime.fromisoformat(self.quick.info()["SystemTime"]).timestamp()
 
     def answers(self) -> bool:
@@ -170,6 +176,26 @@ def _owner(path: str) -> int:
         return Path(path).stat().st_uid
     except OSError:
         return 0
+
+
+def _remedy(named_by: str) -> str:
+    if named_by:
+        return f"Look at {named_by}, and at the machine itself."
+    return "Start it (`make setup` does on a machine without one), or name another with DOCKER_HOST or a context."
+
+
+def reason(error: BaseException) -> str:
+    """Why a connection failed: what the system or TLS reported, without the wrappings of the libraries."""
+    inner: BaseException | None = error
+    while inner is not None:
+        error = inner
+        if isinstance(error, ssl.SSLError):
+            return f"TLS: {getattr(error, 'verify_message', '') or error.reason or first_line(error)}"
+        if type(error).__module__ == "builtins" and isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        wrapped = (getattr(error, "reason", None), *error.args, error.__cause__, error.__context__)
+        inner = next((each for each in wrapped if isinstance(each, BaseException)), None)
+    return first_line(error)
 
 
 def first_line(error: BaseException) -> str:

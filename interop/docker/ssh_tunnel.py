@@ -1,4 +1,4 @@
-"""Docker daemons of other machines: one ssh tunnel per host to a local socket, restarted when it breaks.
+"""Connections to Docker daemons; to those over ssh, one tunnel per host to a local socket, restarted when it breaks.
 
 The library's own ssh transport is not used: it logs in for every request, has no keep-alive, and never
 reconnects (docker/docker-py#2248, #2966, #3218).
@@ -7,6 +7,7 @@ reconnects (docker/docker-py#2248, #2966, #3218).
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 from interop.docker.client import Daemon
 from interop.model.errors import MachineError
 from interop.model.real_link import Host, Tls
+from interop.model.text import printable
 
 REMOTE_SOCKET = "/var/run/docker.sock"
 KEEPALIVE = 5
@@ -34,23 +36,30 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 def connected(host: Host, campaign: str) -> Iterator[Daemon]:
     """The daemon of a host; raises :class:`MachineError` if it cannot be reached."""
     with ExitStack() as stack:
-        url = host.daemon
-        if url.startswith("ssh://"):
-            url = f"unix://{stack.enter_context(_tunnel(host))}"
-        yield Daemon(url, campaign, host.tls, host=host.name)
+        if not host.daemon.startswith("ssh://"):
+            yield Daemon(host.daemon, campaign, host.tls, host=host.name, named_by=host.named_by)
+            return
+        tunnel = stack.enter_context(_tunnel(host))
+        try:
+            daemon = Daemon(f"unix://{tunnel.socket}", campaign, host=host.name, named_by=host.named_by)
+        except MachineError as error:  # over a tunnel, only ssh knows why
+            said = tunnel.last_message()
+            hint = f"The address leads to {_remote_socket(host)} there; another path can be added to it."
+            raise MachineError(f"{error}\n{f'ssh reports: {said}. ' if said else ''}{hint}") from error
+        yield daemon
 
 
 # ---- the tunnel -----------------------------------------------------------------------------
 
 
 @contextmanager
-def _tunnel(host: Host) -> Iterator[Path]:
+def _tunnel(host: Host) -> Iterator[_Tunnel]:
     """A local socket that ssh forwards to the host's daemon."""
     with tempfile.TemporaryDirectory(prefix="quicsat-ssh-") as folder:
         tunnel = _Tunnel(host, Path(folder, "docker.sock"), Path(folder, "stderr"))
         try:
             tunnel.open()
-            yield tunnel.socket
+            yield tunnel
         finally:
             tunnel.close()
 
@@ -68,18 +77,26 @@ class _Tunnel:
 
     def open(self) -> None:
         """Connect for the first time; raises :class:`MachineError` with the last message of ssh if that fails."""
+        if shutil.which("ssh") is None:
+            message = f"The host {self._host.name} is reached over ssh, which is missing here: install openssh-client."
+            raise MachineError(message)
         self._process = self._start()
         deadline = time.monotonic() + FIRST_CONNECTION
         while not self.socket.exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                message_lines = self._errors.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
                 message = (
-                    f"The host {self._host.name} cannot be reached over ssh: {message_lines[0]}\n"
-                    "Log in there by hand once, with the same user and keys, and fix what ssh reports."
+                    f"The host {self._host.name} cannot be reached over ssh: {self.last_message() or 'no message'}\n"
+                    f"Log in there by hand once, with the same user and keys, fix what ssh reports, and look at "
+                    f"{self._host.named_by} ({self._host.daemon})."
                 )
                 raise MachineError(message)
             time.sleep(0.02)
         self._keeper.start()
+
+    def last_message(self) -> str:
+        """The last line that ssh has printed; empty if there is none."""
+        lines = self._errors.read_text(errors="replace").strip().splitlines()
+        return printable(lines[-1]) if lines else ""
 
     def close(self) -> None:
         """Close the tunnel."""
@@ -125,6 +142,8 @@ def _command(host: Host, socket: Path) -> list[str]:
         "ServerAliveCountMax": "3",
         "StreamLocalBindUnlink": "yes",
         "ControlPath": "none",
+        "ForwardAgent": "no",
+        "ForwardX11": "no",
     }
     return [
         "ssh",
@@ -134,10 +153,15 @@ def _command(host: Host, socket: Path) -> list[str]:
         *(("-p", str(parts.port)) if parts.port else ()),
         *(("-l", parts.username) if parts.username else ()),
         "-L",
-        f"{socket}:{parts.path if len(parts.path) > 1 else REMOTE_SOCKET}",
+        f"{socket}:{_remote_socket(host)}",
         parts.hostname,
         "cat",
     ]
+
+
+def _remote_socket(host: Host) -> str:
+    path = urlsplit(host.daemon).path
+    return path if len(path) > 1 else REMOTE_SOCKET
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -162,5 +186,8 @@ def hosts_from_json(text: str) -> tuple[Host, ...]:
 
 
 def _host(host: Host) -> Host:
-    tls = Tls(**{name: Path(path) for name, path in host.tls.items()}) if isinstance(host.tls, dict) else None
+    tls = None
+    if isinstance(host.tls, dict):
+        verify = bool(host.tls.pop("verify"))
+        tls = Tls(**{name: Path(path) if path else None for name, path in host.tls.items()}, verify=verify)
     return replace(host, tls=tls, ssh_config=Path(host.ssh_config) if host.ssh_config else None)

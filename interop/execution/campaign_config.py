@@ -18,8 +18,8 @@ from interop.plan.limits import CampaignLimits
 class CampaignConfig:
     """How a campaign is run."""
 
-    url: str
-    """Address of the Docker daemon."""
+    daemon: Host
+    """The Docker daemon that has the images, and makes the runs if no other one does."""
     root: Path
     """The checkout."""
     results: Path

@@ -30,7 +30,7 @@ from interop.execution.worker_service import RemoteConfig
 from interop.links.real import HostLocks, RealBackend
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
-from interop.model.real_link import Host, RealLink, Scheduler
+from interop.model.real_link import RealLink, Scheduler
 from interop.model.results import ImageFacts
 from interop.model.run import Run
 
@@ -51,17 +51,18 @@ class CampaignResources:
 def open_resources(config: CampaignConfig, say: Callable[[str], None]) -> Iterator[CampaignResources]:
     """Daemons that are locked, without leftovers and watched by a reaper; cluster workers do so themselves."""
     campaign_id = secrets.token_hex(4)
-    daemon = Daemon(config.url, campaign_id)
-    if config.cluster:
-        check_dask()
-        yield CampaignResources(daemon, {}, threading.Event(), [])
-        return
     with ExitStack() as stack:
+        daemon = stack.enter_context(connected(config.daemon, campaign_id))
+        if config.cluster:
+            check_dask()
+            yield CampaignResources(daemon, {}, threading.Event(), [])
+            return
         hosts = {name: stack.enter_context(connected(host, campaign_id)) for name, host in sorted(config.hosts.items())}
-        _check_identities({"of this machine": daemon, **hosts} if _testbeds_elsewhere(config) else hosts)
+        default = f"of {config.daemon.named_by}" if daemon.host else "of this machine"
+        _check_identities({default: daemon, **hosts} if _testbeds_elsewhere(config) else hosts)
         for identity in sorted({each.id for each in (daemon, *hosts.values())}):
             stack.enter_context(exclusive(identity, f"campaign {campaign_id}"))
-        stack.enter_context(start_reaper((Host("", config.url), *config.hosts.values()), campaign_id))
+        stack.enter_context(start_reaper((config.daemon, *config.hosts.values()), campaign_id))
         for each in (daemon, *hosts.values()):
             if removed := remove_containers(each):
                 at = f" at {each.host}" if each.host else ""
@@ -125,7 +126,8 @@ def make_worker_pool(
         link.examine(config.bare_link, say)
     low_priority = analysis_disturbs(config)
     with CpuMonitor().watching() as monitor, analysis_pool(analyse, low_priority=low_priority) as analyse_run:
-        first = _local_worker(runs, resources, config, facts, analyse_run, say, monitor=monitor, links=links)
+        known = None if resources.daemon.host else monitor  # the CPUs of another machine are not those that it watches
+        first = _local_worker(runs, resources, config, facts, analyse_run, say, monitor=known, links=links)
         others = [
             _local_worker(
                 runs,

@@ -96,7 +96,7 @@ class LocalWorker:
     @property
     def name(self) -> str:
         """The host of its daemon."""
-        return _where(self.config.daemon)
+        return self.config.daemon.where
 
     @property
     def slots(self) -> tuple[LocalSlot, ...]:
@@ -228,12 +228,8 @@ def _watched(run: Run, watcher: RunWatcher | None) -> Iterator[Callable[[int], o
         watcher.ended(run)
 
 
-def _where(daemon: Daemon) -> str:
-    return daemon.host or daemon.url
-
-
 def _unreachable(daemon: Daemon) -> Outage:
-    return Outage(f"the Docker daemon at {_where(daemon)} does not answer")
+    return Outage(f"the Docker daemon at {daemon.where} does not answer")
 
 
 def _lacked_cpu(result: RunResult) -> bool:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from interop.docker.address import daemon_url
+from interop.docker.address import default_daemon
 from interop.model.errors import LockedError, MachineError
 
 FOLDERS = ("/run/lock", "/tmp")
@@ -97,8 +97,9 @@ def early(words: Sequence[str], environment: Mapping[str, str]) -> AbstractConte
     """Hold the lock of the daemon's address while a command that measures on this machine runs.
 
     ``words``: the command line. A daemon may have several addresses; the lock of its identity is taken later.
+    Raises :class:`InputError` if that address is none.
     """
-    return exclusive(daemon_url(environment), " ".join(words)[:SHOWN] or "run")
+    return exclusive(default_daemon(environment).daemon, " ".join(words)[:SHOWN] or "run")
 
 
 def _holder(file: TextIO) -> str:

@@ -26,6 +26,7 @@ from interop.docker.client import Daemon
 from interop.docker.containers import remove_containers
 from interop.docker.daemon_images import DaemonImages
 from interop.docker.image_transfer import other_images
+from interop.docker.ssh_tunnel import connected
 from interop.execution.backend_for_clock import emulated_backend
 from interop.execution.cpu_monitor import CpuMonitor
 from interop.execution.host_facts import yielding
@@ -145,15 +146,15 @@ class _Session:
 
 
 class WorkerService:
-    """Serves one campaign at a time beside the Docker daemon at ``url``; safe to use from several threads.
+    """Serves one campaign at a time beside the Docker daemon of a ``host``; safe to use from several threads.
 
     Its methods raise :class:`MachineError` with a message for the user, :class:`HarnessFault` if only one attempt is
     affected, and ``Interrupted`` if the campaign has been closed meanwhile.
     """
 
-    def __init__(self, url: str, analyse: Analyse, max_testbeds: int, *, measured: bool, name: str = "") -> None:
+    def __init__(self, host: Host, analyse: Analyse, max_testbeds: int, *, measured: bool, name: str = "") -> None:
         """``measured``: admit a run beside others only if the CPUs have enough idle time."""
-        self._url = url
+        self._host = host
         self._analyse = analyse
         self._max_testbeds = max_testbeds
         self._measured = measured
@@ -171,11 +172,11 @@ class WorkerService:
                 if self._session.config.campaign != config.campaign:
                     raise MachineError(f"it is in use by campaign {self._session.config.campaign}")
                 self._end()
-            # a name of its own: the reaper of a worker that was killed may still be removing containers
-            daemon = Daemon(self._url, f"{config.campaign}.{secrets.token_hex(3)}")
             with ExitStack() as stack:
+                # a name of its own: the reaper of a worker that was killed may still be removing containers
+                daemon = stack.enter_context(connected(self._host, f"{config.campaign}.{secrets.token_hex(3)}"))
                 stack.enter_context(exclusive(daemon.id, f"campaign {config.campaign}, as a worker"))
-                stack.enter_context(start_reaper((Host("", self._url),), daemon.campaign))
+                stack.enter_context(start_reaper((self._host,), daemon.campaign))
                 remove_containers(daemon)
                 if problems := other_images(config.images, daemon, self.name):
                     raise MachineError("\n".join(problems))

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from interop.model.text import quoted
+
+DAEMON_EXAMPLE = "ssh://user@host.example"
 
 # ---- configuration ----------------------------------------------------------------------
 
@@ -37,11 +42,15 @@ class RealLink:
 
 @dataclass(frozen=True)
 class Tls:
-    """Files for mutual TLS authentication with a daemon."""
+    """Files for TLS with a daemon."""
 
-    ca: Path
-    certificate: Path
-    key: Path
+    ca: Path | None
+    """Certificates of the authorities of the daemon's certificate; None for those of this machine."""
+    certificate: Path | None
+    key: Path | None
+    """Of the client; None if it shows no certificate."""
+    verify: bool = True
+    """Whether the certificate of the daemon is checked."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class Host:
     """A machine on which endpoints run, and the address of its Docker daemon."""
 
     name: str
+    """Empty for this machine."""
     daemon: str
     """``unix:///path``, ``ssh://user@host:port/path`` or ``tcp://host:port``."""
     tls: Tls | None = None
@@ -77,6 +87,30 @@ class Host:
     """Expected lead of its clock, seconds."""
     host_network: bool = False
     """Endpoints here use the host's own network, instead of their own namespace behind the daemon's bridge."""
+    named_by: str = "its entry in the hosts file"
+    """Where the user chose the address, for messages."""
+
+
+def daemon_address(text: str) -> str:
+    """``text`` if it is ``unix:///path``, ``ssh://user@host:port/path`` or ``tcp://host:port``; else ValueError."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"is no address; write for example {quoted(DAEMON_EXAMPLE)}.") from None
+    if parts.query or parts.fragment or parts.password is not None:
+        raise ValueError("must hold neither a password nor ? nor #.")
+    whole = {
+        "unix": bool(parts.path) and not parts.netloc,
+        "ssh": bool(parts.hostname) and not (parts.hostname or "").startswith("-"),
+        "tcp": bool(parts.hostname) and port is not None and parts.path in ("", "/") and parts.username is None,
+    }
+    if parts.scheme not in whole:
+        raise ValueError(f"must begin with unix://, ssh:// or tcp://; write for example {quoted(DAEMON_EXAMPLE)}.")
+    if not whole[parts.scheme] or (parts.username or "").startswith("-"):
+        example = {"unix": "unix:///run/docker.sock", "ssh": DAEMON_EXAMPLE, "tcp": "tcp://host.example:2376"}
+        raise ValueError(f"is not whole; write for example {quoted(example[parts.scheme])}.")
+    return text
 
 
 # ---- report -----------------------------------------------------------------------

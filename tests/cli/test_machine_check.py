@@ -30,7 +30,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 def examine(images: dict[str, str] | None = None, url: str = "fake") -> dict[str, MachineCheck]:
-    findings = list(machine_check.examine(url, images or IMAGES, Path("/no/such/results")))
+    findings = list(machine_check.examine(Host("", url, named_by=""), images or IMAGES, Path("/no/such/results")))
     for finding in findings:
         assert (finding.state is State.OK) == (finding.remedy == "")
         assert finding.text

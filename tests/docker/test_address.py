@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from interop.docker import address
-from interop.docker.address import daemon_url
+from interop.docker.address import default_daemon
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def raise_daemon(stack: ExitStack, path: Path) -> socket.socket:
 
 
 def found(folder: Path, **variables: str) -> str:
-    url = daemon_url({"XDG_RUNTIME_DIR": str(folder / "run"), **variables})
-    return url.removeprefix(f"unix://{folder}/")
+    host = default_daemon({"XDG_RUNTIME_DIR": str(folder / "run"), "DOCKER_CONFIG": str(folder), **variables})
+    return host.daemon.removeprefix(f"unix://{folder}/")
 
 
 def test_docker_host_comes_first(folder: Path, listen: ExitStack) -> None:

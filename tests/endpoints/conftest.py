@@ -21,6 +21,7 @@ from interop.images.status import ImageState, stock_of, stock_of_own
 from interop.model.errors import LockedError, MachineError
 from interop.model.implementation import Implementation, Role
 from interop.model.outcomes import Outcome
+from interop.model.real_link import Host
 from interop.model.test_case import TestCase
 from interop.plan.selection import left_out
 from tests.collected import below
@@ -124,7 +125,7 @@ def _campaign(
     implementations: Sequence[Implementation], cases: tuple[TestCase, ...], folder: Path, *, qlog: bool
 ) -> CampaignOutcome:
     """A campaign of its own; waits for whoever else uses the engine."""
-    request = ImageRequest("check", tuple(each.name for each in implementations), URL, ROOT, ("pytest",))
+    request = ImageRequest("check", tuple(each.name for each in implementations), Host("", URL), ROOT, ("pytest",))
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:

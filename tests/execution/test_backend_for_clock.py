@@ -28,6 +28,7 @@ from interop.model.errors import MachineError
 from interop.model.gateways import PEPS
 from interop.model.implementation import CpuCost, Role
 from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.real_link import Host
 from interop.model.test_case import TestCase
 from interop.plan.selection import Selection, make_plan
 from tests.execution.test_remaining_work import interrupt
@@ -68,7 +69,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 def config(directory: Path, clock: Clock = Clock.VIRTUAL, **options: Any) -> CampaignConfig:
     run = RunConfig(clock=clock, cpu_cost=COST)
     settings: dict[str, Any] = {"testbeds": None, "run": run} | options
-    return CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **settings)
+    return CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py",), **settings)
 
 
 def measure(

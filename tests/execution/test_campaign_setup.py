@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 
 from interop.execution import campaign_setup
 from interop.execution.campaign_config import CampaignConfig
+from interop.execution.cpu_monitor import CpuMonitor
+from interop.execution.host_facts import processor
 from interop.execution.run_campaign import CampaignOutcome, run_campaign
 from interop.execution.run_config import RunConfig
 from interop.images.pull_or_build import Policy
@@ -55,9 +58,8 @@ class Two:
             "hosts": {"far": Host("far", "unix:///far", testbeds=1)},
             "check_compliance": False,
         } | settings
-        own = CampaignConfig(
-            "unix:///here", ROOT, self.folder / "results", None, Policy.LOCAL, 3, ("run.py",), **options
-        )
+        daemon = options.pop("daemon", Host("", "unix:///here"))
+        own = CampaignConfig(daemon, ROOT, self.folder / "results", None, Policy.LOCAL, 3, ("run.py",), **options)
         return run_campaign(selection, plan, own, self.said.append, lambda *_: None)
 
 
@@ -141,7 +143,7 @@ def test_analysis_yields_to_runs_whose_results_depend_on_cpu_time(
     clock: Clock, testbeds: int | None, elsewhere: int | None, expected: bool
 ) -> None:
     config = CampaignConfig(
-        "unix:///here", ROOT, ROOT, None, Policy.LOCAL, 3, ("run.py",),
+        Host("", "unix:///here"), ROOT, ROOT, None, Policy.LOCAL, 3, ("run.py",),
         run=RunConfig(clock=clock), testbeds=testbeds,
         hosts={"far": Host("far", "unix:///far", testbeds=elsewhere)} if elsewhere else {},
     )  # fmt: skip
@@ -154,3 +156,32 @@ def test_a_host_without_root_makes_no_runs_in_real_time(two: Two, monkeypatch: p
     monkeypatch.setattr(far, "info", lambda: told | {"SecurityOptions": ["name=rootless"]})
     with pytest.raises(MachineError, match="The engine at far runs without root access"):
         two.measure()
+
+
+class BusyHere(CpuMonitor):
+    """Watches a machine whose CPUs are all in use."""
+
+    watches = False
+
+    @contextmanager
+    def watching(self) -> Iterator[CpuMonitor]:
+        self.watches = True
+        yield self
+
+    def since(self, begin: float) -> float | None:
+        return 1.0 if self.watches else None
+
+
+@pytest.mark.parametrize("name", ["here", "far"])
+def test_load_and_processor_of_this_machine_are_not_those_of_a_daemon_elsewhere(
+    name: str, two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No daemon here is needed, and a busy computer of the user is no reason to exclude what another one measured."""
+    monkeypatch.setattr(campaign_setup, "CpuMonitor", BusyHere)
+    del two.engines["here" if name == "far" else "far"]
+    done = two.measure(daemon=Host("" if name == "here" else name, f"unix:///{name}"), hosts={}, repetitions=1)
+    results = done.record.result_set
+    [host] = [each.evidence.host for each in results.results if each.verdict.outcome is Outcome.SUCCEEDED]
+    assert host is not None
+    assert host.cpu_busy == (1.0 if name == "here" else None)
+    assert host.processor == results.manifest.processor == (processor() if name == "here" else "")

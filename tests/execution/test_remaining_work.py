@@ -20,6 +20,7 @@ from interop.images.pull_or_build import Policy
 from interop.model.errors import InputError, MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.real_link import Host
 from interop.model.results import RunResult
 from interop.model.run import Run
 from interop.plan.limits import CampaignLimits
@@ -43,7 +44,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 def settings(directory: Path, **options: Any) -> CampaignConfig:
-    config = CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py",))
+    config = CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py",))
     run = {name: options.pop(name) for name in ("qlog", "keep_files", "parameters") if name in options}
     return replace(config, run=replace(config.run, **run), **options)
 

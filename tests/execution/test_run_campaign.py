@@ -25,6 +25,7 @@ from interop.model.clock import Clock
 from interop.model.errors import InputError, MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.real_link import Host
 from interop.model.results import Provenance, RunResult, Versions
 from interop.model.run import Run
 from interop.plan.selection import Selection, make_plan
@@ -57,7 +58,7 @@ def carry_out(directory: Path, *clients: str, said: list[str] | None = None) -> 
     good, done = implementation("good"), list[RunResult]()
     selection = Selection((good,), tuple(map(implementation, clients)), (CASE,))
     plan = make_plan(selection.servers, selection.clients, selection.test_cases, seed=3)
-    settings = CampaignConfig("fake", ROOT, directory, None, Policy.LOCAL, 3, ("run.py", "-s", "good"))
+    settings = CampaignConfig(Host("", "fake"), ROOT, directory, None, Policy.LOCAL, 3, ("run.py", "-s", "good"))
     finished = run_campaign(
         selection, plan, settings, (said if said is not None else []).append, lambda result, _: done.append(result)
     )

@@ -32,7 +32,7 @@ from interop.model.errors import HarnessFault, Interrupted, MachineError
 from interop.model.evidence import Evidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.real_link import Scheduler
+from interop.model.real_link import Host, Scheduler
 from interop.model.results import RunResult
 from interop.model.run import Run
 from interop.results.store import Journal, load
@@ -63,7 +63,7 @@ class Farm:
 
     def add(self, name: str, engine: Loader, testbeds: int = 1) -> WorkerService:
         self.engines[name] = engine
-        service = WorkerService(name, judge, testbeds, measured=False, name=name)
+        service = WorkerService(Host("", name), judge, testbeds, measured=False, name=name)
 
         async def start() -> Worker:
             worker: Worker = await Worker(

@@ -19,6 +19,7 @@ from interop.execution.worker_service import CHUNK, RemoteConfig, WorkerService
 from interop.model.clock import Clock
 from interop.model.errors import HarnessFault, LockedError, MachineError
 from interop.model.outcomes import ErrorCode, Outcome
+from interop.model.real_link import Host
 from interop.model.results import ImageFacts
 from tests.fakes import SIMULATOR, Loader, endpoint, judge, run_of
 
@@ -35,7 +36,7 @@ def service(engine: Loader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(docker, "APIClient", engine.client)
     monkeypatch.setattr(worker_service, "start_reaper", lambda *_: nullcontext())
     monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(tmp_path),))
-    created = WorkerService("fake://engine", judge, 2, measured=False, name="me")
+    created = WorkerService(Host("", "fake://engine"), judge, 2, measured=False, name="me")
     yield created
     created.close()
 
@@ -106,14 +107,14 @@ def test_the_end_of_a_lost_session_leaves_the_next_one_alone(service: WorkerServ
 
 def test_as_many_testbeds_as_the_links_allow_where_the_worker_is_to_find_out() -> None:
     for max_testbeds, measured, testbeds in ((6, True, 3), (2, True, 2), (6, False, 6)):
-        service = WorkerService("fake://engine", judge, max_testbeds, measured=measured)
+        service = WorkerService(Host("", "fake://engine"), judge, max_testbeds, measured=measured)
         assert service._testbeds(CONFIG, 4) == testbeds
 
 
 def test_a_testbed_for_each_cpu_in_virtual_time() -> None:
     config = replace(CONFIG, run=RunConfig(clock=Clock.VIRTUAL))
     for max_testbeds, measured, testbeds in ((9, True, 4), (2, True, 2), (6, False, 6)):
-        service = WorkerService("fake://engine", judge, max_testbeds, measured=measured)
+        service = WorkerService(Host("", "fake://engine"), judge, max_testbeds, measured=measured)
         assert service._testbeds(config, 4) == testbeds
 
 
