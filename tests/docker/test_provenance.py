@@ -74,6 +74,25 @@ def test_a_version_is_stated_once(name: str) -> None:
     assert len(stated) == 1
 
 
+CHECKED = {
+    each.name: each
+    for each in loader.load_implementations(ROOT / "implementations.json").values()
+    if each.build is not None and each.congestion_control is not None
+}
+VERSION_NUMBER = re.compile(r"\d+\.\d+\.\d+")
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_facts_of_congestion_control_are_those_of_the_version_that_is_built(name: str) -> None:
+    """Sources that name versions name the one of the image: a new version needs a new look."""
+    control, folder = CHECKED[name].congestion_control, CHECKED[name].build
+    assert control is not None and folder is not None
+    labels = provenance.labels_of(ROOT / folder / "Dockerfile")
+    built = {*VERSION_NUMBER.findall(f"{labels[provenance.VERSION]} {labels[provenance.SOURCE]}")}
+    named = {*VERSION_NUMBER.findall(control.source)}
+    assert not named or named & built
+
+
 def test_picoquic_is_built_with_the_patches_that_it_states() -> None:
     text = DOCKERFILES["picoquic"].read_text(encoding="utf-8")
     patches = provenance.of_labels(provenance.labels_of(DOCKERFILES["picoquic"])).patches or ()
