@@ -6,30 +6,32 @@ Nothing is assumed of the link: only the runner's own output tells its rate, and
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from interop.analysis import metrics
 from interop.analysis.causes import FailureContext, explain
+from interop.model.arrays import Flags
 from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.errors import HarnessFault
-from interop.model.implementation import Protocol
+from interop.model.implementation import Protocol, Role
 from interop.model.real_link import RealLink
 from interop.model.test_case import Link
 from interop.model.units import byte_size, percent
 from interop.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
-from interop.traces.columns import Trace
+from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
+from interop.traces.foreign_captures import PlainCaptures, plain_captures
 from interop.traces.key_log import key_lines
 from interop.traces.network import PPP
+from interop.traces.protection import SALTS
 from interop.traces.quic_series import QuicTracePair
-from interop.traces.records import Condition, DamagedTraceError, records
+from interop.traces.records import Condition, DamagedTraceError, unsorted_records
 from interop.traces.run_traces import (
     CLIENT_TRACE,
     KEY_LOGS,
-    SERVER_TRACE,
     RunTraces,
     TraceStates,
     check_traces,
@@ -42,6 +44,7 @@ SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
 """From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
 UNMATCHED = 0.05
 """Share of packets that arrived and were never sent, above which the loss is unknown."""
+NO_CAUSE = "The traces do not show the cause: their records are not complete."
 
 
 @dataclass(frozen=True)
@@ -69,31 +72,36 @@ def examine(run: ForeignRun, size: int | None) -> Findings:
     """What the files of a run say; ``size`` of all its files in bytes, if the caller knows it. Nothing is written."""
     if run.refused:
         return Findings("not read", notes=(f"Not read: {run.refused}.",))
-    found = check_traces(run.directory, Protocol.HQ)
-    at_client, at_server = found.client.condition is Condition.OK, found.server.condition is Condition.OK
-    if not at_client and not at_server:
-        return Findings(run.runner_output.outcome, notes=tuple(_broken(found)))
+    with plain_captures(run.directory) as captures:
+        return _examined(run, captures, size)
+
+
+def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None) -> Findings:
+    found = check_traces(captures.directory, Protocol.HQ)
+    at_client, at_server = len(found.client.datagrams) > 0, len(found.server.datagrams) > 0
+    notes = (*captures.notes, *_unusable(found))
     if not at_client:
-        reason = "Handshake and goodput are seen at the client, whose trace cannot be used."
-        return Findings(run.runner_output.outcome, _clock(found), notes=(*_broken(found), reason))
+        reason = ("Handshake and goodput are seen at the client, whose trace cannot be used.",) if at_server else ()
+        return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, *reason))
     try:
         if not at_server:
-            keys = key_lines(*(run.directory / log for log in KEY_LOGS))
-            client = read(run.directory / CLIENT_TRACE, keys)
-            return _findings(run, found, client, None, size)
-        traces = read_run(run.directory, Protocol.HQ, _link(found), found)
+            keys = key_lines(*(captures.directory / log for log in KEY_LOGS))
+            client = read(captures.directory / CLIENT_TRACE, keys)
+            return _findings(run, captures, found, client, None, size)
+        traces = read_run(captures.directory, Protocol.HQ, _link(found), found)
     except HarnessFault as fault:
-        return Findings(run.runner_output.outcome, _clock(found), notes=(fault.reason,))
+        return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, fault.reason))
     assert isinstance(traces.trace_pair, QuicTracePair)
-    return _findings(run, found, traces.trace_pair.client, traces, size)
+    return _findings(run, captures, found, traces.trace_pair.client, traces, size)
 
 
-def _broken(found: TraceStates) -> list[str]:
+def _unusable(found: TraceStates) -> list[str]:
+    """Why traces without packets have none; a trace that ends early has some."""
     sides = (("client", found.client), ("server", found.server))
     return [
         f"The {side}'s trace cannot be used: {state.reason}"
         for side, state in sides
-        if state.condition is not Condition.OK
+        if state.condition is not Condition.OK and not len(state.datagrams)
     ]
 
 
@@ -113,25 +121,37 @@ def _link(found: TraceStates) -> Link:
 
 
 def _findings(
-    run: ForeignRun, found: TraceStates, client: Trace, traces: RunTraces | None, given_size: int | None
+    run: ForeignRun,
+    captures: PlainCaptures,
+    found: TraceStates,
+    client: Trace,
+    traces: RunTraces | None,
+    given_size: int | None,
 ) -> Findings:
-    notes = _broken(found)
+    notes = [*captures.notes, *_unusable(found)]
     streams = stream_bytes(client)
+    if streams.whole is False and (captures.damaged or captures.unsplit or found.cut):
+        streams = replace(streams, whole=None)
     size, source = _size(run, streams, given_size, notes)
-    if streams.whole is None:
-        notes.append("No response could be decrypted: key logs are missing or do not fit, or nothing was answered.")
-    connections = handshakes(client)
-    goodput = None
-    if connections != 1:
+    if not streams.arrived:
+        notes.append(_undecrypted(client, found))
+    connections, goodput = handshakes(client), None
+    if not _initials(client).any():
+        pass
+    elif connections != 1:
         notes.append(f"The client's trace shows {connections} handshakes, so there is no goodput of one connection.")
     elif size is None:
         notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
     elif not _failed(run, streams):
-        goodput = metrics.goodput(client, size)
+        if Role.CLIENT in captures.damaged and streams.whole is None:
+            notes.append("The client's trace ends before the last byte of the response, so there is no goodput.")
+        else:
+            goodput = metrics.goodput(client, size)
     rate = run.runner_output.forward_rate
-    losses = _losses(run, found, traces, notes)
+    losses = _losses(run, captures, found, traces, notes)
     if _failed(run, streams) and traces is not None:
-        notes.append(_cause(run, traces, size))
+        unclear = captures.damaged or captures.unsplit
+        notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
     return Findings(
         outcome=_outcome(run, streams),
         clock=_clock(found),
@@ -144,6 +164,24 @@ def _findings(
         loss_return=losses[1],
         notes=tuple(filter(None, notes)),
     )
+
+
+def _initials(client: Trace) -> Flags:
+    found: Flags = ~client.from_server & (client.form == Form.INITIAL)
+    return found
+
+
+def _undecrypted(client: Trace, found: TraceStates) -> str:
+    """Why nothing of the responses could be decrypted."""
+    versions = {*client.version[_initials(client)].tolist()}
+    if not versions:
+        return "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted."
+    if not versions & SALTS.keys():
+        names = ", ".join(f"0x{version:08x}" for version in sorted(versions))
+        return f"The packets have QUIC version {names}, which is not decrypted."
+    if found.client.cut:
+        return f"{found.client.cut} records of the client's trace are cut (snap length), so they cannot be decrypted."
+    return "No response could be decrypted: key logs are missing or do not fit, or nothing was answered."
 
 
 @dataclass(frozen=True)
@@ -202,25 +240,33 @@ def _failed(run: ForeignRun, streams: StreamBytes) -> bool:
 
 
 def _losses(
-    run: ForeignRun, found: TraceStates, traces: RunTraces | None, notes: list[str]
+    run: ForeignRun, captures: PlainCaptures, found: TraceStates, traces: RunTraces | None, notes: list[str]
 ) -> tuple[float | None, float | None]:
     """Loss forward and return; None where the traces do not show it."""
-    if traces is None:
+    if traces is None or captures.unsplit:
         return None, None
     if traces.cut:
         notes.append(f"{traces.cut} packets of the traces are cut, so that the loss could not be measured.")
         return None, None
-    if _inside_ns3(run.directory / CLIENT_TRACE) or _inside_ns3(run.directory / SERVER_TRACE):
+    if any(map(_inside_ns3, captures.sources.values())):
         notes.append("A trace was recorded inside ns-3, behind the queue: what the queue dropped is not in the loss.")
+    pair = traces.trace_pair
     values = list[float | None]()
-    for matches, name in ((traces.trace_pair.forward, "forward"), (traces.trace_pair.back, "return")):
-        came = matches.unmatched + int((matches.arrived >= 0).sum())
-        if matches.unmatched > UNMATCHED * came:
-            share = percent(matches.unmatched / came)
+    for matches, receiver, sender, name in (
+        (pair.forward, pair.at_client, Role.SERVER, "forward"),
+        (pair.back, pair.at_server, Role.CLIENT, "return"),
+    ):
+        arrived = int((matches.arrived >= 0).sum())
+        unmatched = matches.unmatched
+        if sender in captures.damaged:  # what came after the sender's trace ended was sent all the same
+            since = int(matches.arrived.max(initial=-1)) + 1
+            unmatched -= int((receiver.from_server[since:] == (sender is Role.SERVER)).sum())
+        if unmatched > UNMATCHED * (unmatched + arrived):
+            share = percent(unmatched / (unmatched + arrived))
             notes.append(f"{share} of the packets that arrived {name} were never sent so: the loss is not known.")
-        elif matches.unmatched:
-            notes.append(f"{matches.unmatched} packets arrived {name} changed, and count as lost.")
-        values.append(matches.loss if matches.unmatched <= UNMATCHED * came else None)
+        elif unmatched:
+            notes.append(f"{unmatched} packets arrived {name} changed, and count as lost.")
+        values.append(matches.loss if unmatched <= UNMATCHED * (unmatched + arrived) else None)
     if _clock(found) == MIXED:
         notes.append("One trace counts from the start of a simulation, the other from 1970: clocks are estimated.")
     return values[0], values[1]
@@ -229,7 +275,7 @@ def _losses(
 def _inside_ns3(path: Path) -> bool:
     """Whether ns-3 wrote a trace at one of its own devices, whose link type is PPP."""
     try:
-        return next(iter(records(path))).link_type == PPP
+        return next(iter(unsorted_records(path))).link_type == PPP
     except (DamagedTraceError, StopIteration):
         return False
 

@@ -32,6 +32,8 @@ LONGEST_NAME = 100
 """Characters of a name that are shown."""
 
 _REPETITION = re.compile(r"[1-9][0-9]{0,5}")
+_CAPTURE = re.compile(r"(trace_node_(?:left|right))[^/]*\.pcap")
+"""QIR-SE leaves captures with secrets under other names; others compress them."""
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} "
 """Begins what the runner says itself; endpoints' lines begin with the endpoint's name, so they cannot pass for it."""
 _SIZE = re.compile(_STAMP + r"Generated random file: \S+ of size: (\d{1,12})")
@@ -159,7 +161,7 @@ def _walk(top: Path) -> tuple[list[tuple[Path, str]], list[str]]:
         folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         links = [entry.name for entry in entries if entry.is_symlink()]
         names = {entry.name for entry in entries}
-        if "sim" in names and ({"client", "server"} & names):
+        if "sim" in names and ({"client", "server"} & names or _captures(place / "sim")):
             runs.append((place, _refusal(names, {*folders})))
         elif place != top and JOURNAL in names:
             ignored.append(f"{where}: is a campaign of quicsat; analyse it by its own name")
@@ -170,7 +172,7 @@ def _walk(top: Path) -> tuple[list[tuple[Path, str]], list[str]]:
                 f"{where}/{escaped_name(name)}: is a symbolic link, which is not followed" for name in sorted(links)
             ]
             if not folders and any(name.endswith((".pcap", ".pcapng")) for name in names):
-                ignored.append(f"{where}: has traces, but not the directories of a run: sim, and client or server")
+                ignored.append(f"{where}: has traces, but not those of a run in its folder sim")
             waiting += [(place / name, depth + 1) for name in sorted(folders, key=_natural, reverse=True)]
     return runs, ignored
 
@@ -182,6 +184,12 @@ def _entries(place: Path) -> list[os.DirEntry[str]] | None:
             return [entry for entry, _ in zip(found, range(MOST_ENTRIES), strict=False)]
     except OSError:
         return None
+
+
+def _captures(folder: Path) -> set[str]:
+    """Names of captures in the folder of the simulator, without what tools append: ``trace_node_left``."""
+    found = (_CAPTURE.match(entry.name) for entry in _entries(folder) or [] if entry.is_file(follow_symlinks=False))
+    return {name[1] for name in found if name}
 
 
 def _natural(name: str) -> tuple[int, int, str]:
@@ -200,7 +208,8 @@ def _run(place: Path, refused: str) -> ForeignRun:
     test_case, pair = above[-1], above[-2]
     server, _, client = pair.partition("_") if pair.count("_") == 1 else ("", "", "")
     server, client = (server, client) if server and client else ("", "")
-    missing = tuple(name for name in FILES if not _is_file(place / name))
+    captures = {f"sim/{name}.pcap" for name in _captures(place / "sim")}
+    missing = tuple(name for name in FILES if name not in captures and not _is_file(place / name))
     runner_output = RunnerOutput() if refused else read_output(place / OUTPUT)
     return ForeignRun(place, pair, server, client, test_case, repetition, missing, refused, runner_output)
 

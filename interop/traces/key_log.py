@@ -22,15 +22,20 @@ def key_lines(*key_logs: Path) -> tuple[str, ...]:
 
     Key logs are written by endpoints: links are not followed, other lines and what lies beyond the limit are ignored.
     """
-    lines: dict[bytes, None] = {}
+    lines: dict[str, None] = {}
     for key_log in key_logs:
         with (
             suppress(OSError),
             os.fdopen(os.open(key_log, READ_NO_LINK), "rb") as stream,
         ):
-            content = stream.read(KEY_LOG_LIMIT)
-            lines.update((line, None) for line in map(bytes.strip, content.splitlines()) if KEY_LINE.fullmatch(line))
-    return tuple(line.decode("ascii") for line in lines)
+            lines.update(dict.fromkeys(well_formed(stream.read(KEY_LOG_LIMIT))))
+    return tuple(lines)
+
+
+def well_formed(content: bytes) -> tuple[str, ...]:
+    """The lines of a key log that can be right."""
+    lines = map(bytes.strip, content.splitlines())
+    return tuple(line.decode("ascii") for line in lines if KEY_LINE.fullmatch(line))
 
 
 def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, tuple[bytes, ...]]]:

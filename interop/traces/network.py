@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from hashlib import blake2b
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -14,7 +15,20 @@ from interop.traces.records import PacketRecord
 ETHERNET, RAW_IP, PPP = 1, 101, 9
 ETHERTYPES = {0x0800: 4, 0x86DD: 6}
 PPP_PROTOCOLS = {0x0021: 4, 0x0057: 6}
+TYPE_AND_HEADER = {ETHERNET: (12, 14), 113: (14, 16), 276: (0, 20)}
+"""Where the EtherType stands, and how long the header is, of Ethernet and Linux cooked captures (LINKTYPE_LINUX_SLL and
+LINKTYPE_LINUX_SLL2)."""
+BEFORE_IP = {0: 4, 108: 4, 50: 4, 12: 0, 14: 0, 228: 0, 229: 0}
+"""Bytes before IP of loopback (LINKTYPE_NULL, _LOOP), PPP in HDLC framing, and the other codes of raw IP."""
+LINK_TYPES = frozenset({PPP, RAW_IP, *TYPE_AND_HEADER, *BEFORE_IP})
+"""Those that are read, by their numbers in capture files."""
+VLAN_TAGS = (0x8100, 0x88A8, 0x9100)
+"""EtherTypes of a tag of IEEE 802.1Q, and of the outer one of two."""
+PPPOE = 0x8864
 TCP, UDP = 6, 17
+IPV6_EXTENSIONS = (0, 43, 60, 135)
+"""Headers between that of IPv6 and the transport's: hop-by-hop, routing, destination options, mobility."""
+IPV6_FRAGMENT = 44
 _FLOWS = {
     f"{network}{99 + flow}": flow
     for network in ("193.167.100.", "fd00:cafe:cafe:100::")
@@ -43,26 +57,28 @@ class Segment(NamedTuple):
     """Counted from 1; further flows of a run have their own addresses."""
 
 
-def segment(record: PacketRecord) -> Segment | None:
-    """What a record holds; None for other protocols, fragments, other hosts and headers that are cut.
+class IpPacket(NamedTuple):
+    """An IP packet; offsets count from the first byte of the record."""
 
-    IPv6 extension headers are not followed: neither the links nor the endpoints add any.
-    """
-    version, start = _network_layer(record)
-    data = record.data
-    if version == 4 and len(data) >= start + 20:
-        header = start + (data[start] & 0x0F) * 4
-        if int.from_bytes(data[start + 6 : start + 8], "big") & 0x3FFF:
-            return None
-        protocol, ecn = data[start + 9], data[start + 1] & 3
-        ends, length = data[start + 12 : start + 20], int.from_bytes(data[start + 2 : start + 4], "big")
-        end = start + length
-    elif version == 6 and len(data) >= start + 40:
-        header = start + 40
-        protocol, ecn = data[start + 6], data[start + 1] >> 4 & 3
-        ends, end = data[start + 8 : start + 40], header + int.from_bytes(data[start + 4 : start + 6], "big")
-    else:
+    start: int
+    header: int
+    """Where the header of TCP, UDP … begins."""
+    end: int
+    """By the length in the header, which may lie beyond the record if this was cut."""
+    protocol: int
+    """The next one, for example ``TCP`` or ``UDP``."""
+    ends: bytes
+    """Source and destination address."""
+    ecn: int
+    fragment: bool
+
+
+def segment(record: PacketRecord) -> Segment | None:
+    """What a record holds; None for other protocols, fragments, other hosts and headers that are cut."""
+    found = ip_packet(record)
+    if found is None or found.fragment:
         return None
+    data, protocol, header, end = record.data, found.protocol, found.header, found.end
     if protocol == UDP and len(data) >= header + 8:
         source_port, target_port, length = _PORTS.unpack_from(data, header)
         first, end = header + 8, header + max(length, 8)
@@ -71,34 +87,69 @@ def segment(record: PacketRecord) -> Segment | None:
         first = header + max(data[header + 12] >> 4, 5) * 4
     else:
         return None
-    known = _end(ends, source_port, target_port)
+    known = _end(found.ends, source_port, target_port)
     if known is None or end < first:
         return None
     head = data[header:first] if protocol == TCP else b""
-    return Segment(known[0], known[1], ecn, protocol, head, data[first:end], end - first, known[2])
+    return Segment(known[0], known[1], found.ecn, protocol, head, data[first:end], end - first, known[2])
+
+
+def ip_packet(record: PacketRecord) -> IpPacket | None:
+    """The IP packet in a record; None if there is none, or if its header is cut."""
+    version, start = _network_layer(record)
+    data = record.data
+    if version == 4 and len(data) >= start + 20:
+        header = start + (data[start] & 0x0F) * 4
+        fragment = int.from_bytes(data[start + 6 : start + 8], "big") & 0x3FFF > 0
+        end = start + int.from_bytes(data[start + 2 : start + 4], "big")
+        ecn, protocol = data[start + 1] & 3, data[start + 9]
+        return IpPacket(start, header, end, protocol, data[start + 12 : start + 20], ecn, fragment)
+    if version == 6 and len(data) >= start + 40:
+        end = start + 40 + int.from_bytes(data[start + 4 : start + 6], "big")
+        protocol, header, fragment = _after_ipv6(data, start)
+        return IpPacket(start, header, end, protocol, data[start + 8 : start + 40], data[start + 1] >> 4 & 3, fragment)
+    return None
+
+
+def _after_ipv6(data: bytes, start: int) -> tuple[int, int, bool]:
+    """Protocol above IPv6, where its header begins, and whether the packet is a fragment (RFC 8200, section 4)."""
+    protocol, header, fragment = data[start + 6], start + 40, False
+    while len(data) >= header + 8 and protocol in (*IPV6_EXTENSIONS, IPV6_FRAGMENT):
+        if protocol == IPV6_FRAGMENT:
+            fragment = fragment or int.from_bytes(data[header + 2 : header + 4], "big") & 0xFFF9 > 0
+        size = 8 if protocol == IPV6_FRAGMENT else 8 + data[header + 1] * 8
+        protocol, header = data[header], header + size
+    return protocol, header, fragment
 
 
 def ip_size(record: PacketRecord) -> tuple[bytes, int]:
     """Source address and bytes of an IP packet, from its headers; an empty address and 0 if it is none."""
-    version, start = _network_layer(record)
-    data = record.data
-    if version == 4 and len(data) >= start + 20:
-        return data[start + 12 : start + 16], int.from_bytes(data[start + 2 : start + 4], "big")
-    if version == 6 and len(data) >= start + 40:
-        return data[start + 8 : start + 24], 40 + int.from_bytes(data[start + 4 : start + 6], "big")
-    return b"", 0
+    found = ip_packet(record)
+    return (found.ends[: len(found.ends) // 2], found.end - found.start) if found else (b"", 0)
 
 
 def _network_layer(record: PacketRecord) -> tuple[int, int]:
     """IP version, 0 if there is none, and where its header begins."""
     data = record.data
-    if record.link_type == ETHERNET and len(data) > 14:
-        return ETHERTYPES.get(int.from_bytes(data[12:14], "big"), 0), 14
+    if record.link_type in TYPE_AND_HEADER:
+        at, start = TYPE_AND_HEADER[record.link_type]
+        kind = int.from_bytes(data[at : at + 2], "big")
+        while kind in VLAN_TAGS:
+            kind, start = int.from_bytes(data[start + 2 : start + 4], "big"), start + 4
+        if kind == PPPOE:  # six bytes, and PPP's own two (RFC 2516, section 4)
+            return PPP_PROTOCOLS.get(int.from_bytes(data[start + 6 : start + 8], "big"), 0), start + 8
+        return ETHERTYPES.get(kind, 0), start
     if record.link_type == PPP and len(data) > 2:
         return PPP_PROTOCOLS.get(int.from_bytes(data[0:2], "big"), 0), 2
     if record.link_type == RAW_IP and data:
         return data[0] >> 4, 0
-    return 0, 0
+    start = BEFORE_IP.get(record.link_type, len(data))
+    return data[start] >> 4 if start < len(data) else 0, start
+
+
+def digest(payload: bytes) -> int:
+    """Fingerprint of a payload, of 64 bits."""
+    return int.from_bytes(blake2b(payload, digest_size=8).digest(), "little")
 
 
 @lru_cache(maxsize=4096)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 
 from interop.traces.columns import Datagrams
-from interop.traces.network import UDP, Segment, segment
+from interop.traces.network import UDP, Segment, digest, segment
 from interop.traces.records import NANOSECONDS, Condition, DamagedTraceError, PacketRecord, records, simulated
 
 
@@ -84,5 +83,4 @@ class _Table:
 
 def _digest(found: Segment) -> int:
     """Fingerprint of what no link changes: the payload, and of TCP all but ports and checksum."""
-    kept = found.header[4:16] + found.header[18:] + found.payload if found.header else found.payload
-    return int.from_bytes(blake2b(kept, digest_size=8).digest(), "little")
+    return digest(found.header[4:16] + found.header[18:] + found.payload if found.header else found.payload)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
@@ -55,12 +56,39 @@ class PacketRecord(NamedTuple):
 
 
 def records(path: Path) -> Iterator[PacketRecord]:
-    """All records; raises ``DamagedTraceError`` at the first fault."""
+    """All records; raises ``DamagedTraceError`` at the first fault, also if a record is older than the one before."""
+    return _in_order(unsorted_records(path), path.name)
+
+
+def unsorted_records(path: Path) -> Iterator[PacketRecord]:
+    """All records, whatever their times; raises ``DamagedTraceError`` at the first fault."""
+    with _opened(path) as stream:
+        yield from _open(stream, path.name)
+
+
+def embedded_secrets(path: Path) -> bytes:
+    """The key logs in the Decryption Secrets Blocks of a pcapng file, up to its first fault.
+
+    draft-ietf-opsawg-pcapng, section 4.7. Empty for other files.
+    """
+    found = []
+    with suppress(DamagedTraceError), _opened(path) as stream:
+        if stream.read(4) == SECTION_BYTES:
+            for block in _blocks(stream, path.name):
+                if block.kind == SECRETS and len(block.body) >= 8:
+                    kind, size = struct.unpack_from(f"{block.order}II", block.body)
+                    found += [block.body[8 : 8 + size]] if kind == TLS_KEY_LOG else []
+    return b"\n".join(found)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The file, without following a link; raises ``DamagedTraceError`` if it cannot be read."""
     try:
         if not S_ISREG(path.lstat().st_mode):
             raise DamagedTraceError(Condition.CORRUPT, f"{path.name} is no regular file.")
         with path.open("rb") as stream:
-            yield from _in_order(_open(stream, path.name), path.name)
+            yield stream
     except FileNotFoundError:
         raise DamagedTraceError(Condition.EMPTY, f"There is no file {path.name}.") from None
     except OSError as error:
@@ -71,7 +99,7 @@ def _open(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
     magic = stream.read(4)
     if not magic:
         raise DamagedTraceError(Condition.EMPTY, f"{name} has no bytes.")
-    if magic == b"\x0a\x0d\x0d\x0a":
+    if magic == SECTION_BYTES:
         return _pcapng(stream, name)
     for order in "<>":
         for code, unit in ((0xA1B2C3D4, 1000), (0xA1B23C4D, 1)):
@@ -143,9 +171,20 @@ def _plausible(captured: int, length: int, limit: int, where: str) -> None:
 
 # ---- pcapng ---------------------------------------------------------------------------------
 
-SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 6
-TIME_RESOLUTION = 9
-"""Code of the option if_tsresol."""
+SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET, SECRETS = 0x0A0D0D0A, 1, 2, 3, 6, 10
+SECTION_BYTES = b"\x0a\x0d\x0d\x0a"
+"""The type of a section header reads the same in both byte orders."""
+TLS_KEY_LOG = 0x544C534B
+TIME_RESOLUTION, TIME_OFFSET = 9, 14
+"""Codes of the options if_tsresol and if_tsoffset."""
+
+
+class _Block(NamedTuple):
+    kind: int
+    order: str
+    """Byte order of its section, as in struct."""
+    body: bytes
+    where: str
 
 
 class _Interface(NamedTuple):
@@ -153,29 +192,38 @@ class _Interface(NamedTuple):
     snap_length: int
     ticks: int
     """Per second."""
+    offset: int
+    """Seconds to add to each time."""
 
 
 def _pcapng(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
     """Packets of all sections, whose first block type has been read."""
-    order, interfaces, number = "<", list[_Interface](), 0
-    kind_bytes = b"\x0a\x0d\x0d\x0a"
-    while kind_bytes:
-        number += 1
-        where = f"Block {number} of {name}"
-        if len(kind_bytes) < 4:
-            raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
-        if struct.unpack(f"{order}I", kind_bytes)[0] == SECTION:
-            order, body = _section(stream, where)
+    interfaces = list[_Interface]()
+    for kind, order, body, where in _blocks(stream, name):
+        if kind == SECTION:
             interfaces = []
-        else:
-            body = _body(stream, order, _exactly(stream, 4, where), where)
-        kind = struct.unpack(f"{order}I", kind_bytes)[0]
-        if kind == INTERFACE:
+        elif kind == INTERFACE:
             interfaces.append(_interface(body, order, where))
         elif kind == ENHANCED_PACKET:
             yield _enhanced(body, order, interfaces, where)
         elif kind in (SIMPLE_PACKET, OLD_PACKET):
             raise DamagedTraceError(Condition.CORRUPT, f"{where} is a packet without a usable time.")
+
+
+def _blocks(stream: BinaryIO, name: str) -> Iterator[_Block]:
+    """All blocks of a file whose first block type has been read."""
+    order, number, kind_bytes = "<", 0, SECTION_BYTES
+    while kind_bytes:
+        number += 1
+        where = f"Block {number} of {name}"
+        if len(kind_bytes) < 4:
+            raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")
+        (kind,) = struct.unpack(f"{order}I", kind_bytes)
+        if kind == SECTION:
+            order, body = _section(stream, where)
+        else:
+            body = _body(stream, order, _exactly(stream, 4, where), where)
+        yield _Block(kind, order, body, where)
         kind_bytes = stream.read(4)
 
 
@@ -203,16 +251,18 @@ def _interface(body: bytes, order: str, where: str) -> _Interface:
     if len(body) < 8:
         raise DamagedTraceError(Condition.CORRUPT, f"{where} is too short to describe an interface.")
     link_type, _reserved, snap_length = struct.unpack_from(f"{order}HHI", body)
-    ticks, position = 1_000_000, 8
+    ticks, offset, position = 1_000_000, 0, 8
     while position + 4 <= len(body):
         code, length = struct.unpack_from(f"{order}HH", body, position)
         if code == TIME_RESOLUTION and length == 1 and position + 4 < len(body):
             exponent = body[position + 4]
             ticks = 2 ** (exponent & 0x7F) if exponent & 0x80 else 10 ** min(exponent, 18)
+        if code == TIME_OFFSET and length == 8 and position + 12 <= len(body):
+            (offset,) = struct.unpack_from(f"{order}q", body, position + 4)
         if code == 0:
             break
         position += 4 + (length + 3) // 4 * 4
-    return _Interface(link_type, snap_length, ticks)
+    return _Interface(link_type, snap_length, ticks, offset)
 
 
 def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str) -> PacketRecord:
@@ -224,5 +274,5 @@ def _enhanced(body: bytes, order: str, interfaces: list[_Interface], where: str)
     interface = interfaces[index]
     limit = min(interface.snap_length or RECORD_LIMIT, RECORD_LIMIT, len(body) - 20)
     _plausible(captured, length, limit, where)
-    time = ((high << 32) | low) * NANOSECONDS // interface.ticks
+    time = ((high << 32) | low) * NANOSECONDS // interface.ticks + interface.offset * NANOSECONDS
     return PacketRecord(time, interface.link_type, length, body[20 : 20 + captured])

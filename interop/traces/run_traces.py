@@ -29,7 +29,9 @@ from interop.traces.tunnel import tunnel_overhead
 
 CLIENT_TRACE = Path("sim", "trace_node_left.pcap")
 SERVER_TRACE = Path("sim", "trace_node_right.pcap")
-KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"))
+EMBEDDED_KEYS = Path("sim", "keys.log")
+"""Keys that captures of other runners hold themselves."""
+KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEYS)
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
 TCP_INFO = Path("sim", "tcp_info.csv")

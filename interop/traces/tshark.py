@@ -1,6 +1,6 @@
-"""Asks tshark for all that it knows of a few packets, where our columns do not suffice.
+"""Asks tshark for all that it knows of a few packets, and lets editcap convert captures of formats that we do not read.
 
-The only caller of tshark and importer of pyshark; tshark 4.0 and 4.4 are to be had in Debian 12 and 13.
+The only caller of Wireshark's programs and importer of pyshark; tshark 4.0 and 4.4 are to be had in Debian 12 and 13.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ MEMORY_LIMIT = 2 * 1024**3
 """Address space of tshark, bytes."""
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of tshark's answer that ``tshark_fields`` reads."""
+CONVERTED_LIMIT = 4 * 1024**3
+"""Bytes of a capture that editcap converts, which may come compressed."""
 HTTP3_OFF = ("--disable-protocol", "http3")
 """HTTP/3 costs time and is not looked at."""
 
@@ -92,6 +94,30 @@ def _quic_fields(packet: Any) -> dict[str, tuple[str, ...]]:
             for name, container in layer._all_fields.items():
                 values[name].extend(str(one.show) for one in container.all_fields)
     return {name: tuple(found) for name, found in values.items()}
+
+
+def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> None:
+    """Convert a capture of any format that Wireshark reads, compressed or not, into pcapng.
+
+    Of a damaged file, the packets before its fault. Raises HarnessFault(ANALYSIS_FAILED) if there are none,
+    MachineError if there is no editcap, which comes with tshark.
+    """
+    program = shutil.which("editcap")
+    if program is None:
+        raise MachineError("editcap is not installed, which converts captures: apt-get install tshark")
+
+    def limits() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (CONVERTED_LIMIT, CONVERTED_LIMIT))
+
+    with _workplace(()) as (_, environment), suppress(subprocess.TimeoutExpired, OSError):
+        subprocess.run(
+            [program, "-F", "pcapng", str(path.absolute()), str(target.absolute())], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=timeout, check=False,
+            preexec_fn=limits,
+        )  # fmt: skip
+    if not target.is_file():
+        raise _fault(path, "editcap does not know its format.")
 
 
 def _fault(path: Path, reason: str) -> HarnessFault:

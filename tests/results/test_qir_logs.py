@@ -75,7 +75,7 @@ def test_a_tree_that_lies_in_wait(tmp_path: Path) -> None:
     assert sorted(found.ignored) == [
         "./latest: is a symbolic link, which is not followed",
         "a_b/away: is a symbolic link, which is not followed",
-        "c_d/pcaps: has traces, but not the directories of a run: sim, and client or server",
+        "c_d/pcaps: has traces, but not those of a run in its folder sim",
         "ours: is a campaign of quicsat; analyse it by its own name",
     ]
 

@@ -10,7 +10,6 @@ import pytest
 
 from interop.analysis import metrics
 from interop.model.emulated_link import EmulatedLink
-from interop.model.errors import HarnessFault
 from interop.model.implementation import Protocol
 from interop.traces.run_traces import CLIENT_TRACE, SERVER_TRACE, RunTraces, check_traces, read_run
 from interop.traces.tcp import SYN, finished_handshake, first_seen, read_tcp
@@ -133,6 +132,6 @@ def test_no_handshake_and_no_segment(tmp_path: Path) -> None:
 
 def test_a_trace_that_is_not_whole(directory: Path) -> None:
     path = directory / CLIENT_TRACE
+    whole = read_tcp(path)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(HarnessFault, match="could not be read"):
-        read_tcp(path)
+    assert read_tcp(path).time.tolist() == whole.time.tolist()[:-1]

@@ -1,0 +1,380 @@
+"""Captures as other tools write them, derived from one recorded pair, must give the numbers of that pair."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from interop.analysis.foreign_runs import Findings, examine
+from interop.results.qir_logs import find_runs
+from interop.traces.foreign_captures import plain_captures
+from interop.traces.run_traces import CLIENT_TRACE
+from interop.traces.trace import read
+from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
+from tests.quic_builder import Connection, block
+
+SIZE = 30_000
+HANDSHAKE, GOODPUT, LOSS = 0.01182, 15_409_310, 1 / 29
+"""Of the recorded pair: seconds, bit/s, and the share of the packets forward."""
+SECRETS = 10
+"""Type of a Decryption Secrets Block (draft-ietf-opsawg-pcapng, section 4.7)."""
+SLL, SLL2 = 113, 276
+
+
+@dataclass(frozen=True)
+class Record:
+    time: int
+    """Microseconds."""
+    data: bytes
+    """Frame of Ethernet."""
+
+    @property
+    def ip(self) -> bytes:
+        return self.data[14:]
+
+    @property
+    def from_server(self) -> bool:
+        return self.data[26:30] == ip_address("193.167.100.100").packed
+
+    @property
+    def payload(self) -> bytes:
+        return self.data[42:]
+
+    def carrying(self, payload: bytes) -> Record:
+        """The same packet with another payload."""
+        ip = self.ip[:2] + struct.pack(">H", 28 + len(payload)) + self.ip[4:20]
+        udp = self.ip[20:24] + struct.pack(">HH", 8 + len(payload), 0)
+        return replace(self, data=self.data[:14] + ip + udp + payload)
+
+
+Records = Sequence[Record]
+
+
+def recorded(place: Path) -> list[Record]:
+    return [Record(time, data) for time, _, data in pieces(place.read_bytes())]
+
+
+def pcap(records: Records, link: int = 1, *, order: str = "<", nano: bool = False, snap: int = 262_144) -> bytes:
+    data = struct.pack(f"{order}IHHiIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, 262_144, link)
+    for each in records:
+        second, rest = divmod(each.time, MICROSECONDS)
+        kept = each.data[:snap]
+        data += struct.pack(f"{order}IIII", second, rest * 1000 if nano else rest, len(kept), len(each.data)) + kept
+    return data
+
+
+def pcapng(records: Records, *, links: Sequence[int] = (1,), secrets: bytes = b"", order: str = "<") -> bytes:
+    """Each record at the next interface in turn."""
+    section = block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+    described = b"".join(block(1, struct.pack(f"{order}HHI", link, 0, 0), order) for link in links)
+    if secrets:
+        padded = secrets + bytes(-len(secrets) % 4)
+        section += block(SECRETS, struct.pack(f"{order}II", 0x544C534B, len(secrets)) + padded, order)
+    data = section + described
+    for number, each in enumerate(records):
+        ends = each.time >> 32, each.time & 0xFFFFFFFF, len(each.data), len(each.data)
+        data += block(6, struct.pack(f"{order}IIIII", number % len(links), *ends) + each.data, order)
+    return data
+
+
+def framed(header: Callable[[Record], bytes], link: int) -> Callable[[Records], bytes]:
+    return lambda records: pcap([replace(each, data=header(each) + each.ip) for each in records], link)
+
+
+def tagged(*tags: int) -> Callable[[Record], bytes]:
+    inner = b"".join(struct.pack(">HH", tag, 7) for tag in tags)
+    return lambda each: each.data[:12] + inner + each.data[12:14]
+
+
+def cooked(each: Record) -> bytes:
+    return struct.pack(">HHH8sH", 0 if each.from_server else 4, 1, 6, bytes(8), 0x0800)
+
+
+def cooked_2(each: Record) -> bytes:
+    return struct.pack(">HHIHBB8s", 0x0800, 0, 2, 1, 0, 6, bytes(8))
+
+
+def in_port(port: int, client: str, server: str) -> Callable[[Records], bytes]:
+    """Between other addresses, with another port of the server's."""
+
+    def moved(each: Record) -> Record:
+        ends = [ip_address(client).packed, ip_address(server).packed]
+        ports = [*struct.unpack_from(">HH", each.data, 34)]
+        ports[not each.from_server] = port
+        ends = ends[::-1] if each.from_server else ends
+        data = each.data[:26] + b"".join(ends) + struct.pack(">HH", *ports) + each.data[38:]
+        return replace(each, data=data)
+
+    return lambda records: pcap([moved(each) for each in records])
+
+
+def in_ipv6(records: Records) -> bytes:
+    """Over IPv6, with an extension header before UDP."""
+
+    def moved(each: Record) -> Record:
+        client, server = (ip_address(f"fd00:cafe:cafe:{part}::100").packed for part in (0, 100))
+        ends = server + client if each.from_server else client + server
+        options = struct.pack(">BBHI", 17, 0, 0x0104, 0)
+        head = struct.pack(">IHBB", 6 << 28, len(options) + len(each.ip) - 20, 60, 64)
+        return replace(each, data=each.data[:12] + b"\x86\xdd" + head + ends + options + each.ip[20:])
+
+    return pcap([moved(each) for each in records])
+
+
+def offloaded(records: Records) -> list[Record]:
+    """Successive datagrams of one size in one record, with the first smaller one behind them."""
+    made = list[Record]()
+    open_to_more = 0
+    for each in records:
+        short = not each.payload[0] & 0x80
+        if made and short and open_to_more >= len(each.payload) and made[-1].from_server == each.from_server:
+            made[-1] = made[-1].carrying(made[-1].payload + each.payload)
+            open_to_more = open_to_more if open_to_more == len(each.payload) else 0
+        else:
+            made.append(each)
+            open_to_more = len(each.payload) if short else 0
+    return made
+
+
+def begun(port: int) -> Callable[[Records], bytes]:
+    """A capture that begins in a connection that nothing identifies."""
+    return lambda records: in_port(port, "10.0.0.2", "10.0.1.2")(records[13:])
+
+
+def with_ip(at: int, value: bytes) -> Callable[[Records], bytes]:
+    """With other bytes in the header of IP."""
+
+    def changed(each: Record) -> Record:
+        return replace(each, data=each.data[: 14 + at] + value + each.data[14 + at + len(value) :])
+
+    return lambda records: pcap([changed(each) for each in records])
+
+
+def twice(records: Records) -> bytes:
+    """As a capture at all interfaces of a bridge has it."""
+    return pcap([copy for each in records for copy in (each, replace(each, time=each.time + 3))])
+
+
+def late(records: Records) -> bytes:
+    made = [*records]
+    made[10] = replace(made[10], time=made[9].time - 2000)
+    return pcap(made)
+
+
+def reversed_order(records: Records) -> bytes:
+    return pcap(records[::-1])
+
+
+def among_others(records: Records) -> bytes:
+    """With other traffic: TCP, a QUIC server elsewhere at port 443, DNS, ARP."""
+    first = records[0].carrying(Connection(original=b"elsewhere").client_hello())
+    elsewhere = replace(first, data=first.data[:26] + bytes([10, 0, 0, 1, 10, 0, 0, 2]) + first.data[34:])
+    tcp = replace(first, data=first.data[:23] + b"\x06" + first.data[24:])
+    dns = records[0].carrying(b"query")
+    dns = replace(dns, data=dns.data[:34] + struct.pack(">HH", 5353, 53) + dns.data[38:])
+    arp = replace(first, data=first.data[:12] + b"\x08\x06" + bytes(28))
+    return pcap([elsewhere, tcp, dns, arp, *records, replace(elsewhere, time=records[-1].time)])
+
+
+PLAIN: dict[str, Callable[[Records], bytes]] = {
+    "pcap": pcap,
+    "nanoseconds": lambda records: pcap(records, nano=True),
+    "big endian": lambda records: pcap(records, order=">"),
+    "pcapng big endian": lambda records: pcapng(records, order=">"),
+    "three interfaces": lambda records: pcapng(records, links=(1, 1, 1)),
+    "two sections": lambda records: pcapng(records[:9]) + pcapng(records[9:]),
+    "gzip": lambda records: gzip.compress(pcap(records)),
+    "VLAN": framed(tagged(0x8100), 1),
+    "802.1ad": framed(tagged(0x88A8, 0x8100), 1),
+    "cooked": framed(cooked, SLL),
+    "cooked 2": framed(cooked_2, SLL2),
+    "raw IP": framed(lambda _: b"", 101),
+    "loopback": framed(lambda _: b"\x02\0\0\0", 0),
+    "PPPoE": framed(lambda each: each.data[:12] + struct.pack(">HBBHHH", 0x8864, 0x11, 0, 1, 0, 0x21), 1),
+    "IPv6 with options": in_ipv6,
+    "among others": among_others,
+}
+REPAIRED: dict[str, tuple[Callable[[Records], bytes], str]] = {
+    "late record": (late, "All records were sorted by time: 1 record of"),
+    "reversed": (reversed_order, "All records were sorted by time: "),
+    "port": (in_port(4433, "10.0.0.2", "10.0.1.2"), "has port 4433."),
+    "low port of the contract": (in_port(853, "193.167.0.100", "193.167.100.100"), "has port 853."),
+    "two copies": (twice, "copies were left out."),
+    "offload": (lambda records: pcap(offloaded(records)), "with several datagrams each"),
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return foreign_run(tmp_path / "quic-go_ngtcp2/transfer", output=qir_output(size=SIZE))
+
+
+def rewrite(run: Path, *sides: Path, to: Callable[[Records], bytes]) -> None:
+    for side in sides:
+        (run / side).write_bytes(to(recorded(run / side)))
+
+
+def findings(run: Path) -> Findings:
+    (one,) = find_runs(run).runs
+    return examine(one, None)
+
+
+def check_numbers(found: Findings) -> None:
+    assert found.handshake == pytest.approx(HANDSHAKE)
+    assert found.goodput == pytest.approx(GOODPUT, rel=1e-6)
+    assert found.loss_forward == pytest.approx(LOSS)
+    assert found.loss_return == 0
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_formats_and_link_layers(run: Path, kind: str) -> None:
+    rewrite(run, LEFT, RIGHT, to=PLAIN[kind])
+    found = findings(run)
+    check_numbers(found)
+    others = [f"The {side}'s trace has other traffic of port 443, which was left out." for side in ("client", "server")]
+    assert list(found.notes) == (others if kind == "among others" else [])
+
+
+@pytest.mark.parametrize("sides", [(LEFT,), (RIGHT,), (LEFT, RIGHT)])
+@pytest.mark.parametrize("kind", REPAIRED)
+def test_what_is_repaired_is_named(run: Path, kind: str, sides: tuple[Path, ...]) -> None:
+    change, note = REPAIRED[kind]
+    before = {side: (run / side).read_bytes() for side in sides}
+    rewrite(run, *sides, to=change)
+    assert all((run / side).read_bytes() != before[side] for side in sides)
+    found = findings(run)
+    check_numbers(found)
+    for side in sides:
+        whose = "client" if side == LEFT else "server"
+        assert any(note in each and f"the {whose}'s trace" in each.lower() for each in found.notes)
+
+
+def test_a_connection_id_shows_the_datagrams_of_records_without_a_counterpart(run: Path) -> None:
+    rewrite(run, LEFT, RIGHT, to=lambda records: pcap(offloaded(records)))
+    (run / RIGHT).unlink()
+    found = findings(run)
+    assert found.goodput == pytest.approx(GOODPUT, rel=1e-6)
+    assert found.outcome == "files complete"
+    with plain_captures(run) as captures:
+        trace = read(captures.directory / CLIENT_TRACE)
+        assert int((trace.size > 0).sum()) == 38
+
+
+def test_large_records_that_cannot_be_split_have_no_invented_cause(run: Path) -> None:
+    """Cut records do not show where the next datagram begins."""
+    rewrite(run, LEFT, to=lambda records: pcap(offloaded(records), snap=1000))
+    found = findings(run)
+    assert (found.loss_forward, found.outcome) == (None, "files complete")
+    assert any(each.startswith("Larger than an Ethernet packet, and not split: 4 records") for each in found.notes)
+    assert not any("closed the connection" in each or "do not fit" in each for each in found.notes)
+
+
+@pytest.mark.parametrize("form", [pcap, pcapng])
+def test_a_cut_capture_has_its_complete_records(run: Path, form: Callable[[Records], bytes]) -> None:
+    rewrite(run, LEFT, RIGHT, to=lambda records: form(records)[:-20])
+    found = findings(run)
+    check_numbers(found)
+    assert [each.partition(" are complete")[0][-2:] for each in found.notes] == ["37", "38"]
+
+
+@pytest.mark.parametrize(("side", "whose"), [(LEFT, "client"), (RIGHT, "server")])
+def test_a_capture_cut_in_the_transfer_blames_no_endpoint(run: Path, side: Path, whose: str) -> None:
+    whole = (run / side).read_bytes()
+    (run / side).write_bytes(whole[: len(whole) // 2])
+    (run / "output.txt").write_text(qir_output(size=SIZE, timeout=60))
+    found = findings(run)
+    assert found.outcome == "timeout after 60 s"
+    assert found.handshake == pytest.approx(HANDSHAKE)
+    assert found.loss_return == 0
+    assert found.loss_forward is not None and found.loss_forward < 2 * LOSS
+    assert found.notes[0].startswith(f"The {whose}'s trace is damaged")
+    assert found.notes[1:] == ("The traces do not show the cause: their records are not complete.",)
+
+
+def test_secrets_in_the_capture_and_no_folder_of_an_endpoint(run: Path) -> None:
+    keys = (run / "client/keys.log").read_bytes()
+    rewrite(run, LEFT, RIGHT, to=lambda records: pcapng(records, secrets=keys))
+    for folder in ("client", "server"):
+        (run / folder / "keys.log").unlink()
+        (run / folder).rmdir()
+    found = findings(run)
+    check_numbers(found)
+    assert found.notes == ()
+
+
+def test_the_layout_of_qir_se(run: Path) -> None:
+    """Its post-processing leaves other names, and repetitions may have the key logs of several processes."""
+    keys = (run / "client/keys.log").read_bytes()
+    for side in (LEFT, RIGHT):
+        rewrite(run, side, to=lambda records: pcapng(records, secrets=keys))
+        (run / side).rename(run / "sim" / f"{side.stem}_with_secrets.pcapng")
+    for folder in ("client", "server"):
+        (run / folder / "keys.log").unlink()
+    check_numbers(findings(run))
+    assert not any("trace_node" in each for each in find_runs(run).runs[0].missing)
+
+
+def test_a_key_log_deeper_in_a_folder(run: Path) -> None:
+    (run / "client/keys.log").unlink()
+    (run / "server/first").mkdir()
+    (run / "server/keys.log").rename(run / "server/first/keys.log")
+    check_numbers(findings(run))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (framed(lambda _: bytes(30), 127), "38 records of link type 127, which is not read"),
+        (begun(4433), "no packet from or to port 443. It holds 25 records: 25 of UDP port 4433."),
+        (begun(4789), "It holds 25 records: 25 of VXLAN."),
+        (with_ip(9, b"\x2f"), "38 of GRE"),
+        (with_ip(6, b"\x20\0"), "38 IP fragments"),
+    ],
+)
+def test_what_is_not_understood_is_named(run: Path, change: Callable[[Records], bytes], named: str) -> None:
+    rewrite(run, LEFT, RIGHT, to=change)
+    found = findings(run)
+    assert (found.handshake, found.goodput, found.loss_forward) == (None, None, None)
+    assert any(named in each for each in found.notes if each.startswith("The client's trace"))
+    assert not any("0 handshakes" in each or "do not fit" in each for each in found.notes)
+
+
+def test_a_capture_that_begins_after_the_handshake(run: Path) -> None:
+    rewrite(run, LEFT, RIGHT, to=lambda records: pcap(records[5:]))
+    found = findings(run)
+    assert found.goodput is None
+    assert found.notes == (
+        "The client's trace begins after the handshake: it has no Initial packet, so nothing can be decrypted.",
+    )
+
+
+def test_packets_of_a_version_without_known_keys(run: Path) -> None:
+    def draft(each: Record) -> Record:
+        long = each.payload[0] & 0x80
+        return each.carrying(each.payload[:1] + b"\xff\0\0\x1d" + each.payload[5:]) if long else each
+
+    rewrite(run, LEFT, RIGHT, to=lambda records: pcap([draft(each) for each in records]))
+    assert "The packets have QUIC version 0xff00001d, which is not decrypted." in findings(run).notes
+
+
+def test_cut_records_are_the_reason_where_nothing_can_be_decrypted(run: Path) -> None:
+    rewrite(run, LEFT, RIGHT, to=lambda records: pcap(records, snap=128))
+    notes = findings(run).notes
+    assert any("are cut (snap length)" in each for each in notes)
+    assert not any("do not fit" in each for each in notes)
+
+
+def test_nothing_of_the_run_changes_and_no_copy_stays(run: Path) -> None:
+    rewrite(run, LEFT, RIGHT, to=late)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with plain_captures(run) as captures:
+        assert captures.directory != run
+        assert (captures.directory / "server/keys.log").is_file()
+    assert not captures.directory.exists()
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
