@@ -34,6 +34,7 @@ from interop.model.outcomes import Outcome
 from interop.report.terminal_tables import draw
 from interop.results.store import load
 from interop.traces import qlog
+from interop.traces.congestion import WINDOWS
 from interop.traces.network import TCP, UDP
 from interop.traces.pcap import check
 
@@ -162,11 +163,11 @@ def read_qlog(paths: Sequence[Path]) -> tuple[tuple[float, ...], tuple[str, ...]
     """What the largest qlog tells: each window after a reduction over that before, and all words, each once."""
     for path in sorted(paths, key=lambda each: -each.stat().st_size)[:1]:
         try:
-            events = qlog.read(path)
+            events = qlog.read(path).events
         except ValueError:
             continue
-        windows = [value for event in events for key in ("congestion_window", "cwnd")
-                   if isinstance(value := event.data.get(key), int | float)]  # fmt: skip
+        windows = [value for event in events for key in WINDOWS
+                   if (value := qlog.number(event.data.get(key))) is not None]  # fmt: skip
         words = [*_words(events), *(each.decode() for each in SPEAKER.findall(path.read_bytes()))]
         return tuple(_reductions(windows)), tuple(word for word in dict.fromkeys(words) if re.search("[a-z]", word))
     return (), ()
@@ -183,7 +184,7 @@ def _words(events: Sequence[qlog.QlogEvent]) -> Iterator[str]:
         for key in ("congestion_control", "congestion_algorithm", "cc_algorithm", "cc_algo", "algorithm"):
             if isinstance(event.data.get(key), str):
                 yield event.data[key]
-        if event.name.endswith(":congestion_state_updated") and isinstance(event.data.get("new"), str):
+        if event.name == "congestion_state_updated" and isinstance(event.data.get("new"), str):
             yield event.data["new"]
 
 

@@ -407,6 +407,7 @@ def _notes(traces: RunTraces, test_case: TestCase, rate: float | None) -> Iterat
         yield HTTP3
     if traces.cut:
         yield f"{traces.cut} packets of the traces are cut, so that the loss could not be measured."
+    yield from (f"Server's qlog: {note}" for note in traces.qlog_notes)
     if rate is None:
         yield "The server sent no two 1-RTT packets at different times, so there is no goodput."
 

@@ -1,99 +1,127 @@
-"""The congestion control of a server over time, as its qlog tells it: window, threshold, states, packets given up."""
+"""The congestion control of a server over time, as its qlogs report it: window, threshold, states, packets given up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from interop.model.arrays import Floats
-from interop.model.text import printable
+from interop.model.text import escaped, printable
 from interop.traces import qlog
 from interop.traces.series import Samples
 
-KEYS = ("congestion_window", "cwnd")
-"""Names of the window in the drafts of draft-ietf-quic-qlog-quic-events."""
-SUFFIXES = (".qlog", ".sqlog")
-
-
+WINDOWS = ("congestion_window", "cwnd", "current_cwnd")
+"""Names of the window in the drafts of draft-ietf-quic-qlog-quic-events, and in mvfst's qlogs."""
 THRESHOLDS = ("ssthresh",)
-LOST, STATE, METRICS = "recovery:packet_lost", "recovery:congestion_state_updated", "recovery:metrics_updated"
+LOST, STATE = "packet_lost", "congestion_state_updated"
+WORDS = tuple(name.encode() for name in (*WINDOWS, *THRESHOLDS, LOST, STATE))
+SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 MOST_STATES = 500
+MOST_NOTES = 3
+"""Qlogs of a run that notes name."""
 UNLIMITED = 2**31
 """Bytes from which on a threshold is none: stacks write their largest integer."""
+LARGEST = 2**64
+"""Bytes above which a value is no number of bytes."""
+NO_VALUE = "events without a usable value"
+
+Change = tuple[float, float]
+"""Time in seconds, and the new value."""
+Timed = tuple[float, qlog.QlogEvent]
 
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """What a server tells beyond its window; times as those of ``congestion_window``."""
+    """What a server's qlogs say. Times are seconds on the clock of the ``start`` that is given to :func:`recovery`.
 
+    A qlog counts from a moment of its own: its first event is taken to be the arrival of the client's first packet,
+    which is good to a few milliseconds. Events of several connections are in the order of time.
+    """
+
+    window: Samples
+    """Congestion window, bytes, at each change."""
     threshold: Samples
     """Slow start threshold, bytes, at each change; without values that stand for none."""
     given_up: Floats
-    """When it declared a packet lost."""
+    """When the server declared a packet lost."""
     states: tuple[tuple[float, str], ...]
     """When its congestion controller changed to which state, in its own words, printable; the first ``MOST_STATES``.
 
     Without numbers, which picoquic writes for states of its own.
     """
+    notes: tuple[str, ...] = ()
+    """A sentence for each qlog of which something could not be read."""
+
+
+def congestion_window(folder: Path, start: float) -> Samples:
+    """The window alone of what :func:`recovery` finds."""
+    return recovery(folder, start).window
 
 
 def recovery(folder: Path, start: float) -> Recovery:
-    """What all qlogs in ``folder`` tell; empty if none can be read. ``start`` is that of ``congestion_window``."""
-    found = [each for path in _qlogs(folder) for each in _recovery_events(path, start)]
-    found.sort(key=lambda each: each[0])
-    thresholds, states, last = list[tuple[float, float]](), list[tuple[float, str]](), -1.0
-    for time, event in found:
-        value = next((event.data[key] for key in THRESHOLDS if isinstance(event.data.get(key), int | float)), None)
-        if value is not None and 0 < value < UNLIMITED and value != last:
-            last = float(value)
-            thresholds.append((time, last))
-        if event.name == STATE and isinstance(word := event.data.get("new"), str) and not word.isdecimal():
-            states.append((time, printable(word, 40)))
-    table = np.array(thresholds, dtype=np.float64).reshape(-1, 2)
-    given_up = np.array([time for time, event in found if event.name == LOST], dtype=np.float64)
-    return Recovery(Samples(table[:, 0], table[:, 1]), given_up, tuple(states[:MOST_STATES]))
-
-
-def _recovery_events(path: Path, start: float) -> Iterator[tuple[float, qlog.QlogEvent]]:
-    with suppress(ValueError, OSError):
-        words = (*THRESHOLDS, LOST.partition(":")[2], STATE.partition(":")[2])
-        events = qlog.read(path, *(word.encode() for word in words))
-        for event in events:
-            if event.name in (LOST, STATE, METRICS):
-                yield start + event.time - events[0].time, event
+    """What all qlogs in ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
+    given_up, notes = list[float](), list[str]()
+    windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
+    for path in _qlogs(folder):
+        try:
+            found = qlog.read(path, *WORDS)
+        except OSError as error:
+            notes.append(f"{escaped(path.name, 80)} cannot be read: {error.strerror or error}.")
+            continue
+        except ValueError as error:
+            notes.append(str(error))
+            continue
+        faults = Counter(found.passed_over)
+        mine = [(start + event.time - found.events[0].time, event) for event in found.events]
+        windows += _changes(mine, WINDOWS, faults)
+        thresholds += [each for each in _changes(mine, THRESHOLDS, faults) if 0 < each[1] < UNLIMITED]
+        states += _states(mine, faults)
+        given_up += [time for time, event in mine if event.name == LOST]
+        if faults:
+            listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
+            notes.append(f"{escaped(path.name, 80)}: passed over: {listed}.")
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more qlogs could not be read as a whole."]
+    states.sort(key=lambda each: each[0])
+    return Recovery(
+        _samples(windows), _samples(thresholds), np.sort(np.array(given_up)), tuple(states[:MOST_STATES]), tuple(notes)
+    )
 
 
 def _qlogs(folder: Path) -> list[Path]:
     found = sorted(folder.glob("*")) if folder.is_dir() else []
-    return [path for path in found if path.suffix in SUFFIXES and path.is_file() and not path.is_symlink()]
+    return [path for path in found if path.name.endswith(SUFFIXES) and path.is_file() and not path.is_symlink()]
 
 
-def congestion_window(folder: Path, start: float) -> Samples:
-    """Bytes over time; empty if no qlog in ``folder`` tells any.
+def _changes(events: Sequence[Timed], names: Sequence[str], faults: Counter[str]) -> Iterator[Change]:
+    """Each change of a quantity in one qlog."""
+    last = None
+    for time, event in events:
+        key = next((name for name in names if name in event.data), None)
+        if key is None:
+            continue
+        value = qlog.number(event.data[key])
+        if value is None or value > LARGEST:
+            faults[NO_VALUE] += 1
+        elif value != last:
+            last = value
+            yield time, value
 
-    A qlog counts from a moment of its own: its first event is taken to be the arrival of the client's first packet,
-    ``start``, which is good to a few milliseconds. Of several connections all windows are there, in the order of time.
-    """
-    found: list[tuple[float, float]] = []
-    for path in _qlogs(folder):
-        with suppress(ValueError, OSError):
-            found += _windows(path, start)
-    table = np.array(sorted(found), dtype=np.float64).reshape(-1, 2)
+
+def _states(events: Sequence[Timed], faults: Counter[str]) -> Iterator[tuple[float, str]]:
+    for time, event in events:
+        word = event.data.get("new") if event.name == STATE else None
+        if isinstance(word, str):
+            if not word.isdecimal():
+                yield time, printable(word, 40)
+        elif event.name == STATE:
+            faults[NO_VALUE] += 1
+
+
+def _samples(changes: Sequence[Change]) -> Samples:
+    table = np.array(sorted(changes, key=lambda each: each[0]), dtype=np.float64).reshape(-1, 2)
     return Samples(table[:, 0], table[:, 1])
-
-
-def _windows(path: Path, start: float) -> list[tuple[float, float]]:
-    """Each change of the window in one qlog."""
-    events = qlog.read(path, *(key.encode() for key in KEYS))
-    begin, last = events[0].time, -1.0
-    changes = []
-    for event in events:
-        value = next((event.data[key] for key in KEYS if isinstance(event.data.get(key), int | float)), None)
-        if value is not None and value != last and event.name.endswith("metrics_updated"):
-            last = float(value)
-            changes.append((start + event.time - begin, last))
-    return changes

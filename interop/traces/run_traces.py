@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from interop.model.implementation import Protocol
 from interop.model.outcomes import ErrorCode
 from interop.model.test_case import Link
 from interop.traces.columns import Form
-from interop.traces.congestion import congestion_window
+from interop.traces.congestion import recovery
 from interop.traces.key_log import key_lines
 from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
@@ -89,13 +90,23 @@ class RunTraces:
 
     def series(self) -> Series:
         """All events of the run."""
+        return self._series[0]
+
+    @property
+    def qlog_notes(self) -> tuple[str, ...]:
+        """A sentence for each of the server's qlogs of which something could not be read."""
+        return self._series[1]
+
+    @cached_property
+    def _series(self) -> tuple[Series, tuple[str, ...]]:
         if isinstance(self.trace_pair, TcpTracePair):
             pair = self.trace_pair
             _, start = zeros(pair.at_client, pair.at_server, pair.clock)
-            return replace(tcp_series(pair), cwnd=kernel_window(self.tcp_info, pair.at_server.epoch, start))
+            return replace(tcp_series(pair), cwnd=kernel_window(self.tcp_info, pair.at_server.epoch, start)), ()
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]
-        return replace(found, cwnd=congestion_window(self.qlogs, float(came.min()) if len(came) else 0.0))
+        told = recovery(self.qlogs, float(came.min()) if len(came) else 0.0)
+        return replace(found, cwnd=told.window), told.notes
 
 
 def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceStates:

@@ -104,6 +104,21 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
     })  # fmt: skip
 
 
+def test_a_qlog_that_cannot_be_read_is_named_and_decides_nothing(directory: Path) -> None:
+    """A number of 400 digits is passed over; the window before it is kept."""
+    event = '{"time": %d, "name": "recovery:metrics_updated", "data": {"congestion_window": %s}}'
+    lines = ['{"trace": {}}', event % (0, "12000"), event % (10, "9" * 400), event % (20, "6000")]
+    (directory / "server/qlog").mkdir()
+    (directory / "server/qlog/a.sqlog").write_text("\n".join(lines))
+    verdict, measurement = judged(directory)
+    assert verdict == Verdict(Outcome.SUCCEEDED)
+    assert measurement is not None
+    assert measurement.notes == ("Server's qlog: a.sqlog: passed over: events without a usable value (1).",)
+    stored = load(directory)
+    assert stored is not None
+    assert stored.cwnd.value.tolist() == [12000, 6000]
+
+
 def test_efficiency_over_a_changing_link_is_of_what_it_offered(directory: Path) -> None:
     """The mean of its rate is below the goodput, but the transfer took place while the rate was higher."""
     rate = 8 * SIZE / 3.2

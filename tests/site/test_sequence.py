@@ -101,7 +101,9 @@ def test_a_long_run_is_shown_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_states_of_the_congestion_control_point_to_their_words() -> None:
     nothing = Samples.of()
-    columns, texts = sequence.congestion(Recovery(nothing, np.array([0.5]), ((0.1, "a"), (0.2, "b"), (0.3, "a"))))
+    columns, texts = sequence.congestion(
+        Recovery(nothing, nothing, np.array([0.5]), ((0.1, "a"), (0.2, "b"), (0.3, "a")))
+    )
     found = {each.name: each.values.tolist() for each in columns}
     assert [texts[number] for number in found["state_text"]] == ["a", "b", "a"]
     assert found["given_up_time"] == [0.5]

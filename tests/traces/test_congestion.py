@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interop.traces.congestion import congestion_window, recovery
+from interop.traces.congestion import MOST_NOTES, congestion_window, recovery
 
 EVENTS: list[dict[str, Any]] = [
     {"time": 5000.0, "name": "transport:packet_received", "data": {}},
@@ -34,6 +34,55 @@ def test_changes_of_the_window(tmp_path: Path, form: str) -> None:
     found = congestion_window(tmp_path, 0.3)
     assert found.time.tolist() == pytest.approx([0.301, 0.402])
     assert found.value.tolist() == [12000, 24000]
+
+
+NAMES = {
+    "draft-01": ("recovery:metrics_updated", "recovery:congestion_state_updated", "recovery:packet_lost"),
+    "draft-13": ("quic:recovery_metrics_updated", "quic:congestion_state_updated", "quic:packet_lost"),
+    "between": ("quic:metrics_updated", "quic:recovery_congestion_state_updated", "quic:recovery_packet_lost"),
+    "transport": ("transport:metrics_updated", "transport:congestion_state_updated", "transport:packet_lost"),
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+def test_every_draft_says_the_same(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    metrics, state, lost = names
+    events: list[dict[str, Any]] = [
+        {"time": 0.0, "name": f"{lost.partition(':')[0]}:packet_received", "data": {}},
+        {"time": 10.0, "name": metrics, "data": {"congestion_window": 12000, "ssthresh": 50000}},
+        {"time": 20.0, "name": state, "data": {"old": "slow_start", "new": "recovery"}},
+        {"time": 30.0, "name": lost, "data": {"header": {"packet_number": 3}}},
+        {"time": 40.0, "name": metrics, "data": {"congestion_window": "6000", "ssthresh": 6000}},
+    ]
+    (tmp_path / "a.sqlog").write_text("\n".join(map(json.dumps, [{"trace": {}}, *events])))
+    found = recovery(tmp_path, 0.0)
+    assert (found.window.time.tolist(), found.window.value.tolist()) == (pytest.approx([0.01, 0.04]), [12000, 6000])
+    assert found.threshold.value.tolist() == [50000, 6000]
+    assert found.given_up.tolist() == pytest.approx([0.03])
+    assert found.states == ((0.02, "recovery"),)
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("odd", ["9" * 400, "1e999", "NaN", "-1", "true", "{}", '"many"'])
+def test_a_value_that_is_none_is_passed_over_and_counted(tmp_path: Path, odd: str) -> None:
+    lines = [json.dumps({"trace": {}}), *map(json.dumps, EVENTS)]
+    odd_event = f'{{"time": 5002, "name": "recovery:metrics_updated", "data": {{"cwnd": {odd}, "ssthresh": {odd}}}}}'
+    (tmp_path / "a.sqlog").write_text("\n".join([*lines[:3], odd_event, *lines[3:]]))
+    found = recovery(tmp_path, 0.0)
+    assert found.window.value.tolist() == [12000, 24000]
+    assert found.notes == ("a.sqlog: passed over: events without a usable value (2).",)
+
+
+def test_a_qlog_that_cannot_be_read_costs_no_other_one(tmp_path: Path) -> None:
+    """Each is named, but not all of hundreds."""
+    (tmp_path / "z.qlog").write_text(json.dumps({"traces": [{"events": EVENTS}]}))
+    for number in range(5):
+        (tmp_path / f"{number}.qlog").write_text('{"qlog_version": "9"}')
+    found = recovery(tmp_path, 0.0)
+    assert found.window.value.tolist() == [12000, 24000]
+    assert len(found.notes) == MOST_NOTES + 1
+    assert found.notes[0].startswith("0.qlog")
+    assert found.notes[-1].startswith("2 more")
 
 
 def test_no_qlog(tmp_path: Path) -> None:

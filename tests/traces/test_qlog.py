@@ -1,7 +1,8 @@
-"""Dialects of qlog, and what is none."""
+"""Dialects of qlog, damaged qlogs, and what is none."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,13 @@ SEQUENCE = (
     '{"qlog_format": "JSON-SEQ", "trace": {}}',
     '{"time": 250, "name": "recovery:metrics_updated", "data": {"congestion_window": 12000}}',
 )
+CONTAINED = {"traces": [{"events": [{"time": 250, "name": "recovery:metrics_updated", "data": WINDOW}]}]}
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        {"traces": [{"events": [{"time": 250, "name": "recovery:metrics_updated", "data": WINDOW}]}]},
+        CONTAINED,
         {
             "traces": [
                 {
@@ -38,16 +40,134 @@ SEQUENCE = (
                 }
             ]
         },
+        {
+            "traces": [
+                {
+                    "configuration": {"time_units": "us"},
+                    "event_fields": ["relative_time", "CATEGORY", "EVENT_TYPE", "DATA"],
+                    "events": [["250000", "RECOVERY", "METRIC_UPDATE", WINDOW]],
+                }
+            ]
+        },
         "".join(f"\x1e{record}\n" for record in SEQUENCE),
         "\n".join(SEQUENCE),
-        "".join(f"\x1e{record}\n" for record in SEQUENCE) + '\x1e{"time": 260, "name": "recov',
+        "\n".join(SEQUENCE).replace("recovery:", "quic:"),
+        "\n".join(SEQUENCE).replace("recovery:", "quic:recovery_"),
+        "\n".join(SEQUENCE).replace("recovery:", "transport:"),
+        "\n".join(SEQUENCE[1:]),
+        gzip.compress("\n".join(SEQUENCE).encode()),
+        gzip.compress(SEQUENCE[0].encode()) + gzip.compress(f"\n{SEQUENCE[1]}".encode()),
     ],
-    ids=["json", "event-fields", "sequence", "lines", "cut"],
-)
-def test_dialects(tmp_path: Path, content: str | dict[str, Any]) -> None:
-    assert qlog.read(written(tmp_path / "a.qlog", content)) == (
-        qlog.QlogEvent(0.25, "recovery:metrics_updated", WINDOW),
-    )  # fmt: skip
+    ids=[
+        "json", "event-fields", "draft-00", "sequence", "lines", "quic", "quic-recovery", "transport", "no-header",
+        "gzip", "gzip-members",
+    ],
+)  # fmt: skip
+def test_dialects(tmp_path: Path, content: bytes | str | dict[str, Any]) -> None:
+    found = qlog.read(written(tmp_path / "a.qlog", content))
+    assert found == qlog.Qlog((qlog.QlogEvent(0.25, "metrics_updated", WINDOW),), {})
+
+
+TIMES = [
+    ({"time_format": "absolute"}, "time", [1500, 1510, 1560]),
+    ({"time_format": "relative", "reference_time": 1500}, "time", [0, 10, 60]),
+    ({"time_format": "delta", "reference_time": 1500}, "time", [0, 10, 50]),
+    ({"time_format": "delta"}, "time", [1500, 10, 50]),
+    ({"time_format": "relative_to_epoch", "reference_time": {"epoch": "unknown"}}, "time", [0, 10, 60]),
+    ({"time_format": "relative_to_previous_event", "reference_time": {"epoch": "x"}}, "time", [1500, 10, 50]),
+    ({"reference_time": 1500}, "relative_time", [0, 10, 60]),
+    ({}, "delta_time", [1500, 10, 50]),
+    ({}, "time", [1500, 1510, 1560]),
+]
+
+
+@pytest.mark.parametrize("form", ["json", "sequence", "cut"])
+@pytest.mark.parametrize(("common", "key", "times"), TIMES)
+def test_time_formats(tmp_path: Path, form: str, common: dict[str, Any], key: str, times: list[float]) -> None:
+    """Of every draft: the events are 10 and 50 ms apart, also if events of no interest are left out."""
+    names = "quic:packet_sent", "quic:packet_sent", "quic:recovery_metrics_updated"
+    events = [{key: time, "name": name, "data": {}} for time, name in zip(times, names, strict=True)]
+    trace = {"common_fields": common, "events": events}
+    content = json.dumps({"qlog_version": "0.4", "traces": [trace]})
+    if form == "sequence":
+        content = "\n".join(map(json.dumps, [{"trace": {"common_fields": common}}, *events]))
+    found = qlog.read(written(tmp_path / "a.qlog", content[:-3] if form == "cut" else content), b"metrics_updated")
+    assert found.events[-1].time - found.events[0].time == pytest.approx(0.06)
+    assert found.passed_over == ({qlog.CUT: 1} if form == "cut" else {})
+
+
+def test_a_time_format_of_an_event_alone(tmp_path: Path) -> None:
+    common = {"time_format": "relative", "reference_time": 1500}
+    events = [
+        {"time": 10, "name": "quic:packet_sent"},
+        {"time": 1530, "time_format": "absolute", "name": "quic:packet_sent"},
+        {"time": 5, "time_format": "relative_to_previous_event", "name": "quic:packet_sent"},
+    ]
+    found = qlog.read(
+        written(tmp_path / "a.qlog", {"traces": [{"common_fields": common, "events": events}]})
+    ).events  # fmt: skip
+    assert [event.time for event in found] == pytest.approx([0.01, 0.03, 0.035])
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+ODD = [
+    ("9" * 400, qlog.NO_TIME),
+    ("9" * 5000, qlog.NO_JSON),
+    ("1e999", qlog.NO_TIME),
+    ("NaN", qlog.NO_TIME),
+    ("-5", qlog.NO_TIME),
+    ("true", qlog.NO_TIME),
+    ("null", qlog.NO_TIME),
+    ('"soon"', qlog.NO_TIME),
+    ("1e15", qlog.NO_TIME),
+    (DEEP, qlog.NO_JSON),
+    ('1, "name": 3', qlog.NO_EVENT),
+    ('1, "data": 7', qlog.NO_DATA),
+    ("1 1", qlog.NO_JSON),
+]
+
+
+@pytest.mark.parametrize("form", ["json", "sequence"])
+@pytest.mark.parametrize(("odd", "reason"), ODD, ids=[f"{odd[:8]}-{len(odd)}" for odd, _ in ODD])
+def test_an_odd_event_is_passed_over_and_counted(tmp_path: Path, form: str, odd: str, reason: str) -> None:
+    """It costs neither the events before it nor those behind it."""
+    names = "quic:packet_sent", "quic:packet_lost", "quic:packet_received"
+    events = [f'{{"name": "{name}", "time": {time}}}' for name, time in zip(names, (1, odd, 3), strict=True)]
+    content = f'{{"traces": [{{"events": [{",".join(events)}]}}]}}'
+    if form == "sequence":
+        content = "\n".join(['{"trace": {}}', *events])
+    found = qlog.read(written(tmp_path / "a.qlog", content), b"packet_lost", b"packet_received")
+    kept = [event.name for event in found.events]
+    assert kept == ["packet_sent", *(["packet_lost"] if reason == qlog.NO_DATA else []), "packet_received"]
+    assert found.passed_over == {reason: 1}
+
+
+def test_times_that_count_from_an_event_that_cannot_be_read_are_not_guessed(tmp_path: Path) -> None:
+    common = {"time_format": "relative_to_previous_event"}
+    times: list[Any] = [0, 10, "soon", 10, 10]
+    events = [{"name": "quic:packet_sent", "time": time} for time in times]
+    found = qlog.read(written(tmp_path / "a.qlog", {"traces": [{"common_fields": common, "events": events}]}))
+    assert [event.time for event in found.events] == pytest.approx([0, 0.01])
+    assert found.passed_over == {qlog.NO_TIME: 1, qlog.AFTER_GAP: 2}
+
+
+def test_all_events_before_the_cut(tmp_path: Path) -> None:
+    """Wherever a file ends, each event that is whole is read; a cut gzip file, too."""
+    events = [
+        {"time": time, "name": "quic:packet_lost", "data": {"header": {"packet_number": time}}} for time in (1, 2)
+    ]
+    trace = {"common_fields": {"ODCID": "aa"}, "events": events}
+    document = json.dumps({"qlog_version": "0.3", "title": 'a "b', "traces": [trace]})
+    ends = [document.index(json.dumps(event)) + len(json.dumps(event)) for event in events]
+    for length in range(ends[0], len(document)):
+        found = qlog.read(written(tmp_path / "a.qlog", document[:length]))
+        assert [event.time for event in found.events] == [0.001, 0.002][: 1 + (length >= ends[1])]
+        assert found.passed_over[qlog.CUT] == 1
+    lines = "\n".join(['{"trace": {}}', *(json.dumps(event) for event in events * 200)]).encode()
+    whole = gzip.compress(lines)
+    found = qlog.read(written(tmp_path / "a.qlog.gz", whole[: len(whole) // 2]))
+    assert 0 < len(found.events) < 400
+    assert found.passed_over[qlog.CUT] >= 1
 
 
 @pytest.mark.parametrize(
@@ -65,14 +185,23 @@ def test_dialects(tmp_path: Path, content: str | dict[str, Any]) -> None:
         {"traces": [{"event_fields": 3, "events": [[1, 2]], "configuration": 4}]},
         SEQUENCE[0],
         "\x1e[1]\n\x1e[2]\n",
+        b"\x1f\x8bnot gzip",
     ],
 )
 def test_what_holds_no_event_of_quic(tmp_path: Path, content: bytes | str | dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"a\.qlog holds no event of QUIC"):
+    with pytest.raises(ValueError, match=r"a\.qlog is a qlog of an unknown schema"):
+        qlog.read(written(tmp_path / "a.qlog", content))
+
+
+def test_an_unknown_schema_is_named(tmp_path: Path) -> None:
+    event = {"time": 1, "name": "future\x1b[31m:metrics_updated", "data": WINDOW}
+    content = {"file_schema": "urn:ietf:params:qlog:file:contained-9", "traces": [{"events": [event]}]}
+    with pytest.raises(ValueError, match=r'file:contained-9", events of "future\\x1b\[31m"'):
         qlog.read(written(tmp_path / "a.qlog", content))
 
 
 def test_a_qlog_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qlog, "LIMIT", 10)
-    with pytest.raises(ValueError, match="larger than"):
-        qlog.read(written(tmp_path / "a.qlog", "\n".join(SEQUENCE)))
+    monkeypatch.setattr(qlog, "LIMIT", 60)
+    for name, content in (("a.qlog", b"\n".join(map(str.encode, SEQUENCE))), ("b.qlog.gz", gzip.compress(b" " * 99))):
+        with pytest.raises(ValueError, match="larger than"):
+            qlog.read(written(tmp_path / name, content))
