@@ -17,7 +17,6 @@ import shutil
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.analysis.analyse import analyse
-from interop.model.outcomes import Outcome
+from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.run import File
 from interop.traces.pcap import check
 from interop.traces.records import Condition
@@ -65,16 +64,14 @@ def main() -> int:
             files = tuple(File(str(n), size, "") for n, size in enumerate(SIZES[run]))
             evidence = replace(EVIDENCE, offered=files, downloaded=files, phases={})
             begun = time.monotonic()
-            try:
-                verdict, _ = analyse(RUN, evidence, directory)
-            except Exception:  # noqa: BLE001 - they are what is counted
+            verdict, _ = analyse(RUN, evidence, directory)
+            if verdict.code is ErrorCode.UNREADABLE:
                 exceptions += 1
-                traceback.print_exc()
-            else:
-                outcomes[verdict.code.value or verdict.outcome.value] += 1
-                if changed(path, digests):
-                    altered += 1
-                    flagged += verdict.outcome is not Outcome.SUCCEEDED
+                print(verdict.reason)
+            outcomes[verdict.code.value or verdict.outcome.value] += 1
+            if changed(path, digests):
+                altered += 1
+                flagged += verdict.outcome is not Outcome.SUCCEEDED
             longest = max(longest, time.monotonic() - begun)
             shutil.rmtree(directory)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,8 @@ CLOCK_MARGIN = 0.05
 UNSOLICITED_SHARE, UNSOLICITED_LEAST = 0.001, 10
 """Share of the packets that arrived over a real link which may come from others, and how many of a short run."""
 PASSED = Verdict(Outcome.SUCCEEDED)
+TRIES = 3
+"""Attempts at the analysis of the same files."""
 SPAN_MARGIN = 1.0
 """Seconds that a trace may be longer than the phases of its run together."""
 
@@ -73,10 +76,34 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     if broken_off is not None:
         return broken_off, None
     disturbance = _disturbance(evidence, run.test_case)
-    verdict, measurement = _outcome(run, evidence, directory)
+    verdict, measurement = _readable_outcome(run, evidence, directory)
     if disturbance is None:
         return verdict, measurement
     return replace(disturbance, if_valid=verdict.if_valid if verdict.excluded else verdict), None
+
+
+def _readable_outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+    """What endpoints, files and traces say. If that fails on the same files time and again, what an endpoint has sent
+    or written is the reason, and the verdict counts. Only what the machine does, an OSError, is raised."""
+    for _ in range(TRIES):
+        try:
+            return _outcome(run, evidence, directory)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, an endpoint must not escape its verdict
+            fault = f"{type(error).__name__}{_place(error)}"
+    flows = (run_outcome.of_flow(evidence, number) for number in range(1, 2 + len(run.others)))
+    verdict = next(filter(None, (_endpoints(flow, run.test_case) for flow in flows)), None)
+    unread = f"The analysis of its packets and logs failed {TRIES} times: {fault}."
+    if verdict is not None:
+        return replace(verdict, reason=f"{verdict.reason} {unread}"), None
+    return run_outcome.failed(ErrorCode.UNREADABLE, unread), None
+
+
+def _place(error: Exception) -> str:
+    """``" in analyse.py:12"``, where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" in {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 
 
 def _outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
@@ -177,7 +204,7 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
         duration = evidence.transfer_time
         context = FailureContext(traces.trace_pair, series, size, run.test_case.link.forward_rate, killed, duration)
         cause, sentence = explain(context)
-    return replace(verdict, reason=f"{verdict.reason} {sentence}".rstrip(), cause=cause)
+    return replace(verdict, reason=" ".join(filter(None, (verdict.reason, sentence, *traces.unread))), cause=cause)
 
 
 def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:
@@ -347,9 +374,11 @@ def _measure(
         values |= series_metrics(series, test_case.link.forward_rate)
     objects = _objects(traces, series, test_case, sizes)
     values |= object_metrics(series, objects)
-    notes = (*_notes(traces, test_case, rate), *_clocks(series, evidence))
     pair = traces.trace_pair
-    facts = None if isinstance(pair, TcpTracePair) else negotiated(pair.client)
+    facts = (
+        None if isinstance(pair, TcpTracePair) else traces.optional("handshake", lambda: negotiated(pair.client), None)
+    )
+    notes = (*_notes(traces, test_case, rate), *_clocks(series, evidence), *traces.unread)
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
 
 

@@ -29,6 +29,8 @@ HEADERS = (
 )
 """Members that only describe the next one, and are read into memory as a whole."""
 LONGEST_HEADER = 1 * MIB
+LONGEST_PATH = 2048
+"""Characters of the directories and the name of a file together, far from the 4096 bytes of Linux (PATH_MAX)."""
 SUFFIX = 8
 """Characters of a name that are reserved for a suffix that distinguishes equal names."""
 
@@ -223,6 +225,8 @@ class _Names:
         longest = limits.name - SUFFIX
         safe = [UNSAFE.sub("_", part)[:longest] or "_" for part in parts]
         safe = ["_" + part if set(part) == {"."} else part for part in safe]
+        if sum(map(len, safe)) > LONGEST_PATH:
+            safe = ["_".join(safe)[:longest]]
         if len(safe) > limits.depth:
             safe = [*safe[: limits.depth - 1], "_".join(safe[limits.depth - 1 :])[:longest]]
         folder = self._folder(tuple(safe[:-1]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import threading
 import traceback
@@ -116,6 +117,7 @@ class _Process:
 
 def _serve(connection: Connection, low_priority: bool) -> None:
     _leave_terminal()
+    _limit_memory()
     if low_priority:
         _lower_priority()
     threading.Thread(target=_end_with_caller, daemon=True).start()
@@ -142,6 +144,15 @@ def _leave_terminal() -> None:
     os.setsid()
     for number in (signal.SIGTERM, signal.SIGHUP):  # the caller handles them and ends this process
         signal.signal(number, signal.SIG_IGN)
+
+
+def _limit_memory() -> None:
+    """Let a request for most of the machine's memory fail, as what an endpoint has written may cause: the process can
+    then say what it was reading, and the kernel need not end it."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = memory // 2 if hard == resource.RLIM_INFINITY else min(memory // 2, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 def _lower_priority() -> None:

@@ -37,6 +37,7 @@ class ErrorCode(StrEnum):
     FILE_SIZE = "file-size"
     FILE_CONTENT = "file-content"
     ARTEFACT_LIMIT = "artefact-limit"
+    UNREADABLE = "unreadable"
     HANDSHAKE_COUNT = "handshake-count"
     WRONG_VERSION = "wrong-version"
     SEVERAL_VERSIONS = "several-versions"

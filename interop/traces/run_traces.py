@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
 from interop.traces.pcap import TraceState, check
 from interop.traces.quic_series import QuicTracePair, series, zeros
-from interop.traces.series import Series
+from interop.traces.series import Samples, Series
 from interop.traces.tcp import read_tcp
 from interop.traces.tcp_events import TcpTracePair, tcp_series
 from interop.traces.tcp_info import kernel_window
@@ -36,6 +38,8 @@ KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEY
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
 TCP_INFO = Path("sim", "tcp_info.csv")
+NO_SAMPLES = Samples(np.empty(0), np.empty(0))
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class RunTraces:
     """The kernel's samples of TCP connections, which may not be there."""
     tunnel_overhead: float | None = None
     """Mean bytes that a VPN adds per packet of the server; None without a VPN."""
+    unread: list[str] = field(default_factory=list)
+    """A sentence for each kind of optional evidence at which reading failed; see :meth:`optional`."""
 
     @property
     def payload(self) -> int:
@@ -102,11 +108,25 @@ class RunTraces:
         if isinstance(self.trace_pair, TcpTracePair):
             pair = self.trace_pair
             _, start = zeros(pair.at_client, pair.at_server, pair.clock)
-            return replace(tcp_series(pair), cwnd=kernel_window(self.tcp_info, pair.at_server.epoch, start)), ()
+            epoch = pair.at_server.epoch
+            window = self.optional("samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start), NO_SAMPLES)
+            return replace(tcp_series(pair), cwnd=window), ()
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]
-        told = recovery(self.qlogs, float(came.min()) if len(came) else 0.0)
-        return replace(found, cwnd=told.window), told.notes
+        begin = float(came.min()) if len(came) else 0.0
+        told = self.optional("qlogs of the server", lambda: recovery(self.qlogs, begin), None)
+        return (found, ()) if told is None else (replace(found, cwnd=told.window), told.notes)
+
+    def optional(self, name: str, read: Callable[[], T], otherwise: T) -> T:
+        """What ``read`` finds in evidence that a run can do without, or ``otherwise`` if it fails in any way.
+
+        An endpoint wrote what it reads. ``unread`` then names it.
+        """
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not decide on the run
+            self.unread.append(f"The {name} could not be read ({type(error).__name__}).")
+            return otherwise
 
 
 def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceStates:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
 from interop.model.results import Measurement
 from interop.model.run import File, Run
 from interop.model.workload import RequestOrder, Workload
+from interop.traces import run_traces
+from interop.traces.run_traces import RunTraces
 from interop.traces.series import FILE_NAME, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
@@ -336,6 +339,71 @@ def test_a_trace_longer_than_its_run(directory: Path) -> None:
     assert verdict.reason == "The client's trace covers 5.0 s of a run of 3.5 s."
 
 
+def failing(error: Exception, calls: list[object]) -> Callable[..., Any]:
+    def fail(*arguments: object) -> None:
+        calls.append(arguments)
+        raise error
+
+    return fail
+
+
+CRASHED: dict[str, object] = {"client": KILLED, "server": Exit(2)}
+
+
+def test_optional_evidence_that_cannot_be_read_decides_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, numbers = judged(directory)
+    assert numbers is not None
+    verdict = judged(directory, **CRASHED)[0]
+    for name, what in (("recovery", "qlogs of the server"), ("negotiated", "handshake")):
+        place = run_traces if hasattr(run_traces, name) else module
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, failing(OverflowError("int too large"), []))
+            passed, found = judged(directory)
+            crashed, _ = judged(directory, **CRASHED)
+        said = f"The {what} could not be read (OverflowError)."
+        assert found is not None
+        assert (passed, found.values, found.notes) == (truth, numbers.values, (*numbers.notes, said))
+        if place is run_traces:
+            assert crashed == replace(verdict, reason=f"{verdict.reason} {said}")
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), OverflowError(), MemoryError(), RecursionError(), KeyError("a")])
+def test_an_analysis_that_fails_on_the_same_files_excludes_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    calls: list[object] = []
+    monkeypatch.setattr(module, "read_run", failing(error, calls))
+    verdict, _ = judged(directory)
+    assert (verdict.outcome, verdict.code, len(calls)) == (Outcome.FAILED, ErrorCode.UNREADABLE, 3)
+    assert f"failed 3 times: {type(error).__name__} in test_analyse.py:" in verdict.reason
+    verdict, _ = judged(directory, **CRASHED)
+    assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.SERVER_EXITED)
+    assert type(error).__name__ in verdict.reason
+    assert code(directory, downloaded=()) is ErrorCode.FILE_MISSING
+    disturbed, _ = judged(directory, simulator=LAGGED, **CRASHED)
+    assert (disturbed.code, disturbed.if_valid) == (ErrorCode.SIMULATOR_LAG, verdict)
+
+
+def test_an_analysis_that_fails_once_is_repeated_and_one_without_files_is_a_fault_of_the_machine(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = judged(directory)
+    read, calls = module.read_run, list[object]()
+
+    def once(*arguments: Any) -> RunTraces:
+        if not calls:
+            failing(MemoryError(), calls)()
+        return read(*arguments)
+
+    monkeypatch.setattr(module, "read_run", once)
+    assert judged(directory) == truth
+    monkeypatch.setattr(module, "_judged", failing(PermissionError(), []))
+    with pytest.raises(PermissionError):
+        judged(directory)
+
+
 def test_wrong_files(directory: Path) -> None:
     assert code(directory, downloaded=()) is ErrorCode.FILE_MISSING
     assert code(directory, downloaded=(File("f", SIZE, "y"),)) is ErrorCode.FILE_CONTENT
@@ -424,6 +492,7 @@ def test_mutated_traces_end_in_a_verdict_and_never_in_a_wrong_number(directory: 
         verdict, measurement = judged(directory)
         (directory / trace).write_bytes(whole[trace])
         outcomes.add(verdict.outcome)
+        assert verdict.code is not ErrorCode.UNREADABLE
         if measurement is not None and "goodput" in measurement.values:
             assert measurement.values["goodput"] == pytest.approx(truth.values["goodput"], rel=0.01)
     assert Outcome.ERROR in outcomes

@@ -137,6 +137,13 @@ def test_deep_directories_are_flattened(tmp_path: Path) -> None:
     assert path.count("/") < 16
 
 
+def test_a_path_that_linux_cannot_open_is_shortened(tmp_path: Path) -> None:
+    unpack(
+        chunks(archive(regular("/".join(["d" * 250] * 16 + ["f"])), regular("logs/plain"))), tmp_path, ArchiveLimits()
+    )
+    assert sorted(len(name) < 250 for name in found(tmp_path)) == [True, True]
+
+
 def test_broken_archives_are_faults_of_ours(tmp_path: Path) -> None:
     """300 mutations of an archive: it is unpacked, or ends in a HarnessFault; nothing lands outside."""
     target = tmp_path / "target"

@@ -40,3 +40,12 @@ def die_once(mark: Path) -> str:
         mark.touch()
         os._exit(9)
     return "well"
+
+
+def ask_for_memory() -> str:
+    """What happens to a request for most of the machine's memory."""
+    try:
+        bytearray(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4)
+    except MemoryError:
+        return "refused"
+    return "granted"

@@ -18,7 +18,7 @@ from interop.execution.analysis_pool import analysis_cpus, analysis_pool
 from interop.execution.host_facts import LOWEST
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
-from tests.execution.background_calls import die, die_once, fail, meet, place
+from tests.execution.background_calls import ask_for_memory, die, die_once, fail, meet, place
 from tests.fakes import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,6 +88,11 @@ def test_a_process_that_was_killed_is_replaced_once(tmp_path: Path) -> None:
         for status in (3, 4):
             with pytest.raises(HarnessFault, match=f"exit status {status}, then {status}"):
                 call(status)
+
+
+def test_a_request_for_most_of_the_memory_fails_before_the_machine_has_none() -> None:
+    with analysis_pool(ask_for_memory) as call:
+        assert call() == "refused"
 
 
 def test_a_busy_process_ends_with_the_block(tmp_path: Path) -> None:
