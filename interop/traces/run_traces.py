@@ -38,7 +38,6 @@ KEY_LOGS = (Path("client", "keys.log"), Path("server", "keys.log"), EMBEDDED_KEY
 QLOGS = Path("server", "qlog")
 CLIENT_TUNNEL = Path("sim", "tunnel_left.pcap")
 TCP_INFO = Path("sim", "tcp_info.csv")
-NO_SAMPLES = Samples(np.empty(0), np.empty(0))
 T = TypeVar("T")
 
 
@@ -109,7 +108,7 @@ class RunTraces:
             pair = self.trace_pair
             _, start = zeros(pair.at_client, pair.at_server, pair.clock)
             epoch = pair.at_server.epoch
-            window = self.optional("samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start), NO_SAMPLES)
+            window = self.optional("samples of TCP", lambda: kernel_window(self.tcp_info, epoch, start), Samples.of())
             return replace(tcp_series(pair), cwnd=window), ()
         found = series(self.trace_pair, self.protocol)
         came = found.back.arrived[np.isfinite(found.back.arrived)]

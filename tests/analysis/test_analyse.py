@@ -347,7 +347,7 @@ def failing(error: Exception, calls: list[object]) -> Callable[..., Any]:
     return fail
 
 
-CRASHED: dict[str, object] = {"client": KILLED, "server": Exit(2)}
+CRASHED = replace(EVIDENCE, client=KILLED, server=Exit(2))
 
 
 def test_optional_evidence_that_cannot_be_read_decides_nothing(
@@ -355,13 +355,13 @@ def test_optional_evidence_that_cannot_be_read_decides_nothing(
 ) -> None:
     truth, numbers = judged(directory)
     assert numbers is not None
-    verdict = judged(directory, **CRASHED)[0]
+    verdict = judged(directory, CRASHED)[0]
     for name, what in (("recovery", "qlogs of the server"), ("negotiated", "handshake")):
         place = run_traces if hasattr(run_traces, name) else module
         with monkeypatch.context() as patch:
             patch.setattr(place, name, failing(OverflowError("int too large"), []))
             passed, found = judged(directory)
-            crashed, _ = judged(directory, **CRASHED)
+            crashed, _ = judged(directory, CRASHED)
         said = f"The {what} could not be read (OverflowError)."
         assert found is not None
         assert (passed, found.values, found.notes) == (truth, numbers.values, (*numbers.notes, said))
@@ -378,11 +378,11 @@ def test_an_analysis_that_fails_on_the_same_files_excludes_nothing(
     verdict, _ = judged(directory)
     assert (verdict.outcome, verdict.code, len(calls)) == (Outcome.FAILED, ErrorCode.UNREADABLE, 3)
     assert f"failed 3 times: {type(error).__name__} in test_analyse.py:" in verdict.reason
-    verdict, _ = judged(directory, **CRASHED)
+    verdict, _ = judged(directory, CRASHED)
     assert (verdict.outcome, verdict.code) == (Outcome.FAILED, ErrorCode.SERVER_EXITED)
     assert type(error).__name__ in verdict.reason
     assert code(directory, downloaded=()) is ErrorCode.FILE_MISSING
-    disturbed, _ = judged(directory, simulator=LAGGED, **CRASHED)
+    disturbed, _ = judged(directory, CRASHED, simulator=LAGGED)
     assert (disturbed.code, disturbed.if_valid) == (ErrorCode.SIMULATOR_LAG, verdict)
 
 
@@ -390,7 +390,7 @@ def test_an_analysis_that_fails_once_is_repeated_and_one_without_files_is_a_faul
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truth = judged(directory)
-    read, calls = module.read_run, list[object]()
+    read, calls = run_traces.read_run, list[object]()
 
     def once(*arguments: Any) -> RunTraces:
         if not calls:
