@@ -12,8 +12,10 @@ import numpy as np
 from interop.analysis import metrics, run_outcome
 from interop.analysis.causes import FailureContext, explain, explain_tcp
 from interop.analysis.endpoint_log_tail import quote
+from interop.analysis.failure_context import last_sent
 from interop.analysis.flows import FlowTransfer, flow_metrics, flow_results
 from interop.analysis.functional import Observation, judge
+from interop.analysis.link_events import link_history
 from interop.analysis.negotiated import negotiated
 from interop.analysis.objects import object_metrics, object_times
 from interop.analysis.series_metrics import sending_times, series_metrics
@@ -196,14 +198,16 @@ def _nothing_to_read(verdict: Verdict, found: TraceStates) -> bool:
 
 def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> Verdict:
     """The verdict on a run that did not succeed, with what its traces say of the cause."""
-    size = sum(file.size for file in evidence.offered)
+    size, duration, report = sum(file.size for file in evidence.offered), evidence.transfer_time, evidence.simulator
+    last, own = max(last_sent(series), duration), run.test_case.link
+    link = link_history(own, report, evidence.seed, traces.start, last)
     if isinstance(traces.trace_pair, TcpTracePair):
-        cause, sentence = explain_tcp(traces.trace_pair, series, size)
+        cause, sentence = explain_tcp(traces.trace_pair, series, size, link, duration)
     else:
         killed = evidence.client is not None and evidence.client.killed
-        duration = evidence.transfer_time
-        context = FailureContext(traces.trace_pair, series, size, run.test_case.link.forward_rate, killed, duration)
-        cause, sentence = explain(context)
+        rate = metrics.forward_capacity(own, report, evidence.seed, (traces.start, traces.start + last))
+        rate = own.forward_rate if rate is None else rate
+        cause, sentence = explain(FailureContext(traces.trace_pair, series, size, rate, killed, duration, link=link))
     return replace(verdict, reason=" ".join(filter(None, (verdict.reason, sentence, *traces.unread))), cause=cause)
 
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from interop.analysis.close_reasons import close_sentence, is_error
-from interop.analysis.failure_context import END_MARGIN, failed_connection
+from interop.analysis.failure_context import END_MARGIN, failed_connection, is_stall, last_progress, last_sent
 from interop.analysis.failure_context import FailureContext as FailureContext
+from interop.analysis.link_events import LinkHistory, LinkStop, link_stop
 from interop.model.arrays import Integers
 from interop.model.outcomes import Cause
 from interop.model.units import byte_size, mbit_per_s, seconds
@@ -33,8 +34,6 @@ STEPS = (
     (False, Message.FINISHED, "the client's Finished"),
 )
 """The messages without which a handshake is not complete, in their order (RFC 8446, section 2)."""
-STALL_TRIPS, STALL_LEAST = 8.0, 1.0
-"""Round trips, and seconds, without a new byte that are a stall."""
 BLOCK = 3000
 """Bytes below its limit at which a sender of whole packets has nothing left to send."""
 BLOCKED_SHARE = 0.5
@@ -54,21 +53,29 @@ def explain(context: FailureContext) -> Explanation:
     if explanation is not None:
         return explanation
     failed = failed_connection(context)
+    link = _link(failed)
+    if link is not None and not link.recovered:
+        return link.cause, f"{failed.name}{link.sentence}"
     for judge in (_closed, _reset, _handshake, _request, _whole, _flow_control, _stall, _slow):
         explanation = judge(failed)
         if explanation is not None:
             cause, sentence = explanation
-            return cause, sentence if cause is Cause.ALL_ARRIVED else f"{failed.name}{sentence}"
-    return Cause.NONE, ""
+            more = f" {link.sentence}" if link else ""
+            return cause, sentence if cause is Cause.ALL_ARRIVED else f"{failed.name}{sentence}{more}"
+    return Cause.NONE, link.sentence if link else ""
 
 
-def explain_tcp(trace_pair: TcpTracePair, series: Series, size: int) -> Explanation:
-    """The same for a run over TCP, whose payload stays encrypted."""
+def explain_tcp(trace_pair: TcpTracePair, series: Series, size: int, link: LinkHistory, duration: float) -> Explanation:
+    """The same for a run over TCP, whose payload stays encrypted; ``duration``: see ``FailureContext``."""
     client = trace_pair.client
     if not (~client.from_server).any():
         return Cause.NOTHING_SENT, "The client sent no segment."
     if not client.from_server.any():
         return Cause.SERVER_SILENT, f"None of the client's {len(client)} segments was answered."
+    stop, last = last_progress(series), max(last_sent(series), duration - END_MARGIN)
+    stopped = link_stop(link, series, stop, last) if is_stall(series, stop, last) else None
+    if stopped is not None and not stopped.recovered:
+        return stopped.cause, stopped.sentence
     resets = np.flatnonzero(client.flags & 0x04)
     if len(resets):
         side = SIDES[bool(client.from_server[resets[0]])]
@@ -85,6 +92,18 @@ def explain_tcp(trace_pair: TcpTracePair, series: Series, size: int) -> Explanat
     return Cause.TOO_SLOW, f"{byte_size(got)} of {byte_size(size)} arrived, at last with {mbit_per_s(float(rate))}."
 
 
+# ---- the link --------------------------------------------------------------------------------
+
+
+def _link(context: FailureContext) -> LinkStop | None:
+    """What the link did to a transfer that stopped, unless an endpoint closed the connection soon."""
+    stop, ends = last_progress(context.series), [context.last]
+    ends += [float(trace.time[int(trace.signals.packet[row])]) - start for trace, row, start in context.closes()]
+    if context.arrived >= context.size or not is_stall(context.series, stop, min(ends)):
+        return None
+    return link_stop(context.link, context.series, stop, context.last)
+
+
 # ---- before the response ---------------------------------------------------------------------
 
 
@@ -95,6 +114,8 @@ def _nothing(context: FailureContext) -> Explanation | None:
         return Cause.NOTHING_SENT, "The client sent no packet."
     if not client.from_server.any():
         reached = int((~context.trace_pair.server.from_server).sum())
+        if not reached:
+            return Cause.LINK_LOSS, f"The link lost all {mine} packets of the client."
         return (
             Cause.SERVER_SILENT,
             f"The client sent {mine} packets, {reached} reached the server, and no answer came.",
@@ -200,7 +221,7 @@ def _flow_control(context: FailureContext) -> Explanation | None:
     fresh = int((sent.new > 0).sum())
     row, which, limit = limits[-1]
     last_new = float(sent.time[sent.new > 0][-1])
-    if _stalled(context, last_new) and float(sent.time[row]) >= last_new:
+    if is_stall(context.series, last_new, context.last) and float(sent.time[row]) >= last_new:
         return Cause.FLOW_CONTROL, (
             f"The server had used up the flow control limit of the {which}, {limit} bytes, with packet "
             f"{int(sent.number[row])} after {seconds(last_new)}, and the client never raised it."
@@ -256,11 +277,6 @@ def _at_limit(context: FailureContext) -> Iterator[tuple[int, str, int]]:
             yield row, "connection", whole
 
 
-def _stalled(context: FailureContext, since: float) -> bool:
-    trip = float(np.median(context.series.rtt.value)) if len(context.series.rtt) else 0.0
-    return max(context.end, context.duration - END_MARGIN) - since > max(STALL_TRIPS * trip, STALL_LEAST)
-
-
 def _stall(context: FailureContext) -> Explanation | None:
     """No new byte for long: both endpoints were silent, or the server had stopped."""
     sent, forward = context.series.sent, context.series.forward
@@ -283,16 +299,19 @@ def _stall(context: FailureContext) -> Explanation | None:
             "No key log decrypts the packets after the handshake, so the traces do not show what arrived. The "
             f"last packet came after {seconds(context.end)}."
         )
-    if not _stalled(context, last_new):
+    if not is_stall(context.series, last_new, context.last):
         return None
     lost = forward.number[forward.lost & (forward.number >= 0)]
     if not (sent.new > 0).any():
-        return Cause.SERVER_STOPPED, f"The server sent no byte of the files, {_last_words(context)}{_names(lost)}."
+        return (
+            Cause.SERVER_STOPPED,
+            f"The server sent no byte of the files, {_last_words(context)}{_names(context, lost)}.",
+        )
     number = int(sent.number[np.flatnonzero(sent.new > 0)[-1]])
     cause = Cause.CONGESTION_CONTROL if len(lost) and _keeps_sending(context, last_new) else Cause.SERVER_STOPPED
     return cause, (
         f"The server sent its last new byte after {seconds(last_new)} in packet {number}, with "
-        f"{byte_size(context.arrived)} of {byte_size(context.size)} arrived{_names(lost)}."
+        f"{byte_size(context.arrived)} of {byte_size(context.size)} arrived{_names(context, lost)}."
     )
 
 
@@ -349,15 +368,16 @@ def _slow(context: FailureContext) -> Explanation | None:
     if len(lost) and rate < SLOW_SHARE * context.forward_rate:
         flying = float(np.median(context.series.in_flight.value)) if len(context.series.in_flight) else 0.0
         return Cause.CONGESTION_CONTROL, (
-            f"Congestion control kept {byte_size(flying)} in flight (median): {fate}{_names(lost)}."
+            f"Congestion control kept {byte_size(flying)} in flight (median): {fate}{_names(context, lost)}."
         )
     return Cause.TOO_SLOW, f"The time was too short: {fate}."
 
 
-def _names(lost: Integers) -> str:
-    """Packets that the link lost, the first few by number."""
+def _names(context: FailureContext, lost: Integers) -> str:
+    """Packets that the link lost, the first few by number, and what dropped packets in the run."""
     if not len(lost):
         return ""
     shown = ", ".join(map(str, lost[:MANY].tolist()))
     more = f" and {len(lost) - MANY} more" if len(lost) > MANY else ""
-    return f"; the link lost packets {shown}{more}"
+    kinds = f" (dropped in the whole run: {context.link.dropped})" if context.link.dropped else ""
+    return f"; the link lost packets {shown}{more}{kinds}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from interop.analysis.close_reasons import first_close, is_error
+from interop.analysis.link_events import LinkHistory
 from interop.traces.columns import Frame, Trace
 from interop.traces.connections import counterparts, only
 from interop.traces.quic_series import QuicTracePair
@@ -16,6 +17,28 @@ from interop.traces.streams import finished_connections
 
 END_MARGIN = 0.5
 """Seconds before the end of a trace, or of the transfer, from which on endpoints close because we end them."""
+STALL_TRIPS, STALL_LEAST = 8.0, 1.0
+"""Round trips, and seconds, without a new byte that are a stall."""
+
+
+def last_sent(series: Series) -> float:
+    """Seconds to the last packet of either end."""
+    return max([*series.forward.sent, *series.back.sent], default=0.0)
+
+
+def last_progress(series: Series) -> float:
+    """Seconds to the arrival of the last new byte of the response; before the first, of the last packet."""
+    new = series.arrived.time[series.arrived.new > 0]
+    if len(new):
+        return float(new.max())
+    came = [packets.arrived[np.isfinite(packets.arrived)] for packets in (series.forward, series.back)]
+    return float(np.concatenate(came).max(initial=0.0))
+
+
+def is_stall(series: Series, begin: float, end: float) -> bool:
+    """Whether the time from ``begin`` to ``end``, seconds, is long compared with the round trip."""
+    trip = float(np.median(series.rtt.value)) if len(series.rtt) else 0.0
+    return end - begin > max(STALL_TRIPS * trip, STALL_LEAST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +50,7 @@ class FailureContext:
     size: int
     """Bytes of all files."""
     forward_rate: float
-    """Of the link, bit/s."""
+    """What the link offered during the run, bit/s."""
     by_us: bool
     """We ended the client, so that its close at the end means nothing."""
     duration: float
@@ -38,6 +61,7 @@ class FailureContext:
     """Number of that connection, from 0."""
     elsewhere: int = 0
     """Bytes of the responses that the run's other connections finished."""
+    link: LinkHistory = field(default_factory=LinkHistory)
 
     @property
     def start(self) -> float:
@@ -55,7 +79,12 @@ class FailureContext:
     @property
     def end(self) -> float:
         """Seconds from there to the last packet of either trace."""
-        return max([*self.series.forward.sent, *self.series.back.sent], default=0.0)
+        return last_sent(self.series)
+
+    @property
+    def last(self) -> float:
+        """Seconds to the last packet, or to the time at which the client was ended."""
+        return max(self.end, self.duration - END_MARGIN)
 
     @property
     def arrived(self) -> int:

@@ -127,6 +127,12 @@ class Cause(StrEnum):
 
     NONE = ""
     """The traces show no cause, or are not needed for it."""
+    # what the link did
+    NAT_REBINDING = "nat-rebinding"
+    LINK_OUTAGE = "link-outage"
+    LINK_CHANGE = "link-change"
+    LINK_LOSS = "link-loss"
+    # what the endpoints did
     NOTHING_SENT = "nothing-sent"
     SERVER_SILENT = "server-silent"
     HANDSHAKE_INCOMPLETE = "handshake-incomplete"

@@ -14,7 +14,7 @@ import pytest
 from interop.analysis import analyse as module
 from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
 from interop.analysis.metrics import METRICS
-from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport
+from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
 from interop.model.functional_checks import Check
 from interop.model.gateways import VPNS
@@ -28,7 +28,7 @@ from interop.traces.run_traces import RunTraces
 from interop.traces.series import FILE_NAME, load
 from tests import tcp_traces
 from tests.analysis.test_run_outcome import CASE, DONE, KILLED, REPORT
-from tests.quic_builder import PING, Connection, Packet, pcap, stream_frame
+from tests.quic_builder import EPOCH, PING, Connection, Packet, pcap, stream_frame
 from tests.traces.test_pcap import mutate
 
 DATA = Path(__file__).parents[1] / "data"
@@ -558,6 +558,45 @@ def test_a_run_over_tcp_that_failed_says_why(directory: Path) -> None:
     verdict, _ = analyse(replace(RUN, protocol=Protocol.TCP), replace(EVIDENCE, client=Exit(56)), directory)
     assert verdict.cause is Cause.CLOSED_BY_SERVER
     assert "The server reset the connection after 700.0 ms (segment 9 of the client's trace)." in verdict.reason
+
+
+def test_a_transfer_that_stops_when_the_nat_rebinds(directory: Path) -> None:
+    """The server sends again for long, to an address that leads nowhere."""
+    client, server, key_log = transfer()
+    made, lost = Connection(), stream_frame(0, bytes(250), 750, fin=True)
+    kept = [packet for packet in client if packet.time < 4]
+    gone = [Packet(4.5 + n, True, made.one_rtt(20 + n, lost, from_server=True)) for n in range(12)]
+    (directory / CLIENT_TRACE).write_bytes(pcap(kept))
+    (directory / SERVER_TRACE).write_bytes(pcap([packet for packet in server if packet.time < 4] + gone))
+    (directory / "server/keys.log").write_text(key_log)
+    zero = EPOCH + client[0].time
+    dropped = LinkCounters(16, 4, 0, 0, nat_drops=12)
+    report = replace(REPORT, forward=dropped, rebinds=(Rebinding(zero + 3.9, ()),))
+    late = replace(EVIDENCE, timed_out=Deadline.TRANSFER, client=KILLED, simulator=report, phases={"transfer": 60.0})
+    verdict, _ = judged(directory, late)
+    assert (verdict.outcome, verdict.cause) == (Outcome.TIMEOUT, Cause.NAT_REBINDING)
+    assert (
+        "The NAT in front of the client changed its mappings after 3.9 s. The transfer stopped after" in verdict.reason
+    )
+    assert "the link lost 12 of 12 packets of the server" in verdict.reason
+    assert verdict.reason.endswith("in the whole run, it dropped 12 at the NAT.")
+    still = replace(late, simulator=replace(report, rebinds=()))
+    assert judged(directory, still)[0].cause is Cause.LINK_LOSS
+
+
+def test_congestion_control_is_compared_with_what_the_link_offered(directory: Path) -> None:
+    """A faded link: the goodput is far below its mean rate, but not below what it had during the run."""
+    rate = 8 * SIZE / 3.2
+    profile = Profile("fade.csv", 100.0, (0.0, 50.0), rates=(rate, 99 * rate))
+    link = replace(CASE.emulated, forward_rate=profile.mean(profile.rates), forward_profile=profile)
+    [first, *_], *_ = transfer(lost=[1])
+    report = replace(REPORT, forward_profile=ProfileReport(EPOCH + first.time, 0))
+    late = replace(
+        EVIDENCE, timed_out=Deadline.TRANSFER, client=KILLED, simulator=report, offered=(File("f", 9 * SIZE, "x"),)
+    )
+    faded, _ = analyse(replace(RUN, test_case=replace(CASE, link=link)), late, directory)
+    assert faded.cause is Cause.TOO_SLOW
+    assert analyse(RUN, late, directory)[0].cause is Cause.CONGESTION_CONTROL
 
 
 # ---- runs that last for a given time ---------------------------------------------------------

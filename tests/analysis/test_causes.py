@@ -9,6 +9,7 @@ import pytest
 
 from interop.analysis.causes import FailureContext, explain
 from interop.analysis.close_reasons import code_name, is_error
+from interop.analysis.link_events import LinkEvent, LinkHistory
 from interop.model.implementation import Protocol
 from interop.model.outcomes import Cause
 from interop.traces.columns import Connection, Form, Frame, Message
@@ -42,7 +43,7 @@ def server(time: float, *, lost: bool = False, **row: object) -> Sent:
 
 def scene(
     *sent: Sent, size: int = 10_000, parameters: dict[str, int | str] | None = None, by_us: bool = True,
-    duration: float = 0.0, others: Sequence[dict[str, int | str]] = (),
+    duration: float = 0.0, others: Sequence[dict[str, int | str]] = (), link: LinkHistory | None = None,
 ) -> FailureContext:  # fmt: skip
     """Both traces of these packets; ``others`` are the client's transport parameters of connections 1, 2, ..."""
     both: list[list[tuple[float, Row, int]]] = [[], []]
@@ -63,7 +64,8 @@ def scene(
         match_packets(datagrams[0], datagrams[1], forward=False),
     )
     trace_pair = QuicTracePair(traces[0], traces[1], datagrams[0], datagrams[1], forward, back, one_clock=True)
-    return FailureContext(trace_pair, series(trace_pair, Protocol.HQ), size, 20e6, by_us, duration)
+    history = link or LinkHistory()
+    return FailureContext(trace_pair, series(trace_pair, Protocol.HQ), size, 20e6, by_us, duration, link=history)
 
 
 HELLO = client(0, form=Form.INITIAL, messages=[(Message.CLIENT_HELLO, 300)])
@@ -88,6 +90,51 @@ def test_nobody_or_only_the_client_sent() -> None:
     told(scene(), Cause.NOTHING_SENT)
     only = [client(n, lost=n == 1, form=Form.INITIAL) for n in range(3)]
     assert "sent 3 packets, 2 reached the server" in told(scene(*only), Cause.SERVER_SILENT)
+    lost = [client(n, lost=True, form=Form.INITIAL) for n in range(3)]
+    assert "lost all 3 packets of the client" in told(scene(*lost), Cause.LINK_LOSS)
+
+
+# ---- the link -------------------------------------------------------------------------------
+
+REBINDING = LinkEvent(Cause.NAT_REBINDING, 0.5, 0.5, "The NAT changed its mappings")
+HISTORY = LinkHistory((REBINDING,), "4 at the NAT")
+
+
+def unheard(count: int = 4) -> list[Sent]:
+    """Packets of the server that are lost, a second apart."""
+    return [server(1.0 + n, lost=True, frames=[(0, 6000, 1000)]) for n in range(count)]
+
+
+def test_what_the_link_did_comes_before_what_the_endpoints_did() -> None:
+    """Congestion control, a server that stopped or an idle time-out after a rebinding: the link's."""
+    repeats = scene(*START, *response(6), *unheard(), duration=9.0, link=HISTORY)
+    sentence = told(repeats, Cause.NAT_REBINDING)
+    assert sentence.startswith("The NAT changed its mappings after 500.0 ms. The transfer stopped after 550.0 ms.")
+    assert (
+        "lost 4 of 4 packets of the server and 0 of 0 of the client; in the whole run, it dropped 4 at the" in sentence
+    )
+    told(scene(*START, *response(6), *unheard(1), client(5.0), link=HISTORY), Cause.NAT_REBINDING)
+    told(scene(*START, *response(6), *unheard(1), duration=60.0, link=HISTORY), Cause.NAT_REBINDING)
+    assert explain(scene(*START, *response(6), *unheard(), client(6.0)))[0] is Cause.CONGESTION_CONTROL
+    assert explain(scene(*START, *response(6), *unheard(5), client(6.0)))[0] is Cause.LINK_LOSS
+
+
+def test_a_change_in_the_handshake() -> None:
+    outage = LinkHistory((LinkEvent(Cause.LINK_OUTAGE, 0.3, 9.0, "The link delivered nothing for 8.7 s"),))
+    hellos = [client(1.0 + n, lost=True, form=Form.INITIAL) for n in range(3)]
+    told(scene(HELLO, GREETING, *hellos, link=outage), Cause.LINK_OUTAGE)
+    told(scene(HELLO, GREETING, *hellos), Cause.HANDSHAKE_INCOMPLETE)
+
+
+def test_an_endpoint_that_closes_at_once_or_does_not_go_on_is_the_cause() -> None:
+    close = server(0.6, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    told(scene(*START, *response(6), *unheard(1), close, link=HISTORY), Cause.CLOSED_BY_SERVER)
+    late = server(8.0, signals=[(Frame.CLOSE, 0x0A, 8, "")])
+    told(scene(*START, *response(6), *unheard(4), late, link=HISTORY), Cause.NAT_REBINDING)
+    again = [each for n in range(6) for each in (server(3.0 + n), client(3.2 + n))]
+    sentence = told(scene(*START, *response(6), *unheard(1), *again, link=HISTORY), Cause.SERVER_STOPPED)
+    assert "The server sent its last new byte" in sentence
+    assert "The NAT changed its mappings after 500.0 ms" in sentence
 
 
 def test_a_handshake_that_was_never_complete() -> None:
