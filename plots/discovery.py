@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import time
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
+from math import inf
 from pathlib import Path
 
 from interop.model.clock import Clock
 from interop.model.errors import InputError
 from interop.model.names import did_you_mean
+from interop.model.test_case import TestCase
 from interop.model.text import quoted
+from interop.report.pair_series import cells
 from interop.report.plot_request import Gallery, PlotRequest
 from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
-from plots.render import save
+from plots.drawn_before import DrawnBefore, digest_of
+from plots.render import file_name, save
 
 OF = ("results", "campaigns", "runs", "all runs")
+FIRST = "offset"
+"""Of the plots of runs, the one that is drawn first."""
+MOST_OF_PAIRS = 300
+"""Figures of single pairs that are drawn if neither plots nor pairs are named: about two minutes of one CPU."""
+MOST_SECONDS = 300.0
+"""For these figures, on any machine."""
 RENAMED = {"dates": "by-date", "pairs": "scatter-matrix", "relation": "two-case-scatter", "swarm": "strip-plot"}
 """Names of the release before -> names of today; remove with the next release."""
 
@@ -27,7 +39,8 @@ def plots() -> dict[str, Plot]:
     package = Path(__file__).parent
     modules = [importlib.import_module(f"plots.{nonempty.name}") for nonempty in pkgutil.iter_modules([str(package)])]
     found = [module.PLOT for module in modules if hasattr(module, "PLOT")]
-    return {plot.name: plot for plot in sorted(found, key=lambda plot: (OF.index(plot.of), plot.name))}
+    found.sort(key=lambda plot: (OF.index(plot.of), plot.name != FIRST, plot.name))
+    return {plot.name: plot for plot in found}
 
 
 def headings() -> dict[str, str]:
@@ -43,7 +56,10 @@ def with_clock(drawing: Drawing, request: PlotRequest) -> Drawing:
 
 
 def draw(request: PlotRequest) -> Gallery:
-    """Draw the requested plots; raises InputError for an unknown name. Old names still work, with a warning."""
+    """Draw the requested plots; raises InputError for an unknown name. Old names still work, with a warning.
+
+    Pictures of single pairs are bounded unless the request names plots or pairs.
+    """
     known = plots()
     names = tuple(dict.fromkeys(RENAMED.get(name, name) for name in request.plots))
     warnings = tuple(
@@ -55,17 +71,71 @@ def draw(request: PlotRequest) -> Gallery:
         if name not in known:
             raise InputError(f"There is no plot {quoted(name)}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
     request.target.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
-    captions: list[tuple[str, str, str]] = []
-    skipped: list[str] = []
+    work = _Drawer(request, bounded=not (names or request.pairs))
     for plot in (known[name] for name in (names or known)):
-        if plot.of == "runs" and not (names or request.pairs):
-            skipped.append(f"{plot.name}: drawn only if you name it with --plot or select pairs with --pair.")
-            continue
+        work.draw(plot)
+    return Gallery(tuple(work.files), tuple(work.captions), (*work.skipped, *work.bounds), warnings, work.unchanged)
+
+
+class _Drawer:
+    """Draws plots one after the other, and knows what was drawn."""
+
+    def __init__(self, request: PlotRequest, *, bounded: bool) -> None:
+        self._request = request
+        self._before = DrawnBefore(request.target)
+        self._rest = MOST_OF_PAIRS if bounded else None
+        self._until = inf
+        self.files: list[Path] = []
+        self.captions: list[tuple[str, str, str]] = []
+        self.skipped: list[str] = []
+        self.unchanged = 0
+        self._left_out: list[str] = []
+
+    @cached_property
+    def _cells(self) -> list[tuple[TestCase, tuple[str, str]]]:
+        if self._rest is not None:
+            self._until = time.monotonic() + MOST_SECONDS
+        return cells(self._request)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """A sentence on the figures that the bounds left out, if there are any."""
+        if not self._left_out:
+            return ()
+        names = ", ".join(self._left_out)
+        bounds = f"{MOST_OF_PAIRS} figures of single pairs, the slowest first, or as many as {MOST_SECONDS:g} s allow"
+        return (f"{names}: without --plot or --pair, quicsat draws {bounds}.",)
+
+    def draw(self, plot: Plot) -> None:
+        """Draw one plot, or note why there is nothing to draw."""
         try:
-            for drawing in (with_clock(each, request) for each in plot.table(request)):
-                files += save(plot, drawing, request.target, request.formats)
-                captions.append((files[-1].stem, drawing.title, drawing.caption))
+            for drawing in self._drawings(plot):
+                self._save(plot, with_clock(drawing, self._request))
         except NothingToDrawError as nothing:
-            skipped.append(f"{plot.name}: {nothing}")
-    return Gallery(tuple(files), tuple(captions), tuple(skipped), warnings)
+            self.skipped.append(f"{plot.name}: {nothing}")
+        self._before.save()
+
+    def _drawings(self, plot: Plot) -> Iterator[Drawing]:
+        if plot.of != "runs" or self._request.overlaid or not self._cells:
+            yield from plot.table(self._request)
+            return
+        count = 0
+        for case, pair in self._cells[: self._rest]:  # one by one, because the series of all do not fit in memory
+            if time.monotonic() >= self._until:
+                break
+            yield from plot.table(replace(self._request, test_cases=(case.name,), pairs=(pair,)))
+            count += 1
+        if self._rest is not None:
+            self._rest -= count
+        if count < len(self._cells):
+            self._left_out.append(f"{plot.name} ({len(self._cells) - count} of {len(self._cells)})")
+
+    def _save(self, plot: Plot, drawing: Drawing) -> None:
+        digest = digest_of(drawing)
+        paths = {form: self._request.target / file_name(plot, drawing, form) for form in self._request.formats}
+        missing = [form for form, path in paths.items() if not self._before.shows(path, digest)]
+        for path in save(plot, drawing, self._request.target, missing) if missing else ():
+            self._before.note(path, digest)
+        self.files += paths.values()
+        self.captions.append((self.files[-1].stem, drawing.title, drawing.caption))
+        self.unchanged += len(paths) - len(missing)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from interop.model.objective import Objective
+from interop.model.test_case import TestCase
 from interop.model.units import MBPS
 from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import PlotRequest
+from interop.report.plot_request import CampaignResults, PlotRequest
 from interop.statistics.objectives import objectives, origin
 from interop.statistics.samples import left_out, samples
 from plots import theme
@@ -21,28 +23,46 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(frozen=True)
+class _Row:
+    """What the tiles of a pair show."""
+
+    server: str
+    client: str
+    runs: int
+    times: tuple[float, ...]
+    """Of each objective, the median in seconds; infinite if it was not reached in most runs."""
+
+
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, a panel per objective."""
-    groups: dict[tuple[str, str], list[PairSeries]] = {}
+    groups: dict[tuple[str, str], tuple[CampaignResults, TestCase, list[_Row]]] = {}
     for pair in load_pairs(request):
-        groups.setdefault((pair.campaign.label, pair.case.name), []).append(pair)
+        key = (pair.campaign.label, pair.case.name)
+        groups.setdefault(key, (pair.campaign, pair.case, []))[2].append(_row(request, pair))
     if not groups:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     return nonempty(
-        [drawing for group in groups.values() if (drawing := _drawing(request, group)) is not None],
+        [drawing for group in groups.values() if (drawing := _drawing(request, *group)) is not None],
         "no test case has objectives that its files can meet; --objective sets some.",
     )
 
 
-def _drawing(request: PlotRequest, group: Sequence[PairSeries]) -> Drawing | None:
-    campaign, case = group[0].campaign, group[0].case
+def _row(request: PlotRequest, pair: PairSeries) -> _Row:
+    """The series themselves are let go: those of all pairs do not fit in memory."""
+    wanted = objectives(pair.case, request.objectives)
+    times = tuple(median([run.reached(each.size) for run in pair.runs]) for each in wanted)
+    return _Row(pair.server, pair.client, len(pair.runs), times)
+
+
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, group: Sequence[_Row]) -> Drawing | None:
     wanted = objectives(case, request.objectives)
     if not wanted:
         return None
     servers = list(dict.fromkeys(pair.server for pair in group))
     clients = list(dict.fromkeys(pair.client for pair in group))
     panels = tuple(_panel(group, servers, clients, objective, number) for number, objective in enumerate(wanted))
-    runs = sum(len(pair.runs) for pair in group)
+    runs = sum(pair.runs for pair in group)
     lost = left_out(samples(campaign.results, case.name))
     caption = sentences(
         f"The figure shows {origin(request.objectives)} for n = {runs} repetitions of {len(group)} pairs at "
@@ -56,10 +76,8 @@ def _drawing(request: PlotRequest, group: Sequence[PairSeries]) -> Drawing | Non
     return Drawing(stem(request, campaign, case.abbreviation), title, caption, (panels,), size)
 
 
-def _panel(
-    group: Sequence[PairSeries], servers: list[str], clients: list[str], objective: Objective, number: int
-) -> Panel:
-    times = [median([run.reached(objective.size) for run in pair.runs]) for pair in group]
+def _panel(group: Sequence[_Row], servers: list[str], clients: list[str], objective: Objective, number: int) -> Panel:
+    times = [pair.times[number] for pair in group]
     columns: dict[str, Sequence[object]] = {
         "server": [servers.index(pair.server) for pair in group],
         "client": [clients.index(pair.client) for pair in group],
@@ -97,4 +115,4 @@ def draw(ax: Axes, panel: Panel) -> None:
     ax.tick_params(length=0)
 
 
-PLOT = Plot("objectives", "Objectives met", Group.TIME, "all runs", table, draw)
+PLOT = Plot("objectives", "Objectives met", Group.PAIRS, "all runs", table, draw)

@@ -74,16 +74,20 @@ def _pgf_without_latex() -> Iterator[None]:
         yield
 
 
+def file_name(plot: Plot, drawing: Drawing, form: str) -> str:
+    """``<plot>-<stem>.<format>``."""
+    return f"{'-'.join(part for part in (plot.name, drawing.stem) if part)}.{form}"
+
+
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
-    """Write a file per format, ``<plot>-<stem>.<format>``."""
+    """Write a file per format."""
     import matplotlib as mpl
 
-    name = "-".join(part for part in (plot.name, drawing.stem) if part)
     made = figure(plot, drawing)
     paths = []
     with mpl.rc_context(theme.SETTINGS), _pgf_without_latex() if "pgf" in formats else nullcontext():
         for form in formats:
-            path = target / f"{name}.{form}"
+            path = target / file_name(plot, drawing, form)
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
             made.savefig(path, format=form, dpi=theme.PNG_DPI, **options)
             paths.append(path)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from interop.model.names import pair_folder
+from interop.model.test_case import TestCase
 from interop.model.units import KIB, MS
-from interop.report.pair_series import PairSeries, load_pairs
+from interop.report.pair_series import PairSeries, cells, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Samples
 from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
@@ -22,13 +24,18 @@ NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
     "come from its qlog or, over TCP, from its kernel, and apply until the next value or the server's last packet"
 )
+MOST_CURVES = 8
+"""Pairs and test cases of a picture for which none was selected."""
 LONGEST_STEM = 120
 """Letters of a file name; a longer one ends with a digest instead."""
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """One drawing of three panels; in each, every pair and test case has a curve of the same colour."""
-    found = list(load_pairs(request))
+    everything = cells(request)
+    chosen = request if request.plots or request.pairs else _few(request, everything)
+    few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
+    found = list(load_pairs(chosen))
     if not found:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
     numbers = [_numbers(pair) for pair in found]
@@ -42,13 +49,27 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     )
     return [
         Drawing(
-            _stem(request, found),
+            _stem(chosen, found),
             "Packet number, round-trip time and congestion window",
-            sentences(_count(found), NOTE, f"There is no window for: {'; '.join(missing)}" if missing else ""),
+            sentences(
+                _count(found),
+                few,
+                NOTE,
+                f"There is no window for: {'; '.join(missing)}" if missing else "",
+            ),
             tuple((each,) for each in rows),
             (6.6, 8.0),
         )
     ]
+
+
+def _few(request: PlotRequest, everything: Sequence[tuple[TestCase, tuple[str, str]]]) -> PlotRequest:
+    """As many of the pairs and test cases as curves can be told apart; the same request if these are all."""
+    cases = tuple(dict.fromkeys(case.name for case, _ in everything))
+    pairs = tuple(dict.fromkeys(pair for _, pair in everything))
+    if len(cases) * len(pairs) <= MOST_CURVES:
+        return request
+    return replace(request, test_cases=cases[:MOST_CURVES], pairs=pairs[: max(1, MOST_CURVES // len(cases))])
 
 
 def _stem(request: PlotRequest, found: Sequence[PairSeries]) -> str:

@@ -24,7 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = stored_campaigns.add_directories(parser)
     group.add_argument(
         "-p", "--plot", nargs="+", metavar="NAME", default=[],
-        help="Plots to draw (default: all that the results allow; example: cdf heatmap).",
+        help="Plots to draw (default: all that the results allow, of single pairs a limited number; "
+        "example: cdf heatmap).",
     )  # fmt: skip
     stored_campaigns.add_pairs(group)
     group.add_argument(
@@ -84,5 +85,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("There is nothing to draw.", *gallery.warnings, *skipped)
     for line in (*gallery.warnings, *skipped):
         console.message(line)
+    if gallery.unchanged:
+        console.message(
+            f"{gallery.unchanged} of these {len(gallery.files)} files show what they would show again, and were kept."
+        )
     console.show("\n".join(map(str, gallery.files)))
     return ExitStatus.SUCCESS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf, isfinite
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from interop.model.emulated_link import EmulatedLink
 from interop.model.errors import InputError
 from interop.model.names import pair_folder
 from interop.model.outcomes import Outcome
+from interop.model.results import RunResult
 from interop.model.test_case import TestCase
 from interop.report.plot_request import CampaignResults, PlotRequest
-from interop.traces.series import Series, SeriesError, load
+from interop.statistics.samples import GOODPUT
+from interop.traces.series import FILE_NAME, Series, SeriesError, load
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,35 @@ def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
                 pair = _pair(campaign, campaign.directory, case, server, client)
                 if pair.runs:
                     yield pair
+
+
+def cells(request: PlotRequest) -> list[tuple[TestCase, tuple[str, str]]]:
+    """The wanted test cases and pairs that have stored series.
+
+    The test cases take turns; of each, the pairs with the lowest mean goodput come first.
+    """
+    rows: list[list[tuple[TestCase, tuple[str, str]]]] = []
+    cases = {case.name: case for each in request.campaigns for case in request.measured(each.results)}
+    for case in cases.values():
+        goodputs: dict[tuple[str, str], list[float]] = {}
+        for each in _stored(request, case):
+            values = each.measurement.values if each.measurement is not None else {}
+            goodputs.setdefault((each.server, each.client), []).append(values.get(GOODPUT, 0.0))
+        slowest = sorted(goodputs, key=lambda pair: (fmean(goodputs[pair]), pair))
+        rows.append([(case, pair) for pair in slowest])
+    return [cell for turn in zip_longest(*rows) for cell in turn if cell is not None]
+
+
+def _stored(request: PlotRequest, case: TestCase) -> Iterator[RunResult]:
+    """The results of a test case, of wanted pairs, whose series are there."""
+    for campaign in request.campaigns:
+        if campaign.directory is None:
+            continue
+        for each in campaign.results.results:
+            wanted = not request.pairs or (each.server, each.client) in request.pairs
+            valid = each.test_case == case.name and each.verdict.outcome is not Outcome.ERROR
+            if wanted and valid and (campaign.directory / each.key.path / FILE_NAME).is_file():
+                yield each
 
 
 def _pair(campaign: CampaignResults, directory: Path, case: TestCase, server: str, client: str) -> PairSeries:

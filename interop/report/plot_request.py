@@ -87,9 +87,11 @@ class Gallery:
     captions: tuple[tuple[str, str, str], ...] = ()
     """(stem of the file, title, caption), one per figure."""
     skipped: tuple[str, ...] = ()
-    """One sentence per plot that had nothing to draw."""
+    """One sentence per plot of which something was not drawn."""
     warnings: tuple[str, ...] = ()
     """Sentences for stderr: names of plots that have changed."""
+    unchanged: int = 0
+    """Those of the files that were there already, and were not drawn again."""
 
 
 Draw = Callable[[PlotRequest], Gallery]

@@ -20,6 +20,7 @@ from interop.report.plot_request import PlotRequest
 from plots import theme
 from plots.base import Drawing, NothingToDrawError, Plot
 from plots.discovery import RENAMED, draw, plots
+from plots.drawn_before import content_of
 from plots.render import figure
 from tests.campaign_builder import LOSSES, NAMES, PAGE, SMALL, TERRESTRIAL, Shape, campaign
 from tests.plots.drawn import plot_request
@@ -59,6 +60,7 @@ def drawings(plot: Plot, shape: str) -> list[Drawing]:
 @pytest.mark.parametrize("plot", OVER_RESULTS, ids=lambda plot: plot.name)
 def test_axes_captions_and_labels(plot: Plot, shape: str) -> None:
     for drawing in drawings(plot, shape)[:1]:
+        assert " at 0x" not in content_of(drawing)  # it says in each process the same
         assert re.search(r"\bn = \d", drawing.caption) or "repetitions of all pairs" in drawing.caption.lower()
         made = figure(plot, drawing)
         painted(made)
@@ -180,6 +182,7 @@ def test_plots_are_found_by_their_modules() -> None:
         "--init--",
         "base",
         "discovery",
+        "drawn-before",
         "metric-axis",
         "render",
         "theme",

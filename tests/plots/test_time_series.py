@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from interop.model.objective import Objective
 from interop.model.results import Measurement, ResultSet
 from interop.model.run import RunKey
 from interop.report.pair_series import PairSeries, load_pairs
-from interop.report.plot_request import PlotRequest
+from interop.report.plot_request import Gallery, PlotRequest
 from interop.traces.series import FILE_NAME, save
 from plots import (
     data_rate,
     data_size,
+    discovery,
+    drawn_before,
     objectives,
     offset,
     packet_number,
@@ -32,7 +35,9 @@ from plots import (
     theme,
     transports,
 )
-from plots.base import NothingToDrawError, Panel, Plot
+from plots.base import Drawing, NothingToDrawError, Panel, Plot
+from plots.discovery import draw, plots
+from plots.render import file_name
 from plots.time_series_base import stacked
 from tests.plots.drawn import axes, texts
 from tests.runs_builder import campaign
@@ -316,3 +321,82 @@ def test_a_pair_is_drawn_alone(module: object, tmp_path: Path) -> None:
     assert drawing.stem == "picoquic+bbr_aioquic-SAT"
     with pytest.raises(NothingToDrawError):
         plot.table(PlotRequest((made,), tmp_path, pairs=(("kwik", "aioquic"),)))
+
+
+def three_pairs(place: Path) -> PlotRequest:
+    """Pairs whose servers are the slower the later they come."""
+    made = campaign(place, [("a", "x"), ("b", "x"), ("c", "x")], repetitions=1)
+    goodput = {"a": 3e6, "b": 2e6, "c": 1e6}
+    results = tuple(
+        replace(each, measurement=Measurement({"goodput": goodput[each.server]})) for each in made.results.results
+    )
+    return PlotRequest((replace(made, results=replace(made.results, results=results)),), place / "plots")
+
+
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files instead of pictures."""
+
+    def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
+        paths = [target / file_name(plot, drawing, form) for form in formats]
+        for path in paths:
+            path.touch()
+        return paths
+
+    monkeypatch.setattr(discovery, "save", save)
+
+
+def drawn(gallery: Gallery, name: str) -> list[str]:
+    """Its figures of one plot."""
+    return [path.name for path in gallery.files if path.name.startswith(f"{name}-")]
+
+
+def test_figures_over_time_are_drawn_by_default_and_the_slowest_pairs_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty(monkeypatch)
+    gallery = draw(three_pairs(tmp_path))
+    assert drawn(gallery, "offset") == ["offset-c_x-SAT.svg", "offset-b_x-SAT.svg", "offset-a_x-SAT.svg"]
+    assert [path.name for path in gallery.files if path.name.startswith("transports")] == ["transports.svg"]
+    kinds = {plot.name for plot in plots().values() if plot.of == "runs"}
+    assert all(len(drawn(gallery, kind)) == 3 for kind in kinds)
+
+
+def test_figures_of_single_pairs_are_bounded_unless_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty(monkeypatch)
+    monkeypatch.setattr(discovery, "MOST_OF_PAIRS", 2)
+    wanted = three_pairs(tmp_path)
+    gallery = draw(wanted)
+    assert drawn(gallery, "offset") == ["offset-c_x-SAT.svg", "offset-b_x-SAT.svg"]
+    assert drawn(gallery, "rtt") == []
+    [said] = [each for each in gallery.skipped if "offset" in each]
+    assert said.startswith("offset (1 of 3), data-rate (3 of 3), ")
+    assert len(drawn(draw(replace(wanted, plots=("offset",))), "offset")) == 3
+    assert len(drawn(draw(replace(wanted, pairs=(("a", "x"),))), "rtt")) == 1
+    monkeypatch.setattr(discovery, "MOST_SECONDS", 0.0)
+    assert drawn(draw(wanted), "offset") == []
+
+
+def test_figures_whose_numbers_have_not_changed_are_not_drawn_again(tmp_path: Path) -> None:
+    wanted = replace(three_pairs(tmp_path), plots=("offset",), formats=("svg", "png"))
+    before = {path: path.stat().st_mtime_ns for path in draw(wanted).files}
+    assert draw(wanted).unchanged == len(before) == 6
+    save(series(Transfer(size=90_000)), tmp_path / RunKey("b", "x", "sat", 1).path)  # analysed again
+    (tmp_path / "plots" / "offset-c_x-SAT.png").write_bytes(b"")  # damaged
+    gallery = draw(wanted)
+    changed = {path.name for path in gallery.files if path.stat().st_mtime_ns != before[path]}
+    assert changed == {"offset-b_x-SAT.svg", "offset-b_x-SAT.png", "offset-c_x-SAT.png"}
+    assert gallery.unchanged == 3
+    (tmp_path / "plots" / drawn_before.FILE_NAME).write_text("[damaged")
+    assert draw(wanted).unchanged == 0
+
+
+def test_one_picture_has_only_as_many_curves_as_can_be_told_apart(tmp_path: Path) -> None:
+    many = [(f"s{number}", "x") for number in range(transports.MOST_CURVES + 1)]
+    wanted = PlotRequest((campaign(tmp_path, many, repetitions=1),), tmp_path)
+    [few] = transports.table(wanted)
+    [all_of_them] = transports.table(replace(wanted, plots=("transports",)))
+    curves = [len(each.panels[0][0].columns["label"]) for each in (few, all_of_them) if each.panels[0][0]]
+    assert curves == [8, 9]
+    assert "Of 9 pairs and test cases, these are the slowest pairs" in few.caption

@@ -83,5 +83,12 @@ def test_a_dot_of_a_trend_leads_to_the_cell(site: Path) -> None:
     assert all((site / link).is_file() for link in links)
 
 
+def test_documented_badges_are_there(site: Path) -> None:
+    text = (builder.ROOT / "docs" / "guide" / "website.md").read_text()
+    names = set(re.findall(r"badge/[a-z+-]+\.[a-z]+", text))
+    assert names == {"badge/picoquic.svg", "badge/picoquic.json"}
+    assert all((site / name).is_file() for name in names)
+
+
 def test_badges_are_shown(site: Path) -> None:
     assert '<img src="../badge/quiche.svg"' in (site / "runs" / "index.html").read_text()
