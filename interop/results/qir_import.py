@@ -11,6 +11,10 @@ They hold less than result.json. Missing values are chosen as follows:
 * Only our own exports name their clock; all others are from real time.
 * Seeds are missing, so runs are never compared seed by seed.
 * Congestion control algorithms are missing: they are taken from implementations.json by name.
+
+Each member may be null, missing or of another type: it then counts as missing, which a warning says, and costs no other
+one. An implementation or test case whose name cannot be shown is left out alone. InputError only if servers or clients
+are missing, if nothing can be assigned to them, or if the clock of one of our own exports is unknown.
 """
 
 from __future__ import annotations
@@ -18,12 +22,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic import WrapValidator as Wrap
 
 from interop.model.clock import Clock
 from interop.model.emulated_link import UNKNOWN, EmulatedLink
@@ -31,7 +38,7 @@ from interop.model.errors import InputError
 from interop.model.evidence import Evidence
 from interop.model.functional_checks import Check
 from interop.model.implementation import Implementation, Role
-from interop.model.names import is_implementation, is_name, is_test_case, name_of_folder
+from interop.model.names import is_name, is_test_case, name_of_folder
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
@@ -42,14 +49,32 @@ from interop.results.store import DOCUMENT, JOURNAL, load
 
 KBPS = 1e3
 MOST_BYTES = 256 * 1024 * 1024
-_DETAILS = re.compile(r"(\d{1,12}) \(± \d{1,12}\) kbps")
+MOST_WARNINGS = 10
+_DETAILS = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) \(± \d{1,12}(?:\.\d{1,12})?\) kbps")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?Mbit/s|(\d{1,6}) ?Mbps")
 _ABBREVIATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+~-]{0,200}")
 """Also of members of families, with workloads and further flows."""
+_NAME = re.compile(r"[^\W_][\w .:()\[\]+@,=~-]{0,127}(?<! )")
+"""Names of implementations that can be shown, and be parts of names of files."""
 _CHECKS = {check.value: check for check in Check}
 _BROKEN = frozenset({"BROKEN_PCAP"})
-_Name = Annotated[str, Field(max_length=200), AfterValidator(with_signs)]
-_Time = Annotated[float, Field(ge=0, le=4_102_444_800)]
+_RESULTS = frozenset({None, "succeeded", "failed", "unsupported"})
+
+
+def _read_or_missing(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    """The value; None if it is null, or if it is of another type, which is counted in the context."""
+    try:
+        return None if value is None else handler(value)
+    except (ValidationError, OverflowError):
+        assert info.context is not None
+        info.context[info.field_name] += 1
+        return None
+
+
+_LENIENT = Wrap(_read_or_missing)
+_Text = Annotated[str | None, _LENIENT]
+_Number = Annotated[float | None, Field(ge=0), _LENIENT]
+_Time = Annotated[float | None, Field(ge=0, le=4_102_444_800), _LENIENT]
 
 
 class _Loose(BaseModel):
@@ -57,28 +82,29 @@ class _Loose(BaseModel):
 
 
 class _Test(_Loose):
-    name: _Name
-    desc: str = ""
-    timeout: float = 0.0
-    theoretical_max_value: float | None = None
+    name: _Text = None
+    desc: _Text = None
+    timeout: _Number = None
+    theoretical_max_value: _Number = None
     """kbit/s."""
-    repetitions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    repetitions: Annotated[int | None, Field(ge=1, le=100_000), _LENIENT] = None
 
 
 class _Cell(_Loose):
-    abbr: _Name
-    result: str | None = None
-    details: str | None = None
-    values: Annotated[list[float | None], Field(max_length=100_000)] | None = None
+    abbr: _Text = None
+    name: _Text = None
+    result: _Text = None
+    details: _Text = None
+    values: Annotated[list[_Number] | None, Field(max_length=100_000), _LENIENT] = None
     """kbit/s, one per repetition."""
-    error_code: str | None = None
+    error_code: _Text = None
 
 
 class _Image(_Loose):
-    image: str = ""
-    id: str = ""
-    repo_digests: list[str] = []
-    versions: list[str] = []
+    image: _Text = None
+    id: _Text = None
+    repo_digests: Annotated[list[_Text] | None, _LENIENT] = None
+    versions: Annotated[list[_Text] | None, _LENIENT] = None
 
 
 class _Own(_Loose):
@@ -89,17 +115,21 @@ class _Own(_Loose):
     own_cpu_costs: bool = False
 
 
+_Matrix = list[Annotated[list[Annotated[_Cell | None, _LENIENT]] | None, _LENIENT]]
+"""Per pair, its cells."""
+
+
 class _File(_Loose):
-    quicsat: _Own = _Own()
-    start_time: _Time
-    end_time: _Time | None = None
-    servers: list[_Name]
-    clients: list[_Name]
-    urls: dict[_Name, str] = {}
-    images: dict[_Name, _Image] = {}
-    tests: dict[_Name, _Test]
-    results: list[list[_Cell]] = []
-    measurements: list[list[_Cell]]
+    quicsat: _Own | None = None
+    start_time: _Time = None
+    end_time: _Time = None
+    servers: list[_Text]
+    clients: list[_Text]
+    urls: Annotated[dict[str, _Text] | None, _LENIENT] = None
+    images: Annotated[dict[str, Annotated[_Image | None, _LENIENT]] | None, _LENIENT] = None
+    tests: Annotated[dict[str, Annotated[_Test | None, _LENIENT]] | None, _LENIENT] = None
+    results: Annotated[_Matrix | None, _LENIENT] = None
+    measurements: Annotated[_Matrix | None, _LENIENT] = None
 
 
 def open_results(place: Path, known: Mapping[str, Implementation]) -> StoredResults:
@@ -107,9 +137,8 @@ def open_results(place: Path, known: Mapping[str, Implementation]) -> StoredResu
     path = place / DOCUMENT if place.is_dir() and not (place / JOURNAL).is_file() else place
     if path.suffix == ".json" and path.is_file():
         content = _json(path)
-        if isinstance(content, dict) and "measurements" in content:
-            results = read(path, content, known)
-            return StoredResults(results, results.results, ())
+        if isinstance(content, dict) and {"servers", "clients"} <= content.keys():
+            return read(path, content, known)
     return load(place)
 
 
@@ -124,108 +153,222 @@ def _json(path: Path) -> Any:
         raise InputError(f"{path}: is no JSON: {error}.") from error
 
 
-def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementation]) -> ResultSet:
-    """The document of ``path``; details of ``known`` implementations are added. InputError if it contradicts itself."""
+@dataclass(frozen=True)
+class _Place:
+    """A cell and where it belongs."""
+
+    server: str
+    client: str
+    abbreviation: str
+    measured: bool
+    cell: _Cell
+
+
+@dataclass(frozen=True)
+class _Usable:
+    """The parts of a file that can be shown."""
+
+    file: _File
+    own: _Own
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    cases: Mapping[str, TestCase]
+    """By abbreviation."""
+    places: tuple[_Place, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.servers, *self.clients)))
+
+    @property
+    def started(self) -> str:
+        return _moment(self.file.start_time or self.file.end_time or 0.0)
+
+
+def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementation]) -> StoredResults:
+    """The document of ``path``; details of ``known`` implementations are added. Its warnings say what is left out."""
+    unread = Counter[str]()
     try:
-        file = _File.model_validate(content)
+        file = _File.model_validate(content, context=unread)
     except ValidationError as error:
         places = [".".join(map(str, fault["loc"])) + ": " + fault["msg"] for fault in error.errors()[:10]]
         raise InputError(*(f"{path}: {place}" for place in places)) from error
-    _check(path, file)
-    cases = {abbreviation: _case(abbreviation, test, file) for abbreviation, test in file.tests.items()}
-    results = tuple(_results(file, cases))
-    names = tuple(dict.fromkeys([*file.servers, *file.clients]))
+    warnings = [
+        f'"{name}" has a value of another kind{f" in {count} places" if count > 1 else ""}; it counts as missing.'
+        for name, count in unread.items()
+    ]
+    usable = _usable(path, file, warnings)
+    results = tuple(_results(usable))
+    images = {_ours(name): _image(image) for name, image in (file.images or {}).items() if image}
     manifest = Manifest(
         id=path.stem,
-        started=_moment(file.start_time),
+        started=usable.started,
         command=(),
         tool_version="",
         seed=0,
-        servers=tuple(map(name_of_folder, file.servers)),
-        clients=tuple(map(name_of_folder, file.clients)),
-        implementations=tuple(_implementation(name, file, known) for name in names),
-        test_cases=tuple(cases.values()),
-        images={name_of_folder(name): _image(image) for name, image in file.images.items() if name in names},
+        servers=usable.servers,
+        clients=usable.clients,
+        implementations=tuple(_implementation(name, usable, images, known) for name in usable.names),
+        test_cases=tuple(usable.cases.values()),
+        images={name: image for name, image in images.items() if name in usable.names},
         planned_runs=len(results),
-        clock=file.quicsat.clock,
-        cpu_cost=file.quicsat.cpu_cost,
-        own_cpu_costs=file.quicsat.own_cpu_costs,
+        clock=usable.own.clock,
+        cpu_cost=usable.own.cpu_cost,
+        own_cpu_costs=usable.own.own_cpu_costs,
     )
-    return ResultSet(manifest, (), results, _moment(file.end_time) if file.end_time else None)
+    finished = _moment(file.end_time) if file.end_time else None
+    more = len(warnings) - MOST_WARNINGS
+    shown = [*warnings[:MOST_WARNINGS], *([f"{more} more warnings."] if more > 0 else [])]
+    return StoredResults(
+        ResultSet(manifest, (), results, finished), results, tuple(f"{path}: {warning}" for warning in shown)
+    )
 
 
-def _check(path: Path, file: _File) -> None:
-    faults = [f"{quoted(name)} is no name." for name in (*file.servers, *file.clients)
-              if not is_implementation(name_of_folder(name))]  # fmt: skip
-    faults += [f"{quoted(key)} is no abbreviation of a test." for key in file.tests if not _ABBREVIATION.fullmatch(key)]
-    pairs = len(file.servers) * len(file.clients)
-    for key, cells in (("results", file.results), ("measurements", file.measurements)):
-        if cells and len(cells) != pairs:
-            faults.append(f'"{key}" has {len(cells)} cells, but there are {pairs} pairs.')
-        unheard = {cell.abbr for each in cells for cell in each} - file.tests.keys()
-        faults += [f'"{key}" has the test {quoted(abbreviation)}, which "tests" does not.' for abbreviation in unheard]
-    for key, listed in (("servers", file.servers), ("clients", file.clients)):
-        if len({*listed}) < len(listed):
-            faults.append(f'"{key}" has a name twice.')
-    if faults:
-        raise InputError(*(f"{path}: {fault}" for fault in faults))
+def _usable(path: Path, file: _File, warnings: list[str]) -> _Usable:
+    """What can be shown of a file; ``warnings`` is extended by what is left out."""
+    servers = _names("server", file.servers, warnings)
+    clients = _names("client", file.clients, warnings)
+    places, read_any = list[_Place](), False
+    for measured, key, matrix in ((False, "results", file.results), (True, "measurements", file.measurements)):
+        if matrix and len(matrix) != len(servers) * len(clients):
+            warnings.append(
+                f'"{key}" has {len(matrix)} cells, but there are {len(servers) * len(clients)} pairs; it is left out.'
+            )
+        elif matrix is not None:
+            read_any = True
+            places += _places(file, servers, clients, matrix, measured)
+    if not file.start_time:
+        warnings.append("the start time is missing, so that dates are wrong.")
+    if not (read_any and any(servers) and any(clients)):
+        raise InputError(f"{path}: has no results that belong to its servers and clients.", *warnings)
+    cases = dict(_cases(file, places, warnings))
+    places = [place for place in places if place.abbreviation in cases]
+    warnings += _not_understood(places)
+    own = file.quicsat or _Own()
+    return _Usable(file, own, tuple(filter(None, servers)), tuple(filter(None, clients)), cases, tuple(places))
+
+
+def _places(
+    file: _File, servers: Sequence[str | None], clients: Sequence[str | None], matrix: _Matrix, measured: bool
+) -> Iterator[_Place]:
+    """The cells of all pairs that can be shown, each test of a pair once."""
+    abbreviations = {test.name: key for key, test in (file.tests or {}).items() if test and test.name}
+    for number, cells in enumerate(matrix):
+        client, server = clients[number // len(servers)], servers[number % len(servers)]
+        mine = dict[str, _Cell]()
+        for cell in cells or ():
+            if cell is not None and (key := cell.abbr or abbreviations.get(cell.name or "", cell.name)):
+                mine.setdefault(with_signs(key), cell)
+        if server and client:
+            yield from (_Place(server, client, key, measured, cell) for key, cell in mine.items())
+
+
+def _not_understood(places: Sequence[_Place]) -> Iterator[str]:
+    unknown = sorted({str(place.cell.result) for place in places if place.cell.result not in _RESULTS})
+    yield from (f"the result {quoted(result)} is unknown; it counts as missing." for result in unknown[:MOST_WARNINGS])
+    count = sum(
+        place.measured and place.cell.result == "succeeded" and not _repetitions(place.cell)[0][1] for place in places
+    )
+    if count:
+        yield f"{count} measurements succeeded, but their values cannot be read."
+
+
+def _names(role: str, names: Sequence[str | None], warnings: list[str]) -> tuple[str | None, ...]:
+    """Our names of implementations, None for those that cannot be shown."""
+    found = list[str | None]()
+    for name in names:
+        ours = _ours(name or "")
+        if not _NAME.fullmatch(ours):
+            warnings.append(f"the {role} {quoted(name or '')} is left out: its name cannot be shown.")
+        elif ours in found:
+            warnings.append(f"the {role} {quoted(ours)} is there twice; the second one is left out.")
+        found.append(ours if _NAME.fullmatch(ours) and ours not in found else None)
+    return tuple(found)
+
+
+def _ours(theirs: str) -> str:
+    """``picoquicːbbr`` -> ``picoquic:bbr``."""
+    return name_of_folder(with_signs(theirs))
 
 
 def _moment(since_1970: float) -> str:
     return datetime.fromtimestamp(since_1970, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _implementation(name: str, file: _File, known: Mapping[str, Implementation]) -> Implementation:
-    entry = known.get(name_of_folder(name))
+def _implementation(
+    name: str, usable: _Usable, images: Mapping[str, ImageFacts], known: Mapping[str, Implementation]
+) -> Implementation:
+    entry = known.get(name)
     control = entry.congestion_control if entry is not None else None
-    image = file.images[name].image if name in file.images else ""
+    image = images[name].reference if name in images else ""
+    url = next((each for theirs, each in (usable.file.urls or {}).items() if _ours(theirs) == name), "")
     roles = frozenset(
-        role for role, names in ((Role.SERVER, file.servers), (Role.CLIENT, file.clients)) if name in names
+        role for role, names in ((Role.SERVER, usable.servers), (Role.CLIENT, usable.clients)) if name in names
     )
-    return Implementation(name_of_folder(name), image, file.urls.get(name, ""), roles, congestion_control=control)
+    return Implementation(name, image, url or "", roles, congestion_control=control)
 
 
 def _image(image: _Image) -> ImageFacts:
-    return ImageFacts(image.image, image.id, tuple(image.repo_digests), version=", ".join(image.versions))
+    digests, versions = (tuple(filter(None, texts or ())) for texts in (image.repo_digests, image.versions))
+    return ImageFacts(image.image or "", image.id or "", digests, version=", ".join(versions))
 
 
-def _case(abbreviation: str, test: _Test, file: _File) -> TestCase:
-    lists = [cell.values or () for cells in file.measurements for cell in cells if cell.abbr == abbreviation]
-    match = _RATE.search(test.desc)
+def _cases(file: _File, places: Sequence[_Place], warnings: list[str]) -> Iterator[tuple[str, TestCase]]:
+    """Test cases by abbreviation: those of ``tests``, and those that only cells name."""
+    tests = {with_signs(key): test or _Test() for key, test in (file.tests or {}).items()}
+    lists: dict[str, list[Sequence[float | None]]] = {}
+    for place in places:
+        tests.setdefault(place.abbreviation, _Test(name=place.cell.name))
+        if place.measured:
+            lists.setdefault(place.abbreviation, []).append(place.cell.values or ())
+    taken = set[str]()
+    for abbreviation, test in tests.items():
+        case = _case(abbreviation, test, lists.get(abbreviation, ()))
+        if _ABBREVIATION.fullmatch(abbreviation) and case.name not in taken:
+            taken.add(case.name)
+            yield abbreviation, case
+        else:
+            warnings.append(
+                f"the test {quoted(abbreviation)} is left out: its name cannot be shown, or is there twice."
+            )
+
+
+def _case(abbreviation: str, test: _Test, lists: Sequence[Sequence[float | None]]) -> TestCase:
+    match = _RATE.search(test.desc or "")
     rate = float(match[1] or match[2]) * 1e6 if match else 0.0
     if test.theoretical_max_value:
         rate = test.theoretical_max_value * KBPS
+    name = with_signs(test.name or "")
     return TestCase(
-        name=test.name if is_test_case(test.name) else abbreviation.casefold(),
+        name=name if is_test_case(name) else abbreviation.casefold(),
         abbreviation=abbreviation,
-        description=test.desc,
+        description=test.desc or "",
         link=EmulatedLink(UNKNOWN, 0.0, 0.0, rate, 0.0, 0, 0),
         file_sizes=(),
-        repetitions=test.repetitions or max([1, *map(len, lists)]),
-        timeout=test.timeout,
-        check=None if lists else _CHECKS.get(test.name, Check.TRANSFER),
+        repetitions=max([test.repetitions or 1, *map(len, lists)]),
+        timeout=test.timeout or 0.0,
+        check=None if lists else _CHECKS.get(name, Check.TRANSFER),
     )
 
 
 # ---- cells ----------------------------------------------------------------------------------
 
 
-def _results(file: _File, cases: Mapping[str, TestCase]) -> Iterator[RunResult]:
-    pairs = [(server, client) for client in file.clients for server in file.servers]
-    for cells in (file.results, file.measurements):
-        for (server, client), cell in ((pair, cell) for pair, each in zip(pairs, cells, strict=False) for cell in each):
-            case = cases[cell.abbr]
-            for repetition, (verdict, goodput) in enumerate(_repetitions(cell), start=1):
-                yield RunResult(
-                    server=name_of_folder(server),
-                    client=name_of_folder(client),
-                    test_case=case.name,
-                    repetition=repetition,
-                    attempt=1,
-                    verdict=verdict,
-                    evidence=Evidence(_moment(file.start_time), 0, clock=file.quicsat.clock),
-                    measurement=_measurement(goodput, case) if goodput is not None else None,
-                )
+def _results(usable: _Usable) -> Iterator[RunResult]:
+    evidence = Evidence(usable.started, 0, clock=usable.own.clock)
+    for place in usable.places:
+        case = usable.cases[place.abbreviation]
+        for repetition, (verdict, goodput) in enumerate(_repetitions(place.cell), start=1):
+            yield RunResult(
+                server=place.server,
+                client=place.client,
+                test_case=case.name,
+                repetition=repetition,
+                attempt=1,
+                verdict=verdict,
+                evidence=evidence,
+                measurement=_measurement(goodput, case) if goodput is not None else None,
+            )
 
 
 def _measurement(goodput: float, case: TestCase) -> Measurement:

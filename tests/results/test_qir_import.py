@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +50,7 @@ def qir_se() -> dict[str, Any]:
 
 
 def test_every_repetition_of_qir_se_is_read() -> None:
-    results = read(Path("result.json"), qir_se(), {})
+    results = read(Path("result.json"), qir_se(), {}).result_set
     good, bad = samples(results, "sat", GOODPUT)
     assert good.values == (5123400.0, 4987100.0, 5050000.0)
     assert (bad.values, bad.outcomes) == ((4000000.0,), (Outcome.SUCCEEDED, Outcome.TIMEOUT))
@@ -60,7 +63,7 @@ def test_every_repetition_of_qir_se_is_read() -> None:
 
 def test_congestion_controls_come_from_the_inventory() -> None:
     known = {"lsquic": replace(implementation("lsquic"), congestion_control=CongestionControl("bbr"))}
-    results = read(Path("result.json"), qir_se(), known)
+    results = read(Path("result.json"), qir_se(), known).result_set
     assert [row[1] for row in campaign_tables.congestion(results.manifest.implementations).rows] == [
         "bbr",
         "unknown",
@@ -75,7 +78,7 @@ def test_a_mean_of_qir_stands_for_one_repetition() -> None:
         "tests": {"G": {"name": "goodput", "desc": "Measures connection goodput over a 10Mbps link."}},
         "measurements": [[{"name": "goodput", "abbr": "G", "result": "succeeded", "details": "9501 (± 23) kbps"}]],
     }  # fmt: skip
-    [sample] = samples(read(Path("x.json"), content, {}), "goodput")
+    [sample] = samples(read(Path("x.json"), content, {}).result_set, "goodput")
     assert list(sample.values) == pytest.approx([0.9501])
 
 
@@ -126,7 +129,7 @@ def test_conditions_that_a_file_lacks_are_not_made_up(
 
 
 def test_files_of_others_are_from_real_time() -> None:
-    assert read(Path("x.json"), qir_se(), {}).manifest.time == "real time"
+    assert read(Path("x.json"), qir_se(), {}).result_set.manifest.time == "real time"
     with pytest.raises(InputError, match=r"quicsat\.clock"):
         read(Path("x.json"), {**qir_se(), "quicsat": {"clock": "lunar"}}, {})
 
@@ -149,21 +152,110 @@ def test_our_own_directory_and_document_are_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "problem"),
+    ("changes", "problem"),
     [
-        ("servers", ["../../etc", "b"], "is no name"),
-        ("servers", ["a", "a"], "a name twice"),
-        ("measurements", [[]], "1 cells, but there are 2 pairs"),
-        ("measurements", [[{"abbr": "X"}], []], '"X", which "tests" does not'),
-        ("tests", {"../x": {"name": "x"}}, "is no abbreviation"),
-        ("start_time", "yesterday", "start_time"),
-        ("start_time", 1e300, "start_time"),
-        ("measurements", 5, "measurements"),
+        ({"servers": 5}, "servers"),
+        ({"clients": None}, "clients"),
+        ({"measurements": [[]], "results": 5}, "1 cells, but there are 2 pairs"),
+        ({"measurements": None, "results": None}, "no results"),
+        ({"servers": ["\x1b[31m", "/"]}, "no results"),
     ],
 )
-def test_files_that_contradict_themselves_are_refused(key: str, value: object, problem: str) -> None:
+def test_files_in_which_nothing_can_be_assigned_are_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        read(Path("x.json"), {**qir_se(), key: value}, {})
+        read(Path("x.json"), {**qir_se(), **changes}, {})
+
+
+ODD: tuple[Any, ...] = (None, "x", 5, -1, True, [], {}, [[[]]], 1e999, float("nan"), 10**400, "\x1b[31m", "../../etc")
+
+
+def places(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Where each member of a document is."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield (key,)
+        yield from ((key, *rest) for rest in places(below))
+
+
+def mutants(document: dict[str, Any], place: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """The document with another value in a place, or without it."""
+    for odd in (*ODD, ...):
+        copy = deepcopy(document)
+        *above, last = place
+        there = reduce(operator.getitem, above, copy)
+        if odd is not ...:
+            there[last] = odd
+        elif isinstance(there, dict):
+            del there[last]
+        yield copy
+
+
+def test_no_member_costs_another_one() -> None:
+    """Of each member in turn: the file is read, and what it says of the pair without this member stays."""
+    document = qir_se()
+    rates = {"lsquic": [5123400.0, 4987100.0, 5050000.0], "picoquic": [4000000.0]}
+    for place in places(document):
+        server = "lsquic" if place[1:2] == (1,) else "picoquic"
+        for mutant in mutants(document, place):
+            try:
+                found = read(Path("x.json"), mutant, {})
+            except InputError:
+                assert place[0] in ("servers", "clients"), place
+                continue
+            assert all(text.isprintable() for text in found.warnings)
+            assert all(name.isprintable() and "/" not in name for name in found.result_set.manifest.servers)
+            if place[0] in ("servers", "clients", "tests") or place == ("measurements",):
+                continue
+            values = [
+                result.measurement.values["goodput"]
+                for result in found.result_set.results
+                if (result.server, result.test_case) == (server, "sat") and result.measurement is not None
+            ]
+            assert values == rates[server], place
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"images": None},
+        {"images": {"kwik": {"image": None, "id": None, "repo_digests": None, "versions": None}}},
+        {"urls": None},
+        {"end_time": None},
+        {"quic_version": None},
+        {"quicsat": None},
+    ],
+)
+def test_null_is_missing_and_no_word_is_lost_about_it(changes: dict[str, Any]) -> None:
+    found, plain = read(Path("x.json"), {**qir_se(), **changes}, {}), read(Path("x.json"), qir_se(), {})
+    assert found.warnings == ()
+    assert found.result_set.results == plain.result_set.results
+
+
+@pytest.mark.parametrize("name", ["MsQuic", "quiche (BBR)", "a [b]", "x" * 128, "µquic"])
+def test_an_odd_name_that_can_be_shown_is_shown(name: str) -> None:
+    found = read(Path("x.json"), {**qir_se(), "servers": [name, "picoquic"]}, {})
+    assert found.warnings == ()
+    assert found.result_set.manifest.servers == (name, "picoquic")
+    assert samples(found.result_set, "sat", GOODPUT)[0].values == (5123400.0, 4987100.0, 5050000.0)
+
+
+@pytest.mark.parametrize("name", ["", "../../etc", "a/b", "\x1b[31m", "_x", "$x$", "<script>", "x" * 300, "a\nb", None])
+def test_a_name_that_cannot_be_shown_costs_only_its_implementation(name: str | None) -> None:
+    """It is said once; the other server keeps its cells."""
+    found = read(Path("x.json"), {**qir_se(), "servers": [name, "picoquic"]}, {})
+    assert len(found.warnings) == 1
+    assert found.warnings[0].isprintable()
+    assert found.result_set.manifest.servers == ("picoquic",)
+    [sample] = samples(found.result_set, "sat", GOODPUT)
+    assert sample.values == (4000000.0,)
+
+
+def test_a_test_that_only_cells_name_is_read() -> None:
+    document = qir_se()
+    document["tests"] = {}
+    found = read(Path("x.json"), document, {}).result_set
+    assert [case.name for case in found.manifest.test_cases] == ["h", "sat"]
+    assert samples(found, "sat", GOODPUT)[0].values == (5123400.0, 4987100.0, 5050000.0)
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"measurements": []}'])
