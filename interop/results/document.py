@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -29,7 +29,7 @@ from interop.model.names import (
 from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
 from interop.model.run import RunKey
-from interop.model.text import quoted
+from interop.model.text import printable, quoted
 from interop.results.summary import Cell, summarise
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -42,6 +42,10 @@ _LONGEST_ABBREVIATION = 96
 _MOST_REPETITIONS = 100_000
 """Upper bound for a test case in results from elsewhere, since lists of that length are created."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_UNKNOWN_MEMBER = ("extra_forbidden", "unexpected_keyword_argument")
+"""Faults of pydantic for members that a model or a dataclass does not have."""
+
+T = TypeVar("T")
 
 
 class _Strict(BaseModel):
@@ -219,8 +223,11 @@ class _TornLine(_DamagedLine):
     """A line whose checksum does not match."""
 
 
-def parse_document(path: Path, text: bytes) -> ResultSet:
-    """Read result.json. InputError with all faults, with an unknown version among them."""
+def parse_document(path: Path, text: bytes) -> StoredResults:
+    """Read result.json. InputError with all faults, with an unknown version among them.
+
+    Members of a newer version with the same schema version are left out, which a warning says.
+    """
     try:
         version = _Version.model_validate_json(text).schema_version
     except ValidationError as error:
@@ -229,7 +236,7 @@ def parse_document(path: Path, text: bytes) -> ResultSet:
     if version != SCHEMA_VERSION:
         raise _unknown_version(path, version)
     try:
-        found = _Document.model_validate_json(text)
+        found, unknown = _known_part(_Document.model_validate_json, text)
     except ValidationError as error:
         raise InputError(*(f"{path}: {fault}" for fault in _faults(error))) from error
     result_set = ResultSet(found.manifest, found.compliance, found.results, found.finished, found.earlier)
@@ -237,7 +244,8 @@ def parse_document(path: Path, text: bytes) -> ResultSet:
     faults = [*_manifest_faults(found.manifest), *filter(None, (membership_fault(found.manifest, r) for r in results))]
     if faults:
         raise InputError(*(f"{path}: {fault}" for fault in faults[:_FAULTS_SHOWN]))
-    return result_set
+    warnings = _newer(path, found.manifest, unknown)
+    return StoredResults(result_set, (*result_set.earlier, *result_set.results), warnings)
 
 
 def scan(path: Path, text: bytes) -> Scan:
@@ -245,26 +253,67 @@ def scan(path: Path, text: bytes) -> Scan:
     *raw_lines, torn = text.split(b"\n")
     lines: list[Line] = []
     warnings: list[str] = []
+    unknown: dict[str, None] = {}
     end = len(text) - len(torn)
     for number, raw in enumerate(raw_lines, start=1):
         try:
-            lines.append(_unseal(path, raw))
+            line, new = _unseal(path, raw)
+            lines.append(line)
+            unknown |= dict.fromkeys(new)
         except _DamagedLine as damage:
             warnings.append(f"{path}:{number}: {damage}; the line was skipped.")
             if isinstance(damage, _TornLine) and number == len(raw_lines) and not torn:
                 end -= len(raw) + 1
     if torn:
         warnings.append(f"{path}:{len(raw_lines) + 1}: the last line is torn, as after a crash; it was skipped.")
-    return Scan(tuple(lines), tuple(warnings), end)
+    manifest = next((line.data for line in lines if isinstance(line, ManifestLine)), None)
+    return Scan(tuple(lines), (*_newer(path, manifest, tuple(unknown)), *warnings), end)
 
 
-def _unseal(path: Path, raw: bytes) -> Line:
+def _newer(path: Path, manifest: Manifest | None, unknown: Sequence[str]) -> tuple[str, ...]:
+    """The warning that a newer version wrote a file, if it has members that this version does not know."""
+    if not unknown:
+        return ()
+    version = f" ({printable(manifest.tool_version, 40)})" if manifest is not None and manifest.tool_version else ""
+    more = f" and {len(unknown) - _WARNINGS_SHOWN} more" if len(unknown) > _WARNINGS_SHOWN else ""
+    names = ", ".join(map(quoted, unknown[:_WARNINGS_SHOWN]))
+    return (f"{path}: a newer version of quicsat{version} wrote it. This version does not read {names}{more}.",)
+
+
+def _known_part(validate: Callable[[bytes], T], text: bytes) -> tuple[T, tuple[str, ...]]:
+    """The value of a JSON text, and the names of members that this version does not know and that are left out.
+
+    Raises ValidationError for any other fault.
+    """
+    try:
+        return validate(text), ()
+    except ValidationError as error:
+        faults = _nearest_link(error.errors(include_url=False, include_context=False, include_input=False))
+        if any(fault["type"] not in _UNKNOWN_MEMBER for fault in faults):
+            raise
+    plain = json.loads(text)
+    for fault in faults:
+        _remove(plain, fault["loc"])
+    return validate(json.dumps(plain).encode()), tuple(dict.fromkeys(str(fault["loc"][-1]) for fault in faults))
+
+
+def _remove(plain: Any, location: Sequence[int | str]) -> None:
+    """Remove a member; steps of its location that are no member, but name a kind of value, are passed over."""
+    *above, name = location
+    for step in above:
+        if isinstance(step, int) or step in plain:
+            plain = plain[step]
+    plain.pop(name, None)
+
+
+def _unseal(path: Path, raw: bytes) -> tuple[Line, tuple[str, ...]]:
+    """A line, and the names of its members that this version does not know."""
     sealed = _SEALED.fullmatch(raw)
     if sealed is None or _checksum(sealed["body"]) != sealed["sum"]:
         raise _TornLine("is damaged (its checksum does not match)")
     body = sealed["body"] + b"}"
     try:
-        return _line_adapter().validate_json(body)
+        return _known_part(_line_adapter().validate_json, body)
     except ValidationError as error:
         try:
             version = _Version.model_validate_json(body).schema_version

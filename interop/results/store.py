@@ -361,8 +361,7 @@ def load(place: Path) -> StoredResults:
     path = place / DOCUMENT if place.is_dir() else place
     if not path.is_file():
         raise _no_results(place)
-    result_set = parse_document(path, _content(path))
-    return StoredResults(result_set, (*result_set.earlier, *result_set.results), ())
+    return parse_document(path, _content(path))
 
 
 def load_to_continue(directory: Path) -> StoredResults:
@@ -378,7 +377,7 @@ def _scan(journal: Path) -> Scan:
     beside = journal.with_name(DOCUMENT)
     if any(isinstance(line, ManifestLine) for line in found.lines) or not beside.is_file():
         return found
-    known, at = parse_document(beside, _content(beside)), _now()
+    known, at = parse_document(beside, _content(beside)).result_set, _now()
     lines: list[Line] = [ManifestLine(at=at, data=known.manifest)]
     lines += (ComplianceLine(at=at, data=compliance) for compliance in known.compliance)
     lines += (ResultLine(at=at, data=result) for result in (*known.earlier, *known.results))

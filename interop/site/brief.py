@@ -117,7 +117,7 @@ def read(path: Path) -> Brief | None:
     """What a file tells; None if there is none, or it is damaged."""
     try:
         plain: dict[str, Any] = json.loads(zlib.decompress(path.read_bytes()))
-        known = parse_document(path, json.dumps(plain["manifest"]).encode())
+        known = parse_document(path, json.dumps(plain["manifest"]).encode()).result_set
         rows = tuple(
             (int(server), int(client), int(case), int(repetition), Outcome(outcome), int(seed), goodput)
             for server, client, case, repetition, outcome, seed, goodput in plain["rows"]

@@ -120,7 +120,7 @@ def by_seed(data: Path, part: str) -> dict[int, ResultSet]:
 
 @cache
 def _parsed(path: Path) -> ResultSet:
-    return parse_document(path, gzip.decompress(path.read_bytes()))
+    return parse_document(path, gzip.decompress(path.read_bytes())).result_set
 
 
 def combined(campaigns: Sequence[ResultSet]) -> ResultSet:

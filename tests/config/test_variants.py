@@ -165,4 +165,4 @@ def test_results_from_before_there_were_variants_are_still_read(tmp_path: Path) 
     for entry in (*old["results"], *old["summary"]):
         del entry["protocol"]
     (tmp_path / "result.json").write_text(json.dumps(old))
-    assert store.load(tmp_path).result_set == parse_document(tmp_path, text)
+    assert store.load(tmp_path).result_set == parse_document(tmp_path, text).result_set

@@ -135,9 +135,9 @@ def test_results_tell_it_and_results_from_before_are_readable() -> None:
     results = result_set(images={"mine": facts})
     text = json.loads(document.document(results))
     assert text["manifest"]["images"]["mine"]["provenance"] == {**asdict(TOLD), "patches": ["mine-a", "mine-b"]}
-    assert document.parse_document(PLACE, json.dumps(text).encode()).manifest.images["mine"] == facts
+    assert document.parse_document(PLACE, json.dumps(text).encode()).result_set.manifest.images["mine"] == facts
     del text["manifest"]["images"]["mine"]["provenance"]
-    assert document.parse_document(PLACE, json.dumps(text).encode()).manifest.images["mine"] == replace(
+    assert document.parse_document(PLACE, json.dumps(text).encode()).result_set.manifest.images["mine"] == replace(
         facts, provenance=Provenance()
     )
 

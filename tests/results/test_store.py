@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -28,7 +29,7 @@ from interop.model.family import Family, SweptValue
 from interop.model.flow import Flow
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.results import Compliance, Measurement, ResultSet, RunResult
+from interop.model.results import Compliance, ImageFacts, Measurement, ResultSet, RunResult
 from interop.model.run import File
 from interop.results import document
 from interop.results.store import (
@@ -120,7 +121,7 @@ def test_any_results_survive_the_journal_and_the_document(results: list[RunResul
     assert record.result_set == ResultSet(MANIFEST, (), tuple(results), None)
     assert record.history == tuple(results)
     assert record.warnings == ()
-    assert document.parse_document(SOMEWHERE, document.document(record.result_set)) == record.result_set
+    assert document.parse_document(SOMEWHERE, document.document(record.result_set)).result_set == record.result_set
 
 
 def test_results_survive_the_directory(tmp_path: Path) -> None:
@@ -247,6 +248,46 @@ def test_a_damaged_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
     assert record.warnings == (f"{path}:3: is damaged (its checksum does not match); the line was skipped.",)
     Journal.open(tmp_path).close()
     assert path.read_bytes() == b"".join(lines), "nothing but a torn end is ever cut off"
+
+
+NEW = '"of_tomorrow": {"a": [1]}, '
+FIRST_MEMBERS = (
+    '"id": "',
+    '"name": "satloss"',
+    '"forward_delay": ',
+    '"reference": ',
+    '"outcome": ',
+    '"started": ',
+    '"values": ',
+)
+"""Of the manifest, a test case, its link, an image, and the verdict, evidence and measurement of a result."""
+
+
+@pytest.mark.parametrize("first", FIRST_MEMBERS)
+def test_what_a_newer_version_adds_is_left_out_and_said(tmp_path: Path, first: str) -> None:
+    """In the journal and in result.json; all that is known is read."""
+    ours = result_set(runs(5e6), test_cases=(SAT, SATLOSS))
+    ours = replace(ours, manifest=replace(ours.manifest, images={"a": ImageFacts("a:1", "1")}, tool_version="9.9"))
+    with Journal.create(tmp_path, ours.manifest) as journal:
+        journal.append_result(ours.results[0])
+        journal.finish()
+    known = load(tmp_path).result_set
+    written_by = tmp_path / "journal.jsonl", write_result_json(tmp_path, known)
+    for path in written_by:
+        text = path.read_text()
+        assert first in text, path
+        path.write_text("\n".join(map(sealed_again, text.replace(first, NEW + first).split("\n"))))
+        record = load(path)
+        assert record.result_set == known
+        [warning] = record.warnings
+        assert warning.startswith(f"{path}: a newer version of quicsat (9.9) wrote it.")
+        assert '"of_tomorrow"' in warning
+
+
+def sealed_again(line: str) -> str:
+    """A line of a journal with the checksum of its content."""
+    body, sign, _ = line.rpartition(', "sum": "')
+    return f'{body}{sign}{hashlib.sha256(body.encode()).hexdigest()[:16]}"}}' if sign else line
 
 
 def test_many_damaged_lines_are_counted(tmp_path: Path) -> None:
@@ -550,7 +591,6 @@ def _set(*place: str | int, value: Any) -> Callable[[Any], None]:
 
 
 BAD = {
-    "unknown key": _set("results", 0, "surprise", value=1),
     "unknown outcome": _set("results", 0, "verdict", "outcome", value="perhaps"),
     "unknown error code": _set("results", 0, "verdict", "code", value="bad-luck"),
     "number as text": _set("results", 0, "measurement", "values", "goodput", value="5"),
