@@ -565,6 +565,8 @@ class FakeEngine:
         self.gone = False
         self.labels: dict[str, Mapping[str, str]] = {}
         """Of images, by program; the version alone where nothing is said."""
+        self.architectures: dict[str, str] = {}
+        """Of images, by program; amd64 where nothing is said."""
         self.server_patience = PATIENCE
         self.stop_grace = PATIENCE
         """Seconds that a machine of virtual time gives a server to end."""
@@ -654,7 +656,8 @@ class FakeEngine:
         self._answer("image")
         name = self._image(reference)
         labels = self.labels.get(name, {"org.opencontainers.image.version": "1.0"})
-        return {"Id": name, "Created": "2026-01-01T00:00:00Z", "Size": 1, "Config": {"Labels": labels, **PROGRAM}}
+        facts = {"Created": "2026-01-01T00:00:00Z", "Size": 1, "Architecture": self.architectures.get(name, "amd64")}
+        return {"Id": name, "Config": {"Labels": labels, **PROGRAM}, **facts}
 
     def pull(self, reference: str, **_options: Any) -> Iterator[dict[str, str]]:
         yield {"error": f"pull access denied for {reference}"}

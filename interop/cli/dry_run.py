@@ -16,6 +16,7 @@ from statistics import fmean
 
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
+from interop.docker.processors import foreign, is_native
 from interop.docker.ssh_tunnel import connected
 from interop.execution.remaining_work import pinned_images
 from interop.images.build_recipes import own_images
@@ -238,7 +239,8 @@ def _images_at(daemon: Daemon, request: DryRunRequest, runs: Sequence[Run]) -> F
     ]
     table = draw(["image of", "source", "state", "digest", "reference"], rows, markdown=request.markdown)
     lacking = list(_lacking(request, stocked))
-    return Forecast("\n".join([table, *lacking, *_to_pull(request, stocked)]), bool(lacking))
+    other = _for_other_processors(stocked, daemon) if request.measures_here else ()
+    return Forecast("\n".join([table, *lacking, *_to_pull(request, stocked), *other]), bool(lacking))
 
 
 def _check_locked(images: LockedImages, ends: Iterable[Implementation], own: Iterable[str]) -> None:
@@ -264,6 +266,13 @@ def _lacking(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str
                 f"{each.name}: its image {each.reference} is {each.state}, and --images local neither pulls nor builds "
                 "images: the campaign would fail."
             )
+
+
+def _for_other_processors(stocked: Iterable[Stocked], daemon: Daemon) -> Iterator[str]:
+    """Sentences on images that the daemon can run only if it emulates their processor."""
+    for each in stocked:
+        if each.image is not None and not is_native(each.image, daemon):
+            yield f"{each.name}: {foreign(each.image, daemon)}."
 
 
 def _to_pull(request: DryRunRequest, stocked: Iterable[Stocked]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from interop.docker.client import Daemon
 from interop.docker.containers import LABEL, list_containers
 from interop.docker.daemon_images import DaemonImages
+from interop.docker.processors import foreign, is_native
 from interop.docker.ssh_tunnel import connected
 from interop.links.ns3_testbed import probe
 from interop.model.errors import HarnessFault, MachineError
@@ -208,6 +209,9 @@ def _image(daemon: Daemon, name: str, reference: str) -> MachineCheck:
         return MachineCheck(
             f"image {name}", State.WARN, f"{reference} is missing", "none needed: a campaign builds or pulls it"
         )
+    if not is_native(image, daemon):
+        remedy = f"use an image for {daemon.info['Architecture']}; an emulated one is many times slower"
+        return MachineCheck(f"image {name}", State.WARN, foreign(image, daemon), remedy)
     return MachineCheck(
         f"image {name}", State.OK, f"{reference}, {byte_size(image.size)}, version {image.version or 'unknown'}"
     )

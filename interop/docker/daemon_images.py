@@ -12,6 +12,7 @@ from interop.docker.client import Daemon
 from interop.model.errors import HarnessFault
 from interop.model.outcomes import ErrorCode
 from interop.model.results import ImageFacts
+from interop.model.text import printable
 from interop.model.units import MIB
 
 
@@ -52,6 +53,7 @@ class DaemonImages:
             size=image["Size"],
             version=labels.get(provenance.VERSION, ""),
             provenance=provenance.of_labels(labels),
+            architecture=str(image.get("Architecture") or ""),
         )
 
     def program(self, reference: str) -> ImageProgram:
@@ -67,18 +69,19 @@ class DaemonImages:
             user=config.get("User") or "",
         )
 
-    def pull(self, reference: str, patience: float) -> ImageFacts | None:
-        """Pull from the image's registry; None if it was refused, or if nothing arrived for ``patience`` seconds."""
+    def pull(self, reference: str, patience: float) -> ImageFacts | str:
+        """Pull from the image's registry; the reason if it is refused, or nothing arrives for ``patience`` seconds."""
         client = self._daemon.connect(self._daemon.api_version, patience)
         try:
             with self._daemon.translate_errors("pull", reference):
-                if any("error" in line for line in client.pull(reference, stream=True, decode=True)):
-                    return None
-        except HarnessFault:
-            return None
+                for line in client.pull(reference, stream=True, decode=True):
+                    if "error" in line:
+                        return printable(str(line["error"]))
+        except HarnessFault as fault:
+            return printable(fault.reason)
         finally:
             client.close()
-        return self.find(reference)
+        return self.find(reference) or f"{reference} was pulled, but is not there"
 
     def build(
         self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from interop.analysis.analyse import analyse
 from interop.config.hosts import measures_here
+from interop.docker import processors
 from interop.docker.client import Daemon
 from interop.docker.containers import remove_containers
 from interop.docker.image_transfer import distribute
@@ -27,9 +29,12 @@ from interop.execution.reaper import start_reaper
 from interop.execution.worker import Analyse
 from interop.execution.worker_pool import WorkerPool
 from interop.execution.worker_service import RemoteConfig
+from interop.images.lock_file import LockedImages
+from interop.images.pull_or_build import Images
 from interop.links.real import HostLocks, RealBackend
 from interop.model.clock import Clock
 from interop.model.errors import MachineError
+from interop.model.implementation import Implementation
 from interop.model.real_link import RealLink, Scheduler
 from interop.model.results import ImageFacts
 from interop.model.run import Run
@@ -100,12 +105,54 @@ def _check_identities(hosts: Mapping[str, Daemon]) -> None:
             raise MachineError(message)
 
 
+def check_processors(
+    facts: Mapping[str, ImageFacts], resources: CampaignResources, config: CampaignConfig, say: Callable[[str], None]
+) -> None:
+    """Raise :class:`MachineError` if the processor of the campaign's own daemon can run one of the images in no way."""
+    if not config.cluster and measures_here(config.hosts):
+        processors.check_all(facts, resources.daemon, config.run.clock, say)
+
+
+class CheckedImages:
+    """Images of a campaign that the processor of its daemon can run; raises :class:`MachineError` for all others."""
+
+    def __init__(
+        self,
+        source: Images | LockedImages,
+        resources: CampaignResources,
+        config: CampaignConfig,
+        say: Callable[[str], None],
+    ) -> None:
+        self._source = source
+        self._check = partial(check_processors, resources=resources, config=config, say=say)
+        self._passed = set[str]()
+
+    def ensure(self, implementation: Implementation) -> ImageFacts:
+        """The image of an implementation."""
+        return self._checked(implementation.name, self._source.ensure(implementation))
+
+    def ensure_own(self, name: str) -> ImageFacts:
+        """An image of ``OWN_IMAGES``."""
+        return self._checked(name, self._source.ensure_own(name))
+
+    def _checked(self, name: str, image: ImageFacts) -> ImageFacts:
+        if image.id not in self._passed:
+            self._check({name: image})
+            self._passed.add(image.id)
+        return image
+
+
 def distribute_images(
     facts: Mapping[str, ImageFacts], resources: CampaignResources, config: CampaignConfig, say: Callable[[str], None]
 ) -> None:
-    """Copy the images of the campaign to every host that lacks them; raises :class:`MachineError`."""
+    """Copy the images of the campaign to every host that lacks them.
+
+    Raises :class:`MachineError` if that fails, or the processor of a host can run one of them in no way.
+    """
     wanted = {name: image for name, image in facts.items() if "link-tools" not in facts or name != "simulator"}
     distribute(wanted, resources.daemon, tuple(resources.hosts.values()), say)
+    for host in resources.hosts.values():
+        processors.check_all(wanted, host, config.run.clock, say)
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from interop.docker.daemon_images import DaemonImages
 from interop.execution.campaign_config import CampaignConfig
 from interop.execution.campaign_setup import (
     CampaignResources,
+    CheckedImages,
+    check_processors,
     check_rights,
     distribute_images,
     make_worker_pool,
@@ -111,6 +113,7 @@ def resume_campaign(
         config = _as_begun(config, manifest)
         check_rights(resources, config)
         facts = pinned_images(manifest, work.runs, DaemonImages(resources.daemon).find)
+        check_processors(facts, resources, config, say)
         distribute_images(facts, resources, config, say)
         if changed := changed_parameters(manifest, given):
             say(changed)
@@ -231,13 +234,14 @@ def _images(
     source: pull_or_build.Images | LockedImages = pull_or_build.Images(store, config.root, config.policy, say)
     if config.lock is not None:
         source = LockedImages(store, config.root, config.lock, config.policy, say)
+    checked = CheckedImages(source, resources, config, say)
     facts: dict[str, ImageFacts] = {}
     if not all(run.test_case.real for run in plan):
-        facts["simulator"] = source.ensure_own("simulator")
+        facts["simulator"] = checked.ensure_own("simulator")
     lacking = list[str]()
     for implementation in dict.fromkeys((*selection.servers, *selection.clients, *selection.others)):
         try:
-            facts[implementation.name] = source.ensure(implementation)
+            facts[implementation.name] = checked.ensure(implementation)
         except MachineError as error:
             lacking.append(str(error))
     if (lacking and config.lock is not None) or not any(all(end.name in facts for end, _ in run.ends) for run in plan):
@@ -245,11 +249,11 @@ def _images(
     for problem in lacking:
         say(f"{problem}\nRuns that need this image are not made; all others are.")
     if any(run.test_case.real for run in plan):
-        facts["link-tools"] = source.ensure_own("link-tools")
+        facts["link-tools"] = checked.ensure_own("link-tools")
     if config.run.clock is Clock.VIRTUAL:
-        facts["virtual-time"] = source.ensure_own("virtual-time")
+        facts["virtual-time"] = checked.ensure_own("virtual-time")
     if any(run.test_case.has_gateways for run in plan):
-        facts["link-gateways"] = source.ensure_own("link-gateways")
+        facts["link-gateways"] = checked.ensure_own("link-gateways")
     distribute_images(facts, resources, config, say)
     return facts
 

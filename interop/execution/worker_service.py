@@ -26,6 +26,7 @@ from interop.docker.client import Daemon
 from interop.docker.containers import remove_containers
 from interop.docker.daemon_images import DaemonImages
 from interop.docker.image_transfer import other_images
+from interop.docker.processors import check_all
 from interop.docker.ssh_tunnel import connected
 from interop.execution.backend_for_clock import emulated_backend
 from interop.execution.cpu_monitor import CpuMonitor
@@ -214,10 +215,14 @@ class WorkerService:
         DaemonImages(session.daemon).tag(image.id, image.reference)
 
     def begin(self) -> None:
-        """Get ready for attempts; all images have been uploaded."""
+        """Get ready for attempts; all images have been uploaded.
+
+        Raises :class:`MachineError` if the processor here can run one of them in no way.
+        """
         session = self._present()
         config = session.config
         testbeds = self._testbeds(config, int(session.daemon.info["NCPU"]))
+        check_all(config.images, session.daemon, config.run.clock, session.messages.append)
         images = {name: image.id for name, image in config.images.items()}
         worker_config = WorkerConfig(
             daemon=session.daemon,

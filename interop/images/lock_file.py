@@ -175,8 +175,8 @@ class LockedImages:
                 return locked
             for digest in locked.digests if self._pulls else ():
                 self._say(f"{name}: pulling {digest}")
-                if found := self._store.pull(digest, PULL_STALL):
-                    return found
+                if isinstance(pulled := self._store.pull(digest, PULL_STALL), ImageFacts):
+                    return pulled
         except HarnessFault as fault:
             raise MachineError(f"{name}: no image is available: {fault.reason}") from fault
         message = (

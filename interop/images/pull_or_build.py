@@ -66,8 +66,8 @@ class ImageStore(Protocol):
     def find(self, reference: str) -> ImageFacts | None:
         """The image at the daemon, or None."""
 
-    def pull(self, reference: str, patience: float) -> ImageFacts | None:
-        """The image from its registry; None if it was refused or nothing came for ``patience`` seconds."""
+    def pull(self, reference: str, patience: float) -> ImageFacts | str:
+        """The image from its registry; the reason if it was refused or nothing came for ``patience`` seconds."""
 
     def build(
         self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
@@ -170,13 +170,14 @@ class Images:
             raise MachineError(self._not_here(name, reference))
         self._say(f"{name}: pulling {reference}")
         pulled = self._store.pull(reference, PULL_STALL)
-        if pulled:
+        if isinstance(pulled, ImageFacts):
             return replace(pulled, source="pulled")
         buildable = implementation.build is not None and not implementation.replaced
         remedy = (
             "allow --images build" if buildable else "check the name and the network, or load it with `docker load`"
         )
-        raise MachineError(f"{name}: image {reference} does not exist locally and could not be pulled: {remedy}.")
+        message = f"{name}: image {reference} does not exist locally and could not be pulled: {remedy}."
+        raise MachineError(f"{message} The Docker daemon reports: {pulled}")
 
     def _try_to_pull(self, name: str, reference: str) -> ImageFacts | None:
         """Pull if a registry answers; after one that did not, the campaign does not try again."""
@@ -184,10 +185,13 @@ class Images:
             return None
         self._say(f"{name}: pulling {reference}")
         pulled = self._store.pull(reference, FIRST_PULL)
-        if pulled:
+        if isinstance(pulled, ImageFacts):
             return replace(pulled, source="pulled")
         self._registry_silent = True
-        self._say(f"{name}: no image registry gave {reference}; images are built here from package registries instead")
+        self._say(
+            f"{name}: no image registry gave {reference} ({pulled}); "
+            "images are built here from package registries instead"
+        )
         return None
 
     # ---- build -------------------------------------------------------------------------------

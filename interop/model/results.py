@@ -153,6 +153,9 @@ class ImageFacts:
     source: str = ""
     """local, pulled or built."""
     provenance: Provenance = Provenance()
+    architecture: str = ""
+    """Kind of processor that it is for, in the words of images (``amd64``, ``arm64``); empty if it does not tell, and
+    in campaigns of versions that did not store it."""
 
     @property
     def short_id(self) -> str:

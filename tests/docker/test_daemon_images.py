@@ -12,6 +12,7 @@ from docker.errors import NotFound
 from interop.docker.client import Daemon
 from interop.docker.daemon_images import DaemonImages
 from interop.model.errors import HarnessFault
+from interop.model.results import ImageFacts
 from tests.fakes import FakeEngine, Life, connect, end_with, hang
 
 
@@ -63,10 +64,11 @@ class Registry(FakeEngine):
 
 
 def test_pull(monkeypatch: pytest.MonkeyPatch) -> None:
-    for messages, found in ([{"status": "Pulling"}], True), ([{"error": "denied"}], False):
+    for messages, found in ([{"status": "Pulling"}], "idle"), ([{"error": "denied\n"}], "denied"):
         engine = Registry(*messages)
         monkeypatch.setattr(docker, "APIClient", engine.client)
-        assert (DaemonImages(Daemon("fake", "mine")).pull("idle", 1) is not None) == found
+        pulled = DaemonImages(Daemon("fake", "mine")).pull("idle", 1)
+        assert (pulled.id if isinstance(pulled, ImageFacts) else pulled) == found
 
 
 def test_build() -> None:

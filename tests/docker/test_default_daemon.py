@@ -29,9 +29,17 @@ from tests.certificates import certificates
 from tests.dockerds import running, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
+IDENTITY = "FAR /data"
 ANSWERS: dict[str, Any] = {
     "version": {"ApiVersion": "1.41", "MinAPIVersion": "1.12", "Components": [{"Name": "Engine"}]},
-    "info": {"ID": "FAR", "NCPU": 77, "Architecture": "aarch64", "ServerVersion": "20.10", "Name": "far"},
+    "info": {
+        "ID": "FAR",
+        "NCPU": 77,
+        "Architecture": "aarch64",
+        "ServerVersion": "20.10",
+        "Name": "far",
+        "DockerRootDir": "/data",
+    },
     "containers/json": [],
 }
 
@@ -228,12 +236,12 @@ def identity(**variables: str) -> str:
 
 def test_a_daemon_over_tls(secure: tuple[str, Path], tmp_path: Path) -> None:
     address, folder = secure
-    assert identity(DOCKER_HOST=address, DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=str(folder)) == "FAR"
+    assert identity(DOCKER_HOST=address, DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=str(folder)) == IDENTITY
     context(tmp_path, "rack", {"Host": address, "SkipTLSVerify": False}, "ca", "cert", "key")
     [secrets] = (tmp_path / "contexts/tls").glob("*/docker")
     for name in ("ca", "cert", "key"):
         shutil.copy(folder / f"{name}.pem", secrets)
-    assert identity(DOCKER_CONFIG=str(tmp_path), DOCKER_CONTEXT="rack") == "FAR"
+    assert identity(DOCKER_CONFIG=str(tmp_path), DOCKER_CONTEXT="rack") == IDENTITY
 
 
 def test_without_verification_any_certificate_will_do(
@@ -244,7 +252,7 @@ def test_without_verification_any_certificate_will_do(
     for name in ("cert", "key"):
         shutil.copy(folder / f"{name}.pem", other)
     wrong = {"DOCKER_HOST": address, "DOCKER_CERT_PATH": str(other)}
-    assert identity(**wrong, DOCKER_TLS="1") == "FAR"
+    assert identity(**wrong, DOCKER_TLS="1") == IDENTITY
     assert not list(recwarn)
     with pytest.raises(MachineError, match=r"TLS: .*certificate"):
         identity(**wrong, DOCKER_TLS_VERIFY="1")
@@ -296,7 +304,7 @@ def login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 def test_a_daemon_over_ssh(login: Callable[[str], str]) -> None:
     """It is another machine: neither the CPUs nor the load of this one are its own."""
     with connected(default_daemon({"DOCKER_HOST": login("daemon.sock")}), "test") as daemon:
-        assert (daemon.id, daemon.host, daemon.info["NCPU"]) == ("FAR", "127.0.0.1", 77)
+        assert (daemon.id, daemon.host, daemon.info["NCPU"]) == (IDENTITY, "127.0.0.1", 77)
         assert not daemon.rootless
 
 

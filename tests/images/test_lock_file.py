@@ -36,9 +36,9 @@ class Store:
             raise HarnessFault(ErrorCode.DAEMON_FAULT, "connection refused")
         return self.here.get(reference)
 
-    def pull(self, reference: str, patience: float) -> ImageFacts | None:
+    def pull(self, reference: str, patience: float) -> ImageFacts | str:
         self.pulled.append(reference)
-        return self.registry.get(reference)
+        return self.registry.get(reference, "it is not there")
 
     def build(self, *_: Any) -> ImageFacts:
         raise AssertionError("nothing is built")

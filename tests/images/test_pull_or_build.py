@@ -19,6 +19,7 @@ from interop.model.results import ImageFacts
 
 PUBLIC = "someone/quic-go:latest"
 IMPLEMENTATION = Implementation("quic-go", PUBLIC, "", frozenset(Role), build="endpoints/quic-go")
+REFUSAL = "no matching manifest for linux/amd64 in the manifest list entries"
 
 
 @dataclass
@@ -34,11 +35,11 @@ class FakeStore:
     def find(self, reference: str) -> ImageFacts | None:
         return ImageFacts(reference, f"id of {reference}") if reference in self.here else None
 
-    def pull(self, reference: str, patience: float) -> ImageFacts | None:
+    def pull(self, reference: str, patience: float) -> ImageFacts | str:
         self.log.append(f"pull {reference}")
         if reference in self.registry:
             self.here.add(reference)
-        return self.find(reference)
+        return self.find(reference) or REFUSAL
 
     def build(
         self, context: IO[bytes], tag: str, arguments: Mapping[str, str], on_line: Callable[[str], None]
@@ -174,7 +175,10 @@ def test_policy_build_neither_pulls_nor_takes_the_public_image(root: Path) -> No
 
 def test_policy_pull_never_builds(root: Path) -> None:
     store = FakeStore()
-    with pytest.raises(MachineError, match=r"someone/quic-go:latest .* could not be pulled: .*--images build"):
+    with pytest.raises(
+        MachineError,
+        match=rf"someone/quic-go:latest .* could not be pulled: .*--images build.*{REFUSAL}",
+    ):
         _images(store, root, Policy.PULL)[0].ensure(IMPLEMENTATION)
     assert store.log == [f"pull {PUBLIC}"]
 

@@ -1,0 +1,145 @@
+"""Images for other processors are named before anything runs, wherever runs are made."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import docker
+import pytest
+
+from interop.cli import dry_run, machine_check
+from interop.docker.daemon_images import DaemonImages
+from interop.docker.image_transfer import distribute
+from interop.docker.processors import check_all, is_native
+from interop.execution import campaign_setup, worker_service
+from interop.execution.campaign_config import CampaignConfig
+from interop.execution.run_campaign import run_campaign
+from interop.execution.run_config import RunConfig
+from interop.execution.worker_service import RemoteConfig, WorkerService
+from interop.images.pull_or_build import Policy
+from interop.model.clock import Clock
+from interop.model.errors import MachineError
+from interop.model.outcomes import Outcome
+from interop.model.real_link import Host
+from interop.model.results import ImageFacts
+from interop.plan.limits import CampaignLimits
+from interop.plan.selection import Selection, make_plan
+from tests.fakes import CASE, SIMULATOR, FakeEngine, Life, connect, endpoint, implementation, install, judge
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = "standard_init_linux.go:228: exec user process caused: exec format error"
+"""What Docker 20.10 logs; podman and newer versions have other words around the last three."""
+
+
+def refuse(life: Life) -> int:
+    """A program that the kernel cannot execute."""
+    life.say(KERNEL)
+    return 1
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine(good=endpoint, other=refuse)
+    engine.architectures["other"] = "arm64"
+    install(engine, monkeypatch, tmp_path)
+    monkeypatch.setattr(campaign_setup, "analyse", judge)
+    return engine
+
+
+def facts(engine: FakeEngine, *names: str) -> dict[str, ImageFacts]:
+    images = {name: DaemonImages(connect(engine)).find(name) for name in names}
+    return {name: image for name, image in images.items() if image}
+
+
+@pytest.mark.parametrize(
+    ("here", "image", "native"),
+    [
+        ("x86_64", "amd64", True), ("x86_64", "386", True), ("x86_64", "arm64", False), ("x86_64", "", True),
+        ("aarch64", "arm64", True), ("aarch64", "amd64", False), ("s390x", "s390x", True), ("s390x", "amd64", False),
+    ],
+)  # fmt: skip
+def test_which_images_a_processor_runs_itself(here: str, image: str, native: bool, engine: FakeEngine) -> None:
+    daemon = connect(engine)
+    daemon.info["Architecture"] = here
+    assert is_native(ImageFacts("x", "x", architecture=image), daemon) is native
+
+
+def measure(engine: FakeEngine, folder: Path, said: list[str], clock: Clock = Clock.REAL) -> dict[str, Outcome]:
+    """The outcome of a run by its client."""
+    ends = (implementation("good"),), tuple(map(implementation, ("good", "other")))
+    selection, plan = Selection(*ends, (CASE,)), make_plan(*ends, (CASE,), seed=3)
+    run = RunConfig(clock=clock)
+    config = CampaignConfig(Host("", "fake"), ROOT, folder, None, Policy.LOCAL, 3, ("run.py",), run=run)
+    done = run_campaign(selection, plan, config, said.append, lambda *_: None)
+    return {result.client: result.verdict.outcome for result in done.record.result_set.results}
+
+
+def test_an_image_that_cannot_run_costs_only_its_own_runs(engine: FakeEngine, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert measure(engine, tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.ERROR}
+    [line] = [line for line in said if "arm64" in line]
+    assert line.startswith("other: the image other is for arm64")
+    assert "x86_64" in line
+    assert "image for amd64" in line
+    assert len([life for life in engine.all_lives if life.image == "other"]) == 1, "only the question itself"
+    assert not engine.lives
+
+
+def test_an_image_that_is_emulated_is_measured_and_named(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.programs["other"] = endpoint
+    said: list[str] = []
+    assert measure(engine, tmp_path / "results", said) == {"good": Outcome.SUCCEEDED, "other": Outcome.SUCCEEDED}
+    assert [line for line in said if "QEMU emulates arm64" in line] == said[:1]
+
+
+def test_virtual_time_emulates_no_processor(engine: FakeEngine) -> None:
+    engine.programs["other"] = endpoint
+    with pytest.raises(MachineError, match=r"(?s)^a, b: .*arm64.*virtual time"):
+        check_all(dict.fromkeys("ab", facts(engine, "other")["other"]), connect(engine), Clock.VIRTUAL, print)
+    assert not engine.all_lives
+
+
+def test_each_host_has_a_processor_of_its_own(engine: FakeEngine) -> None:
+    images, said = facts(engine, "good"), list[str]()
+    far = connect(engine)
+    far.host, far.info = "far", far.info | {"Architecture": "aarch64"}
+    resources = campaign_setup.CampaignResources(connect(engine), {"far": far}, threading.Event(), [])
+    engine.programs["good"] = refuse
+    config = CampaignConfig(Host("", "fake"), ROOT, ROOT, None, Policy.LOCAL, 3, ())
+    distribute(images, resources.daemon, [far], said.append)
+    with pytest.raises(MachineError, match=r"amd64, but the Docker daemon at far has a .*aarch64"):
+        campaign_setup.distribute_images(images, resources, config, said.append)
+
+
+def test_a_worker_whose_processor_is_another_does_not_take_part(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_service, "start_reaper", lambda *_: nullcontext())
+    config = RemoteConfig("one", facts(engine, SIMULATOR, "good", "other"), RunConfig(), 1)
+    service = WorkerService(Host("", "fake"), judge, 1, measured=False, name="me")
+    service.open(config)
+    with pytest.raises(MachineError, match="other: the image other is for arm64"):
+        service.begin()
+    service.close()
+    right = replace(config, images={name: image for name, image in config.images.items() if name != "other"})
+    service.open(right)
+    service.begin()
+    service.close()
+
+
+def test_plan_and_doctor_name_it_without_a_container(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = (implementation("good"),), (implementation("other"),)
+    plan = make_plan(*ends, (CASE,), seed=3)
+    request = dry_run.DryRunRequest(Host("", "fake"), ROOT, tmp_path, CampaignLimits(), (), 1)
+    assert "other: the image other is for arm64" in dry_run.images(request, plan).text
+    monkeypatch.setattr(docker, "APIClient", engine.client)
+    found = {
+        each.what: each for each in machine_check._examine_daemon(connect(engine), {"simulator": "none", "x": "other"})
+    }
+    assert found["image x"].state is machine_check.State.WARN
+    assert not engine.all_lives
