@@ -34,6 +34,7 @@ from interop.model.run import Run
 from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
 from interop.model.units import seconds
 from interop.model.webtransport import WebTransport
+from interop.results.compression import compress_qlogs
 from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition
 from interop.traces.run_traces import CLIENT_TRACE as CLIENT_TRACE
@@ -82,6 +83,13 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     if disturbance is None:
         return verdict, measurement
     return replace(disturbance, if_valid=verdict.if_valid if verdict.excluded else verdict), None
+
+
+def analyse_once(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:
+    """As :func:`analyse`, right after the run; then its qlogs are compressed, which later analyses read as well."""
+    found = analyse(run, evidence, directory)
+    compress_qlogs(directory)
+    return found
 
 
 def _readable_outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Measurement | None]:

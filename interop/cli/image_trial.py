@@ -213,7 +213,7 @@ def _decrypts(place: Path, role: Role) -> bool:
 
 
 def _has_qlog(logs: Path) -> bool:
-    for path in (*logs.glob("qlog/**/*"), *logs.glob("*qlog")):
+    for path in (*logs.glob("qlog/**/*"), *logs.glob("*qlog*")):
         try:
             if path.is_file() and qlog.read(path).events:
                 return True

@@ -43,7 +43,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve campaigns until a signal; raises MachineError if there is no Docker daemon, no Dask or no scheduler."""
-    from interop.analysis.analyse import analyse
+    from interop.analysis.analyse import analyse_once
     from interop.execution.admission import AUTO_TESTBEDS
     from interop.execution.campaign_setup import check_dask
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     host, most = shared.daemon(), options.parallel or AUTO_TESTBEDS
     with connected(host, "worker"):
         pass  # raises if no daemon answers
-    with analysis_pool(analyse, low_priority=most > 1) as pool:
+    with analysis_pool(analyse_once, low_priority=most > 1) as pool:
         name = options.name or socket.gethostname()
         service = WorkerService(host, pool, most, measured=options.parallel is None, name=name)
         return SIGNAL + serve(Scheduler(options.address, options.cluster_tls), service, most, console.message)

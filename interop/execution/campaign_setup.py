@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-from interop.analysis.analyse import analyse
+from interop.analysis.analyse import analyse_once
 from interop.config.hosts import measures_here
 from interop.docker import processors
 from interop.docker.client import Daemon
@@ -172,7 +172,7 @@ def make_worker_pool(
     for link in links.values():
         link.examine(config.bare_link, say)
     low_priority = analysis_disturbs(config)
-    with CpuMonitor().watching() as monitor, analysis_pool(analyse, low_priority=low_priority) as analyse_run:
+    with CpuMonitor().watching() as monitor, analysis_pool(analyse_once, low_priority=low_priority) as analyse_run:
         known = None if resources.daemon.host else monitor  # the CPUs of another machine are not those that it watches
         first = _local_worker(runs, resources, config, facts, analyse_run, say, monitor=known, links=links)
         others = [

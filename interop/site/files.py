@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
 from interop.model.run import OUTPUT
+from interop.results.compression import decompressed, is_compressed_qlog
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -40,9 +42,18 @@ def downloads(run: Path) -> Iterator[tuple[str, bytes]]:
     endpoints = (path for role in ("client", "server") for path in sorted((run / role).rglob("*")))
     for path in (run / OUTPUT, *endpoints):
         if _fits(path):
-            name = _unlike(taken, taken_as(str(path.relative_to(run))))
+            log, content = _log(path)
+            name = _unlike(taken, taken_as(str(log.relative_to(run))))
             taken.add(name)
-            yield name, path.read_bytes()
+            yield name, content
+
+
+def _log(path: Path) -> tuple[Path, bytes]:
+    """Path and content of a log. A compressed qlog is unpacked: qvis and browsers on any web server then read it."""
+    if is_compressed_qlog(path):
+        with suppress(ValueError):
+            return path.with_suffix(""), decompressed(path, _LARGEST)
+    return path, path.read_bytes()
 
 
 def taken_as(log: str) -> str:

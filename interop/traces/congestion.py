@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from interop.model.arrays import Floats
-from interop.model.text import escaped, printable
+from interop.model.text import printable
 from interop.traces import qlog
 from interop.traces.series import Samples
 
@@ -70,7 +70,7 @@ def recovery(folder: Path, start: float) -> Recovery:
         try:
             found = qlog.read(path, *WORDS)
         except OSError as error:
-            notes.append(f"{escaped(path.name, 80)} cannot be read: {error.strerror or error}.")
+            notes.append(f"{qlog.shown_name(path)} cannot be read: {error.strerror or error}.")
             continue
         except ValueError as error:
             notes.append(str(error))
@@ -83,7 +83,7 @@ def recovery(folder: Path, start: float) -> Recovery:
         given_up += [time for time, event in mine if event.name == LOST]
         if faults:
             listed = ", ".join(f"{reason} ({count})" for reason, count in faults.items())
-            notes.append(f"{escaped(path.name, 80)}: passed over: {listed}.")
+            notes.append(f"{qlog.shown_name(path)}: passed over: {listed}.")
     if len(notes) > MOST_NOTES:
         notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more qlogs could not be read as a whole."]
     states.sort(key=lambda each: each[0])

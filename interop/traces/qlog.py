@@ -90,7 +90,7 @@ def read(path: Path, *words: bytes) -> Qlog:
     If ``words`` are given, events that mention none of them may be left out, but not the first one: that saves most of
     the time where each event is a record of its own.
     """
-    name = escaped(path.name, 80)
+    name = shown_name(path)
     content, cut = _content(path)
     if len(content) > LIMIT:
         raise ValueError(f"{name} is larger than {LIMIT // 1024**2} MiB.")
@@ -101,6 +101,11 @@ def read(path: Path, *words: bytes) -> Qlog:
     if not events:
         raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
     return Qlog(events, dict(+reader.faults))
+
+
+def shown_name(path: Path) -> str:
+    """For messages: the name that the endpoint gave it, so that they stay the same when quicsat compresses it."""
+    return escaped(path.name.removesuffix(".gz"), 80)
 
 
 def _content(path: Path) -> tuple[bytes, bool]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from interop.analysis import analyse as module
-from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse
+from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analyse_once
 from interop.analysis.metrics import METRICS
 from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
@@ -105,6 +105,20 @@ def test_all_numbers_of_a_good_run(directory: Path) -> None:
         "loss_return": 0.0,
         "queue_loss": 0.0,
     })  # fmt: skip
+
+
+def test_analysing_again_reads_the_qlogs_that_the_first_analysis_compressed(directory: Path) -> None:
+    event = '{"time": %d, "name": "recovery:metrics_updated", "data": {"congestion_window": %d}}'
+    lines = ['{"trace": {}}', *(event % (number, 12_000 + number) for number in range(100))]
+    (directory / "server/qlog").mkdir()
+    (directory / "server/qlog/a.sqlog").write_text("\n".join([*lines, event % (100, 10**30)]))
+    found = analyse_once(RUN, EVIDENCE, directory)
+    assert [path.name for path in (directory / "server/qlog").iterdir()] == ["a.sqlog.gz"]
+    assert found[1] is not None
+    assert found[1].notes
+    stored = (directory / FILE_NAME).read_bytes()
+    assert analyse(RUN, EVIDENCE, directory) == found
+    assert (directory / FILE_NAME).read_bytes() == stored
 
 
 def test_a_qlog_that_cannot_be_read_is_named_and_decides_nothing(directory: Path) -> None:

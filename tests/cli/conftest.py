@@ -70,7 +70,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)), odd=end_with(0))
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(campaign_setup, "analyse", numbers)
+    monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
     return Checkout(root, engine, capsys)
 
 

@@ -119,7 +119,7 @@ def images(
     (root / "implementations.json").write_text(json.dumps(entries))
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(campaign_setup, "analyse", _numbers)
+    monkeypatch.setattr(campaign_setup, "analyse_once", _numbers)
     monkeypatch.setattr(image_trial, "check_cases", _small_cases)
 
     def call(*words: str) -> tuple[int, str, str]:

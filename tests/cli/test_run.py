@@ -30,7 +30,7 @@ GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 def test_the_whole_command_from_the_plan_to_the_matrix(
     checkout: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(campaign_setup, "analyse", analyse)
+    monkeypatch.setattr(campaign_setup, "analyse_once", analyse)
     status, out, err = checkout(*GOOD, "--seed", "7", "-j", str(tmp_path / "all.json"))
     assert status == 0
     assert checkout.engine.lives == {}
@@ -295,7 +295,7 @@ def test_a_success_without_goodput_is_told(checkout: Checkout, monkeypatch: pyte
     def nothing(*_: object) -> tuple[Verdict, Measurement]:
         return Verdict(Outcome.SUCCEEDED), Measurement({})
 
-    monkeypatch.setattr(campaign_setup, "analyse", nothing)
+    monkeypatch.setattr(campaign_setup, "analyse_once", nothing)
     status, _, err = checkout(*GOOD)
     assert status == 0
     assert "[1/1] good_good/tiny/1: succeeded" in err
@@ -305,7 +305,7 @@ def test_hostile_reasons_do_nothing_to_a_terminal(checkout: Checkout, monkeypatc
     def hostile(*_: object) -> tuple[Verdict, None]:
         return Verdict(Outcome.FAILED, ErrorCode.CLIENT_FAILED, "a\x1b[2Jb\x1b]0;title\x07c\nd\x9b1m\u202e"), None
 
-    monkeypatch.setattr(campaign_setup, "analyse", hostile)
+    monkeypatch.setattr(campaign_setup, "analyse_once", hostile)
     _, out, err = checkout(*GOOD)
     for text in (out, err):
         assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(text)

@@ -72,7 +72,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=of_all_protocols, plain=endpoint, chrome=over_http3)
     install(engine, monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setattr(campaign_setup, "analyse", numbers)
+    monkeypatch.setattr(campaign_setup, "analyse_once", numbers)
     monkeypatch.chdir(tmp_path)
     return engine
 
