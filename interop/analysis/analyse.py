@@ -16,9 +16,10 @@ from interop.analysis.failure_context import last_sent
 from interop.analysis.flows import FlowTransfer, flow_metrics, flow_results
 from interop.analysis.functional import Observation, judge
 from interop.analysis.link_events import link_history
+from interop.analysis.link_loss import link_losses
 from interop.analysis.negotiated import negotiated
 from interop.analysis.objects import object_metrics, object_times
-from interop.analysis.series_metrics import sending_times, series_metrics
+from interop.analysis.series_metrics import gilbert, sending_times, series_metrics
 from interop.analysis.uploads import upload_values
 from interop.analysis.visits import visit_times
 from interop.model.emulated_link import SimulatorReport
@@ -377,6 +378,7 @@ def _measure(
         "efficiency": _efficiency(rate, traces.trace_pair, evidence, test_case),
         "sent_per_useful_byte": metrics.sent_per_useful_byte(traces.trace_pair.at_server, size),
         "queue_loss": metrics.queue_loss(report) if report is not None else None,
+        "link_loss": metrics.link_loss(report) if report is not None else None,
         "tunnel_overhead": traces.tunnel_overhead,
         "cross_traffic_goodput": metrics.cross_traffic_goodput(report) if report is not None else None,
     }
@@ -384,6 +386,7 @@ def _measure(
     if not traces.cut:
         values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
         values |= series_metrics(series, test_case.link.forward_rate)
+        values |= _link_losses(series, test_case, report)
     objects = _objects(traces, series, test_case, sizes)
     values |= object_metrics(series, objects)
     pair = traces.trace_pair
@@ -392,6 +395,14 @@ def _measure(
     )
     notes = (*_notes(traces, test_case, rate), *_clocks(series, evidence), *traces.unread)
     return Measurement(_known(values), notes, objects, negotiated=facts, sending_times=sending_times(series))
+
+
+def _link_losses(series: Series, test_case: TestCase, report: SimulatorReport | None) -> dict[str, float | None]:
+    """Gilbert model of the loss behind the queue; nothing if it cannot be told from drops of the queue."""
+    if report is None or test_case.flows or test_case.tunnelled:
+        return {}
+    lost = link_losses(series.forward, test_case.link, report.forward)
+    return {} if lost is None else {f"link_gilbert_{name}": value for name, value in gilbert(lost).items()}
 
 
 def _efficiency(

@@ -79,6 +79,12 @@ METRICS: tuple[Metric, ...] = (
     Metric("gilbert_bb", "1", "Gilbert model of the forward loss: P(b|b)", "lower"),
     Metric("gilbert_gb", "1", "Gilbert model of the forward loss: P(g|b)", "higher"),
     Metric("gilbert_longest_burst", "packets", "Most consecutive lost packets, forward", "lower"),
+    Metric("link_loss", "1", "Share of packets lost behind the queue, forward", "lower"),
+    Metric("link_gilbert_gg", "1", "Gilbert model of the forward loss behind the queue: P(g|g)", "higher"),
+    Metric("link_gilbert_bg", "1", "Gilbert model of the forward loss behind the queue: P(b|g)", "lower"),
+    Metric("link_gilbert_bb", "1", "Gilbert model of the forward loss behind the queue: P(b|b)", "lower"),
+    Metric("link_gilbert_gb", "1", "Gilbert model of the forward loss behind the queue: P(g|b)", "higher"),
+    Metric("link_gilbert_longest_burst", "packets", "Most consecutive packets lost behind the queue, forward", "lower"),
     Metric("object_time_median", "s", "Median time of an object, from its request to its last byte", "lower"),
     Metric("object_time_95", "s", "95th percentile of the times of objects", "lower"),
     Metric("response_time_median", "s", "Median time from a request to the first byte of its response", "lower"),
@@ -251,6 +257,12 @@ def endpoint_cost(use: Mapping[str, ResourceUse], size: int) -> dict[str, float 
                 f"{role}_memory_peak": float(own.memory_peak),
             }
     return values
+
+
+def link_loss(report: SimulatorReport) -> float | None:
+    """Share of the server's packets that passed the forward queue and that the link then lost, by the same count."""
+    passed = report.forward.received - report.forward.queue_drops
+    return report.forward.own_drops / passed if passed else None
 
 
 def queue_loss(report: SimulatorReport) -> float | None:

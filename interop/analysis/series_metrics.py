@@ -35,7 +35,7 @@ def series_metrics(series: Series, forward_rate: float) -> dict[str, float]:
         **_delays(series),
         **_sending(series),
         "longest_burst": longest_burst(series.forward, forward_rate, _shortest_round_trip(series)),
-        **{f"gilbert_{name}": value for name, value in gilbert(series.forward).items()},
+        **{f"gilbert_{name}": value for name, value in gilbert(series.forward.judged).items()},
         "clock_uncertainty": series.clock.uncertainty if np.isfinite(series.clock.uncertainty) else None,
     }
     return {name: float(value) for name, value in found.items() if value is not None}
@@ -162,13 +162,11 @@ def _runs(flags: Flags) -> Integers:
     return lengths
 
 
-def gilbert(packets: Packets) -> dict[str, float | None]:
+def gilbert(bad: Flags) -> dict[str, float | None]:
     """Parameters of the Gilbert model of the loss (Gilbert 1960): P(next|this) of good (g) and bad (b), longest burst.
 
-    Packets in the order of sending; those whose fate is unknown are left out.
+    ``bad``: whether a packet was lost, in the order of sending.
     """
-    known = packets.lost | ~np.isnan(packets.arrived)
-    bad = packets.lost[known]
     before, after = bad[:-1], bad[1:]
     good_good, good_bad = int((~before & ~after).sum()), int((~before & after).sum())
     bad_bad, bad_good = int((before & after).sum()), int((before & ~after).sum())

@@ -433,6 +433,11 @@ class LinkCounters:
     out_of_order: int = 0
     """Packets that the link delivered behind a later one."""
 
+    @property
+    def own_drops(self) -> int:
+        """Packets that the link itself lost, after the queue."""
+        return self.loss_drops + self.listed_drops + self.blackhole_drops
+
 
 @dataclass(frozen=True)
 class NatMapping:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from interop.model.emulated_link import Queue, QueueUnit, loss_share
@@ -115,23 +115,31 @@ def _emulation(case: TestCase) -> tuple[float | None, ...]:
     return _packets(link.forward_queue), loss_share(link.forward_loss), loss_share(link.return_loss)
 
 
+LOSSES = {
+    "all": ("loss_forward", "gilbert"), "queue": ("queue_loss", ""), "link": ("link_loss", "link_gilbert"),
+}  # fmt: skip
+"""Where packets are lost -> the metric of their share, and what the names of the Gilbert model's metrics begin with."""
+
+
 def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """Loss as it was seen in the traces, and the Gilbert model of it (Table 1 of the SATCOM paper)."""
     columns = (
-        Column("test case"), Column("server"), Column("forward loss", Unit.SHARE), Column("in the queue", Unit.SHARE),
+        Column("test case"), Column("server"), Column("losses"), Column("forward", Unit.SHARE),
         Column("P(g|g)", Unit.SHARE), Column("P(g|b)", Unit.SHARE), Column("P(b|b)", Unit.SHARE),
-        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("return loss", Unit.SHARE),
-        Column("n", Unit.COUNT),
+        Column("P(b|g)", Unit.SHARE), Column("Bmax", Unit.COUNT), Column("return", Unit.SHARE), Column("n", Unit.COUNT),
     )  # fmt: skip
     rows = []
     for case in cases:
         mine = [result for result in _mine(results, case) if value_of(result, "loss_forward") is not None]
         names = [ALL, *(name for name in results.manifest.servers if any(each.server == name for each in mine))]
         for name in names if mine else []:
-            rows.append((case.abbreviation, name, *_losses([r for r in mine if name in (ALL, r.server)])))
+            group = [result for result in mine if name in (ALL, result.server)]
+            rows += [(case.abbreviation, name, place, *row) for place, row in _losses(group)]
     note = (
-        "Values are means over the n successful runs, from the packets of both traces. The forward direction is from "
-        "the server to the client. The loss in the queue is the simulator's count."
+        "Values are means over the n successful runs. The forward direction is from the server to the client. The "
+        "shares of all losses are those in the traces. The shares of the queue, and of the link among the packets that "
+        "passed the queue, are the simulator's counts. The bursts of the link are unknown if the traces do not show "
+        "them apart from drops of the queue (docs/reference/metrics.md)."
     )
     states = (
         "P(x|y) is the probability that the packet after one in state y is in state x, where "
@@ -141,15 +149,24 @@ def loss(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     return Table("loss", "Loss in the traces", columns, tuple(rows), (note, states))
 
 
-def _losses(group: Sequence[RunResult]) -> tuple[float | int | None, ...]:
-    names = ("loss_forward", "queue_loss", "gilbert_gg", "gilbert_gb", "gilbert_bb", "gilbert_bg")
-    bursts = [value for each in group if (value := value_of(each, "gilbert_longest_burst")) is not None]
-    return (
-        *(_mean(value_of(each, name) for each in group) for name in names),
-        int(max(bursts)) if bursts else None,
-        _mean(value_of(each, "loss_return") for each in group),
-        len(group),
-    )
+def _losses(group: Sequence[RunResult]) -> Iterator[tuple[str, tuple[float | int | None, ...]]]:
+    """Where packets are lost, and the values of the row; only what any run tells of."""
+    for place, (share, model) in LOSSES.items():
+        if (lost := _mean(value_of(each, share) for each in group)) is None:
+            continue
+        names = [f"{model}_{name}" for name in ("gg", "gb", "bb", "bg")]
+        bursts = [value for each in group if (value := value_of(each, f"{model}_longest_burst")) is not None]
+        back = _mean(value_of(each, "loss_return") for each in group) if place == "all" else None
+        yield (
+            place,
+            (
+                lost,
+                *(_mean(value_of(each, name) for each in group) for name in names),
+                int(max(bursts)) if bursts else None,
+                back,
+                len(group),
+            ),
+        )
 
 
 def sweep(results: ResultSet, cases: Sequence[TestCase]) -> Table:

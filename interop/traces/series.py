@@ -86,6 +86,12 @@ class Packets(ColumnTable):
         """One-way delay, seconds; NaN if it did not arrive. As good as the ``ClockOffset``."""
         return self.arrived - self.sent
 
+    @property
+    def judged(self) -> Flags:
+        """Whether each packet whose fate is known was lost."""
+        lost: Flags = self.lost[self.lost | ~np.isnan(self.arrived)]
+        return lost
+
 
 @dataclass(frozen=True, eq=False)
 class Samples(ColumnTable):

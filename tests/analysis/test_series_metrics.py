@@ -162,9 +162,9 @@ def test_a_small_packet_before_a_large_one_takes_little_time() -> None:
 def test_gilbert_parameters() -> None:
     fates = "ggbbgbggg?"
     arrived = [np.nan if fate != "g" else 99.0 for fate in fates]
-    found = gilbert(packets(arrived, [fate == "b" for fate in fates]))
+    found = gilbert(packets(arrived, [fate == "b" for fate in fates]).judged)
     assert found == {"gg": 3 / 5, "bg": 2 / 5, "bb": 1 / 3, "gb": 2 / 3, "longest_burst": 2}
-    assert gilbert(packets([])) == dict.fromkeys(found)
+    assert gilbert(packets([]).judged) == dict.fromkeys(found)
 
 
 def test_empty_series_have_no_numbers() -> None:

@@ -42,11 +42,26 @@ def test_loss_is_the_mean_of_the_runs_and_the_longest_burst_of_all() -> None:
             told(two, loss_forward=0.04, queue_loss=0.01, loss_return=0.02, gilbert_longest_burst=7, **gilbert),
         ]
     )
-    row = run_tables.loss(results, [SAT]).rows[0]
-    assert row[:2] == ("SAT", "all")
-    assert row[2:8] == pytest.approx((0.03, 0.01, 0.98, 0.9, 0.1, 0.02))
-    assert row[8:] == (7, 0.01, 2)
-    assert [row[1] for row in run_tables.loss(results, [SAT, SATLOSS]).rows] == ["all", "picoquic"]
+    both, queue = run_tables.loss(results, [SAT]).rows[:2]
+    assert both[:3] == ("SAT", "all", "all")
+    assert both[3:8] == pytest.approx((0.03, 0.98, 0.9, 0.1, 0.02))
+    assert both[8:] == (7, 0.01, 2)
+    assert queue == ("SAT", "all", "queue", 0.01, *[None] * 6, 2)
+    assert [row[1:3] for row in run_tables.loss(results, [SAT, SATLOSS]).rows] == [
+        (server, losses) for server in ("all", "picoquic") for losses in ("all", "queue")
+    ]
+
+
+def test_losses_of_the_link_stand_apart_from_those_of_the_queue() -> None:
+    [run] = runs(1e6)
+    mixed, own = {"gilbert_bb": 0.82}, {"link_gilbert_bb": 0.36, "link_gilbert_longest_burst": 4}
+    result = told(run, loss_forward=0.05, queue_loss=0.03, link_loss=0.02, **mixed, **own)
+    rows = run_tables.loss(result_set([result]), [SAT]).rows
+    assert [(row[2], row[3], row[6], row[8]) for row in rows[:3]] == [
+        ("all", 0.05, 0.82, None),
+        ("queue", 0.03, None, None),
+        ("link", 0.02, 0.36, 4),
+    ]
 
 
 def test_sweep_goes_from_no_loss_to_much() -> None:
