@@ -13,8 +13,9 @@ from interop.traces.columns import direction
 from interop.traces.records import PacketRecord
 
 ETHERNET, RAW_IP, PPP = 1, 101, 9
-ETHERTYPES = {0x0800: 4, 0x86DD: 6}
-PPP_PROTOCOLS = {0x0021: 4, 0x0057: 6}
+ETHERTYPES = {b"\x08\x00": 4, b"\x86\xdd": 6}
+PPP_PROTOCOLS = {b"\x00\x21": 4, b"\x00\x57": 6}
+"""Version of IP."""
 TYPE_AND_HEADER = {ETHERNET: (12, 14), 113: (14, 16), 276: (0, 20)}
 """Where the EtherType stands, and how long the header is, of Ethernet and Linux cooked captures (LINKTYPE_LINUX_SLL and
 LINKTYPE_LINUX_SLL2)."""
@@ -22,9 +23,9 @@ BEFORE_IP = {0: 4, 108: 4, 50: 4, 12: 0, 14: 0, 228: 0, 229: 0}
 """Bytes before IP of loopback (LINKTYPE_NULL, _LOOP), PPP in HDLC framing, and the other codes of raw IP."""
 LINK_TYPES = frozenset({PPP, RAW_IP, *TYPE_AND_HEADER, *BEFORE_IP})
 """Those that are read, by their numbers in capture files."""
-VLAN_TAGS = (0x8100, 0x88A8, 0x9100)
+VLAN_TAGS = (b"\x81\x00", b"\x88\xa8", b"\x91\x00")
 """EtherTypes of a tag of IEEE 802.1Q, and of the outer one of two."""
-PPPOE = 0x8864
+PPPOE = b"\x88\x64"
 TCP, UDP = 6, 17
 IPV6_EXTENSIONS = (0, 43, 60, 135)
 """Headers between that of IPv6 and the transport's: hop-by-hop, routing, destination options, mobility."""
@@ -133,14 +134,14 @@ def _network_layer(record: PacketRecord) -> tuple[int, int]:
     data = record.data
     if record.link_type in TYPE_AND_HEADER:
         at, start = TYPE_AND_HEADER[record.link_type]
-        kind = int.from_bytes(data[at : at + 2], "big")
+        kind = data[at : at + 2]
         while kind in VLAN_TAGS:
-            kind, start = int.from_bytes(data[start + 2 : start + 4], "big"), start + 4
+            kind, start = data[start + 2 : start + 4], start + 4
         if kind == PPPOE:  # six bytes, and PPP's own two (RFC 2516, section 4)
-            return PPP_PROTOCOLS.get(int.from_bytes(data[start + 6 : start + 8], "big"), 0), start + 8
+            return PPP_PROTOCOLS.get(data[start + 6 : start + 8], 0), start + 8
         return ETHERTYPES.get(kind, 0), start
     if record.link_type == PPP and len(data) > 2:
-        return PPP_PROTOCOLS.get(int.from_bytes(data[0:2], "big"), 0), 2
+        return PPP_PROTOCOLS.get(data[:2], 0), 2
     if record.link_type == RAW_IP and data:
         return data[0] >> 4, 0
     start = BEFORE_IP.get(record.link_type, len(data))
