@@ -152,11 +152,12 @@ def _flow(
         fault = _structure(found, evidence, run.test_case, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict, None, None
-        if fault is None:
+        if fault is None or (found.incomplete and not (own / SERIES_FILE).exists()):
             traces = read_run(directory, run.protocol, run.test_case.link, found, flow)
             series = traces.series()
             save(series, own)
-            fault = None if run.test_case.functional else _unmatched_packets(traces, evidence)
+        if fault is None and not run.test_case.functional:
+            fault = _unmatched_packets(traces, evidence)
     except HarnessFault as broken:
         fault = run_outcome.our_error(ErrorCode(broken.code), broken.reason)
     except OSError as error:
@@ -261,6 +262,8 @@ def _structure(found: TraceStates, evidence: Evidence, test_case: TestCase, *, s
             continue
         if state.condition is not Condition.OK:
             reason = f"The {side}'s trace cannot be used: {state.reason}"
+            if found.incomplete:
+                reason += " The series have the packets before, without effect on the outcome."
             return run_outcome.our_error(TRACE_CODES[state.condition], reason)
         span = evidence.span
         if span is not None and state.duration > span + SPAN_MARGIN:

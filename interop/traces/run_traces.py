@@ -23,6 +23,7 @@ from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
 from interop.traces.pcap import TraceState, check
 from interop.traces.quic_series import QuicTracePair, series, zeros
+from interop.traces.records import Condition
 from interop.traces.series import Samples, Series
 from interop.traces.tcp import read_tcp
 from interop.traces.tcp_events import TcpTracePair, tcp_series
@@ -52,6 +53,12 @@ class TraceStates:
     def cut(self) -> int:
         """Records whose end is missing because of the snap length."""
         return self.client.cut + self.server.cut
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a damaged file is no reason to read nothing: both have packets."""
+        damaged = {self.client.condition, self.server.condition} & {Condition.TRUNCATED, Condition.CORRUPT}
+        return bool(damaged) and min(len(self.client.datagrams), len(self.server.datagrams)) > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +144,8 @@ def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceSta
 def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1) -> RunTraces:
     """What both traces of a run have of a flow, which is that of ``found`` and counted from 1.
 
-    Raises HarnessFault: ANALYSIS_FAILED if one is not whole, TRACE_CORRUPT if one counts from the start of a simulation
-    and the other from 1970, although one simulator wrote both.
+    Of damaged ones, what comes before the fault. Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a
+    simulation and the other from 1970, although one simulator wrote both.
     """
     if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
         side = "client" if found.client.simulated else "server"

@@ -347,6 +347,24 @@ def test_trace_files_that_are_not_whole(directory: Path) -> None:
         assert verdict.reason.startswith("The server's trace cannot be used: ")
 
 
+def test_a_cut_trace_leaves_series_of_what_came_before_and_the_outcome_open(directory: Path) -> None:
+    """Nothing that is missing behind the cut counts against the pair, however it ended."""
+    whole = (directory / CLIENT_TRACE).read_bytes()
+    for share in (0.9, 0.95):
+        (directory / CLIENT_TRACE).write_bytes(whole[: int(len(whole) * share)])
+        for changes, outcome in (ENDS["passed"], ENDS["timeout"]):
+            (directory / FILE_NAME).unlink(missing_ok=True)
+            verdict, measurement = judged(directory, EVIDENCE, **changes)
+            assert (verdict.code, measurement) == (ErrorCode.TRACE_TRUNCATED, None)
+            assert verdict.if_valid is not None
+            assert (verdict.if_valid.outcome, verdict.if_valid.cause) == (outcome, "")
+            assert 0 < len(load(directory).arrived) < 4
+    before = (directory / FILE_NAME).read_bytes()
+    (directory / CLIENT_TRACE).write_bytes(whole[: len(whole) // 3])
+    judged(directory, EVIDENCE)
+    assert (directory / FILE_NAME).read_bytes() == before
+
+
 def test_a_trace_longer_than_its_run(directory: Path) -> None:
     verdict, _ = judged(directory, phases={"ready": 0.5, "transfer": 3.0})
     assert verdict.code is ErrorCode.TRACE_CORRUPT
