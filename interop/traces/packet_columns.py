@@ -17,8 +17,8 @@ COLUMNS = (
     "length", "key_phase", "generation", "connection", "token", "eliciting",
 )  # fmt: skip
 WIDTH = len(COLUMNS)
-FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
-    COLUMNS.index, ("form", "number", "decrypted", "key_phase", "generation", "connection", "eliciting")
+FRAME, FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = map(
+    COLUMNS.index, ("frame", "form", "number", "decrypted", "key_phase", "generation", "connection", "eliciting")
 )
 TOKEN_LIMIT = 2048
 """Bytes of a token that are kept."""
@@ -89,9 +89,13 @@ class PacketColumns:
         values[start + NUMBER], values[start + DECRYPTED] = number, 1
         values[start + KEY_PHASE], values[start + GENERATION] = phase, generation
 
-    def reset(self, row: int) -> None:
-        """A packet is a stateless reset."""
-        self._values[row * WIDTH + FORM] = Form.STATELESS_RESET
+    def set_form(self, row: int, form: Form) -> None:
+        """A packet is of another kind than its header shows."""
+        self._values[row * WIDTH + FORM] = form
+
+    def follows_another(self, row: int) -> bool:
+        """Whether a packet is not the first one of its datagram."""
+        return row > 0 and self._values[row * WIDTH + FRAME] == self._values[(row - 1) * WIDTH + FRAME]
 
     @property
     def reset_tokens(self) -> frozenset[bytes]:

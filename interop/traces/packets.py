@@ -15,7 +15,7 @@ from interop.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, Connect
 from interop.traces.frames import RESET_TOKEN
 from interop.traces.network import Segment
 from interop.traces.packet_columns import Packet, PacketColumns
-from interop.traces.protection import VERSION_2, unprotect
+from interop.traces.protection import SALTS, VERSION_2, unprotect
 from interop.traces.tls import varint
 
 FORMS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.RETRY)
@@ -26,6 +26,8 @@ SPACES = {Form.INITIAL: INITIAL, Form.HANDSHAKE: HANDSHAKE, Form.ZERO_RTT: ONE_R
 DEFERRED_LIMIT = 16 * 1024 * 1024
 """Bytes of packets kept until the end because their keys were not known when they came."""
 RETRY_TAG = 16
+FIXED_BIT = 0x40
+"""Of a header's first byte; 1 unless the endpoints agreed on RFC 9287 (RFC 9000, section 17)."""
 LEAST_RESET = 21
 """Bytes of the shortest stateless reset (RFC 9000, section 10.3)."""
 
@@ -59,26 +61,42 @@ class Dissector:
         """Take a datagram, captured ``time`` nanoseconds after 1970 as record number ``frame``."""
         payload, at, size = segment.payload, 0, segment.size
         end = len(payload)
+        before: Packet | None = None
         while at < end:
             try:
-                packet, at = self._header(segment, at)
+                packet, at = self._header(segment, at, before)
             except IndexError:
                 packet, at = Packet(Form.UNKNOWN, -1, b"", b"", b"", payload[at:], end - at), end
-            if packet is not None:
-                self._rows.packet(time, frame, segment, size, packet)
-                self._open(segment, packet)
-                size = 0
+            if before is not None and not self._coalesced(segment, before, packet):
+                break
+            self._rows.packet(time, frame, segment, size, packet)
+            self._open(segment, packet)
+            size, before = 0, packet
 
     # ---- headers --------------------------------------------------------------------------
 
-    def _header(self, segment: Segment, start: int) -> tuple[Packet | None, int]:
-        """The packet at ``start`` and where the next one begins; None for padding. Raises IndexError if it is cut."""
+    def _coalesced(self, segment: Segment, before: Packet, packet: Packet) -> bool:
+        """Whether what follows a packet in its datagram is another one, and not padding.
+
+        Padding may have any content (RFC 9000, section 14.1). All packets of a datagram have the same destination
+        connection id (section 12.2); those with long headers have a version that the connection can have.
+        """
+        if packet.form is Form.UNKNOWN:  # cut, or no packet at all
+            return packet.data[1:5] == before.version.to_bytes(4, "big")
+        if packet.form is not Form.ONE_RTT and packet.version != before.version and packet.version not in SALTS:
+            return False
+        if packet.dcid:
+            return packet.dcid == before.dcid or packet.dcid in self._by_id[segment.from_server]
+        return not before.dcid and bool(packet.data[0] & FIXED_BIT)
+
+    def _header(self, segment: Segment, start: int, before: Packet | None) -> tuple[Packet, int]:
+        """The packet at ``start``, and where the next one begins; raises IndexError if it is cut."""
         data = segment.payload
         first = data[start]
         if not first & 0x80:
-            if start and not any(data[start:]):
-                return None, len(data)
-            known = self._destination(segment, start + 1)
+            known = before.dcid if before is not None else b""
+            if not known or not data.startswith(known, start + 1):
+                known = self._destination(segment, start + 1)
             return Packet(Form.ONE_RTT, -1, known, b"", b"", data[start:], 1 + len(known)), len(data)
         version = int.from_bytes(data[start + 1 : start + 5], "big")
         at = start + 6 + data[start + 5]
@@ -188,12 +206,17 @@ class Dissector:
             self._deferred_size += len(packet.data)
             self._deferred.append(Deferred(self._rows.last, connection, from_server, largest, packet))
 
+    def _is_padding(self, row: int, connection: ConnectionState, from_server: bool) -> bool:
+        """Whether what follows another packet is none itself, since no key of its direction opens it."""
+        keys = connection.keys(Form.ONE_RTT, connection.version, self._secrets, from_server=from_server)
+        return self._rows.follows_another(row) and next(keys, None) is not None
+
     def _mark_resets(self) -> None:
         """Packets with a short header that end with a reset token (RFC 9000, section 10.3.1)."""
         tokens = {connection.reset_token for connection in self._connections} | self._rows.reset_tokens
         for row, _, _, _, packet in self._deferred:
             if packet.form is Form.ONE_RTT and packet.data[-RESET_TOKEN:] in tokens and len(packet.data) >= LEAST_RESET:
-                self._rows.reset(row)
+                self._rows.set_form(row, Form.STATELESS_RESET)
 
     def trace(self) -> Trace:
         """The frozen columns of all packets so far."""
@@ -204,6 +227,8 @@ class Dissector:
             number = self._decrypt(connection, row, from_server, packet, largest)
             if number is not None:
                 opened[key] = max(largest, number)
+            elif packet.form is Form.ONE_RTT and not packet.dcid and self._is_padding(row, connection, from_server):
+                self._rows.set_form(row, Form.UNKNOWN)
         self._mark_resets()
         self._deferred.clear()
         return self._rows.trace(tuple(connection.handshake_summary for connection in self._connections))

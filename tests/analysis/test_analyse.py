@@ -358,7 +358,9 @@ def test_a_cut_trace_leaves_series_of_what_came_before_and_the_outcome_open(dire
             assert (verdict.code, measurement) == (ErrorCode.TRACE_TRUNCATED, None)
             assert verdict.if_valid is not None
             assert (verdict.if_valid.outcome, verdict.if_valid.cause) == (outcome, "")
-            assert 0 < len(load(directory).arrived) < 4
+            series = load(directory)
+            assert series is not None
+            assert 0 < len(series.arrived) < 4
     before = (directory / FILE_NAME).read_bytes()
     (directory / CLIENT_TRACE).write_bytes(whole[: len(whole) // 3])
     judged(directory, EVIDENCE)

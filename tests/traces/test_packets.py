@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interop.analysis import metrics
 from interop.traces import trace
 from interop.traces.columns import Form, Frame, Message, Trace
 from interop.traces.connections import handshakes
@@ -73,6 +74,52 @@ def test_coalesced_packets_have_rows_of_their_own() -> None:
 def test_padding_behind_the_last_packet_is_no_packet() -> None:
     made = Connection()
     assert len(dissected([(False, made.client_hello()), (True, made.server_hello() + bytes(300))])) == 2
+
+
+JUNK = bytes(range(1, 200))
+PADDINGS = {
+    "zeros": bytes(200),
+    "short header": b"\x41" + JUNK,
+    "fixed bit 0": b"\x01" + JUNK,
+    "long header of no version": b"\xc3" + JUNK,
+    "long header, cut": b"\xe3\0\0\0\x02\xff" + JUNK,
+    "like a Retry": b"\xf3\0\0\0\x01\x08elsewher\x08 another" + JUNK,
+    "like Version Negotiation": b"\x80\0\0\0\0\x08elsewher\x08 another" + JUNK,
+}
+
+
+@pytest.mark.parametrize("padding", PADDINGS.values(), ids=PADDINGS)
+@pytest.mark.parametrize("ids", [{}, {"client_id": b""}, {"client_id": b"", "server_id": b""}])
+def test_padding_of_any_content_changes_nothing(padding: bytes, ids: dict[str, bytes]) -> None:
+    """RFC 9000, section 14.1; with a connection id of no bytes, only keys tell padding from a packet."""
+    made = Connection(**ids)  # type: ignore[arg-type]
+    data = bytes(900)
+    payloads = [
+        (False, made.client_hello(), padding),
+        (True, made.server_hello() + made.handshake(0, PING, from_server=True), padding),
+        (False, made.handshake(0, ACK, from_server=False), b""),
+        (False, made.one_rtt(0, stream_frame(0, b"GET /x", fin=True), from_server=False), b""),
+        (True, made.one_rtt(0, stream_frame(0, data), from_server=True), b""),
+        (True, made.one_rtt(1, stream_frame(0, data, 900, fin=True), from_server=True), b""),
+    ]
+    plain, padded = (
+        dissected([(side, one + more * with_it) for side, one, more in payloads], made.key_log) for with_it in (0, 1)
+    )
+    forms = [form for form in padded.form.tolist() if form != Form.UNKNOWN]
+    assert forms == plain.form.tolist()
+    assert metrics.handshake_time(padded) == metrics.handshake_time(plain) == 3
+    assert metrics.goodput(padded, 1800) == metrics.goodput(plain, 1800) == 14_400
+    assert handshakes(padded) == 1
+
+
+@pytest.mark.parametrize("ids", [{}, {"client_id": b""}])
+@pytest.mark.parametrize("logged", [True, False])
+def test_a_packet_behind_others_counts_also_without_keys(ids: dict[str, bytes], logged: bool) -> None:
+    made = Connection(**ids)  # type: ignore[arg-type]
+    flight = made.server_hello() + made.handshake(0, PING, from_server=True) + made.one_rtt(0, PING, from_server=True)
+    found = dissected([(False, made.client_hello()), (True, flight)], made.key_log if logged else "")
+    assert found.form.tolist() == [Form.INITIAL, Form.INITIAL, Form.HANDSHAKE, Form.ONE_RTT]
+    assert found.decrypted.tolist() == [True, True, logged, logged]
 
 
 def test_a_packet_of_the_server_that_corruption_made_0_rtt_stays_closed() -> None:
