@@ -55,6 +55,8 @@ class Design:
     """In the second campaign, one pair has lost 30 %."""
     broken_pair: bool = False
     """In the second campaign, one pair always fails."""
+    slower: float = 0.0
+    """In the second campaign, all pairs have lost this share."""
 
 
 @dataclass
@@ -127,6 +129,7 @@ def once(design: Design, rng: np.random.Generator) -> Comparison:
         here.odds[0, 0, 0] = -np.inf
     if design.slower_pair:
         here.means[0, 0, 0] *= 1 - DROP
+    here.means *= 1 - design.slower
     second_effect = effect if design.same_seeds else seeds(design, rng)
     return compare(first, campaign(design, here, rng, second_effect, 0 if design.same_seeds else 50))
 
@@ -151,6 +154,11 @@ def pair_found(found: Comparison) -> bool:
 def server_found(found: Comparison) -> bool:
     """Whether the comparison reports the server that always fails in a line of its own."""
     return any(each.change in WORSE and each.first.server == "s0" for each in found.groups)
+
+
+def worse_found(found: Comparison) -> bool:
+    """Whether the comparison reports that something is worse."""
+    return found.worse
 
 
 def count(design: Design, told: Callable[[Comparison], bool], campaigns: int, number: int) -> int:
@@ -184,6 +192,7 @@ def null_designs() -> list[tuple[str, Design]]:
                 ("goodput, 25 pairs", small),
                 ("goodput, 25 pairs, seed effect", effect),
                 ("goodput, 25 pairs, same seeds", replace(effect, same_seeds=True)),
+                ("the same, two levels", replace(effect, same_seeds=True, shape="two levels")),
                 ("8 functional tests, 25 pairs", pass_or_fail),
                 ("8 functional tests, seed effect", replace(pass_or_fail, seed_effect=True)),
             ]
@@ -213,6 +222,11 @@ def changed_designs() -> list[tuple[str, Design, Callable[[Comparison], bool], b
                 design = Design(servers, servers, cases, repetitions, rate, broken_server=True)
                 words = f"server always fails, {servers} x {servers} x {cases} cells of {rate:.0%}"
                 found.append((words, design, server_found, servers * cases * repetitions >= 30))
+    for clients, repetitions, slower in ((5, 5, 0.5), (14, 3, 0.5), (7, 2, 0.2), (8, 1, 0.2), (25, 3, 0.2)):
+        design = Design(1, clients, 1, repetitions, seed_effect=True, same_seeds=True, slower=slower)
+        found.append((f"all of {clients} pairs {slower:.0%} slower, same seeds", design, worse_found, True))
+    design = Design(5, 5, 1, 5, seed_effect=True, slower=0.5)
+    found.append(("all of 25 pairs 50% slower, other seeds", design, worse_found, True))
     return found
 
 

@@ -14,8 +14,8 @@ from interop.statistics.samples import find
 
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
-    "cases of one campaign, show how pairs differ between them. The exit status is 1 if a pair became significantly "
-    "worse. In virtual time, runs with the same seed are reproducible, so one repetition is enough to find a change in "
+    "cases of one campaign, show how pairs differ between them. The exit status is 1 if something became significantly "
+    "worse, and 5 if something may be worse that the results cannot show. In virtual time, runs with the same seed are reproducible, so one repetition is enough to find a change in "
     "goodput of 1 %."
 )
 EXAMPLES = (
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("Pass two campaigns. For more, see ./run.py tables --table history.")
     opened = stored_campaigns.open_campaigns(options)
     first, second = opened[0], opened[-1]
-    worse = False
+    status = ExitStatus.SUCCESS
     if len(opened) == 1:
         names = stored_campaigns.two_test_cases(options.test)
         cases = [find(first.results, name) for name in names]
@@ -58,9 +58,10 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"{first.label} and {second.label} have no test case in common to compare.")
         found = comparison.campaigns(first.results, second.results, chosen)
         table = campaign_tables.comparison(found, first.label, second.label, everything=options.all)
-        worse = found.worse
+        if found.worse or found.undecided:
+            status = ExitStatus.FAILURE if found.worse else ExitStatus.UNDECIDED
     console.show(render(table, options.format, console.width()))
     if options.plot is not None:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
         console.show("\n" + "\n".join(map(str, stored_campaigns.draw(options, request).files)))
-    return ExitStatus.FAILURE if worse else ExitStatus.SUCCESS
+    return status

@@ -17,12 +17,11 @@ from interop.cli.parser import Once, Parser
 from interop.model.errors import InputError, MachineError, UserError
 from interop.model.expectations import Expectations
 from interop.model.names import VARIANT_SIGN
-from interop.model.outcomes import Outcome
 
 if TYPE_CHECKING:
     from interop.config.expectations import KnownNames
     from interop.model.clock import Clock
-    from interop.model.results import ResultSet
+    from interop.model.results import Manifest, ResultSet
     from interop.model.test_case import TestCase
     from interop.report.plot_request import Draw
     from interop.statistics.judgement import JudgedCell, Judgement
@@ -222,6 +221,23 @@ def check_plan(request: CiRequest, clock: Clock, seed: int, *, report: bool = Tr
         raise refused
 
 
+def check_manifest(request: CiRequest, manifest: Manifest, *, report: bool = True) -> tuple[str, ...]:
+    """How a campaign with this manifest differs from the baseline; raises InputError if it cannot be compared with it.
+
+    All that it looks at, images too, is known before the first run. ``report``: as above.
+    """
+    from interop.statistics.baselines import check_fit
+
+    if request.baseline is None:
+        return ()
+    try:
+        return check_fit(request.baseline.manifest, manifest)
+    except InputError as fault:
+        if report:
+            _refuse(request, fault)
+        raise
+
+
 # ---- at the end of a campaign -----------------------------------------------------------------
 
 
@@ -233,16 +249,11 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     """
     from interop.report import change_comment, github, junit
     from interop.results.store import write_atomically
-    from interop.statistics.baselines import check_fit
     from interop.statistics.judgement import judge
 
     if not request.wanted:
         return None
-    try:
-        notes = check_fit(request.baseline.manifest, results.manifest) if request.baseline is not None else ()
-    except InputError as fault:
-        _refuse(request, fault)
-        raise
+    notes = check_manifest(request, results.manifest)
     judgement = judge(results, request.expectations, request.baseline, notes)
     _show(judgement, decides=request.decides)
     if request.junit:
@@ -257,11 +268,17 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     if request.summary:
         _append(request.summary, change_comment.comment(results, judgement, pictures, where))
         console.allow_commands(*github.of_judgement(judgement))
-    if not request.decides:
-        return None
-    if any(result.verdict.outcome is Outcome.ERROR for result in results.results):
+    return _status(judgement) if request.decides else None
+
+
+def _status(judgement: Judgement) -> ExitStatus:
+    from interop.statistics.judgement import Conclusion
+
+    if judgement.errors:
         return ExitStatus.MACHINE
-    return ExitStatus.FAILURE if judgement.failed or judgement.unfinished else ExitStatus.SUCCESS
+    return {Conclusion.FINE: ExitStatus.SUCCESS, Conclusion.UNDECIDED: ExitStatus.UNDECIDED}.get(
+        judgement.conclusion, ExitStatus.FAILURE
+    )
 
 
 def _refuse(request: CiRequest, fault: InputError) -> None:
@@ -291,11 +308,11 @@ def _show(judgement: Judgement, *, decides: bool) -> None:
         sample = cell.sample
         console.show(f"{cell.case.name}, server {sample.server}, client {sample.client}: {cell.finding}")
         console.show("\n".join(f"  {line}" for line in (*cell.details, *reasons(cell))))
-    for line in filter(None, (*judgement.groups, *judgement.builds, *judgement.notes, judgement.unfinished)):
+    groups = [each.text for each in judgement.groups]
+    for line in filter(None, (*groups, *judgement.builds, *judgement.notes, *judgement.open, judgement.unfinished)):
         console.show(line)
-    verdict = "The campaign is unfinished" if judgement.unfinished else "Nothing is worse than expected"
-    verdict = "Something is worse than expected" if judgement.failed else verdict
-    console.show(f"{verdict}: {judgement.counts}.")
+    verdict = judgement.conclusion
+    console.show(f"{verdict[0].upper()}{verdict[1:]}: {judgement.counts}.")
 
 
 def _append(file: Path, text: str) -> None:

@@ -19,6 +19,8 @@ class ExitStatus(IntEnum):
     USAGE = 2
     MACHINE = 3
     TIME_UP = 4
+    UNDECIDED = 5
+    """Something may be worse that the results cannot show."""
     LOCKED = 75
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,7 @@ def measure(
 
         past = earlier_campaigns(options.root, options.clock)
         config = replace(_config(options, selection, seed, past), limits=limits, hosts=machines)
+        config = replace(config, check=partial(continuous_integration.check_manifest, request))
         if lost := plan.left_out(selection.servers, selection.clients, selection.test_cases):
             console.message(lost)
         with view(past, debug=options.debug) as progress:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from interop.execution.run_config import RunConfig, environment_parameters
 from interop.execution.run_watcher import RunWatcher
 from interop.images.pull_or_build import Policy
 from interop.model.real_link import Host, Scheduler
-from interop.model.results import ResultSet
+from interop.model.results import Manifest, ResultSet
 from interop.plan.limits import CampaignLimits
 
 
@@ -51,6 +51,8 @@ class CampaignConfig:
     limits: CampaignLimits = field(default_factory=CampaignLimits)
     past: tuple[ResultSet, ...] = ()
     """Earlier campaigns, from which durations of runs are estimated."""
+    check: Callable[[Manifest], object] = lambda _: None
+    """Called before the first run; raises InputError if the campaign must not begin."""
     watcher: RunWatcher | None = None
     """Who wants to know what happens to runs under way."""
     cluster: Scheduler | None = None

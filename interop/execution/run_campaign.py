@@ -76,12 +76,13 @@ def run_campaign(
         check_rights(resources, config)
         facts = _images(resources, selection, plan, config, say)
         with _signals(resources):
-            directory = _directory(config)
-            say(f"results: {_relative(directory)}")
             versions = _versions(resources.daemon.info, facts)
             manifest = _manifest(resources.daemon.campaign, selection, plan, config, facts, versions)
             if not (resources.daemon.host or config.hosts or config.cluster):
                 manifest = replace(manifest, processor=processor())
+            config.check(manifest)
+            directory = _directory(config)
+            say(f"results: {_relative(directory)}")
             with Journal.create(directory, manifest) as journal:
                 work = RemainingWork(tuple(plan), {})
                 return _run_remaining(work, resources, config, facts, journal, say, done)

@@ -292,6 +292,8 @@ def _verdict(found: Comparison) -> list[str]:
     changes = ", ".join(f"{counts[change]} {change.value}" for change in Change if counts[change])
     overall = geometric_mean_ratio(found.pairs)
     notes = [f"Of {len(found.pairs)} pairs: {changes or 'none to compare'}."]
+    if found.changed_images:
+        notes.append(f"Images that changed: {'; '.join(found.changed_images)}.")
     notes += [
         f"The test case {name} has other conditions in the second campaign, which may be why pairs changed: {words}."
         for name, words in found.other_conditions
@@ -311,25 +313,39 @@ def _verdict(found: Comparison) -> list[str]:
             )
     if found.tested:
         notes.append(f"{_correction(found.tests)} Differences are those of geometric means.")
-    if any(counts[change] for change in UNSURE):
+    return [*notes, *_not_shown(found)]
+
+
+def _not_shown(found: Comparison) -> list[str]:
+    """What the comparison cannot show."""
+    notes = []
+    if any(found.counts[change] for change in UNSURE):
         notes.append(
             "Changes that are not significant may be due to chance: there are too few repetitions to be certain."
         )
     if found.blind:
         notes.append(
-            f"In {found.blind} pairs, no change of goodput can be significant, because there are too few repetitions."
+            f"{_pairs(found.blind)} could be slower without a significant change, because there are too few "
+            "repetitions."
         )
+    if found.lost:
+        notes.append(f"{_pairs(found.lost)} had a valid result in the first campaign, and not in the second.")
+    if found.undecided:
+        notes.append("Undecided: something may be worse that this comparison cannot show.")
     return notes
+
+
+def _pairs(count: int) -> str:
+    return "1 pair" if count == 1 else f"{count} pairs"
 
 
 def _by_seed(found: Comparison) -> list[str]:
     """The rule for pairs that are compared without a test, and what their changes do not show."""
-    count = found.compared_by_seed
-    pairs = "1 pair" if count == 1 else f"{count} pairs"
     rule = (
         "Slower and faster mean that the geometric mean over the seeds that succeeded in both changed by at least "
         f"{percent(SMALLEST_CHANGE)}. New failure and fixed mean that a seed newly fails or succeeds."
     )
+    pairs = _pairs(found.compared_by_seed)
     notes = [
         f"{pairs} ran with the same seeds in virtual time. There, a run is repeatable, so no test is needed.",
         rule,
@@ -351,7 +367,8 @@ def _correction(tests: int) -> str:
     corrected = (
         f"p-values are corrected for {tests} tests (Holm)" if tests > 1 else "p-values are those of the only test"
     )
-    return f"{corrected}. A change is significant if its p-value is at most {LEVEL:g}."
+    rule = f"A change is significant if its p-value is at most {LEVEL:g}"
+    return f"{corrected}. {rule}, a change of goodput only if it is also at least {percent(SMALLEST_CHANGE)}."
 
 
 # ---- long term ------------------------------------------------------------------------------

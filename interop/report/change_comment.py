@@ -9,7 +9,7 @@ from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.model.units import mbit_per_s
 from interop.report.cell_reasons import reasons
-from interop.statistics.judgement import Finding, JudgedCell, Judgement
+from interop.statistics.judgement import OPEN, Conclusion, Finding, JudgedCell, Judgement
 
 CellKey = tuple[str, str, str]
 """Server, client, test case."""
@@ -21,9 +21,11 @@ REFUSED = "The campaign cannot be compared with the baseline"
 TICKS = re.compile("`+")
 SIGNS = {
     **dict.fromkeys((Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR), "❌"),
-    **dict.fromkeys((Finding.ERROR, Finding.PARTLY_SLOWER, Finding.UNEXPECTED_SUCCESS), "⚠️"),
-    **dict.fromkeys((Finding.FIXED, Finding.FASTER), "✅"),
+    **dict.fromkeys((Finding.ERROR, Finding.UNEXPECTED_SUCCESS, Finding.SLIGHTLY_SLOWER, *OPEN), "⚠️"),
+    **dict.fromkeys((Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER), "✅"),
 }
+_HEADINGS = {Conclusion.WORSE: "❌", Conclusion.FINE: "✅"}
+"""All others are warnings."""
 
 
 def comment(
@@ -36,14 +38,15 @@ def comment(
     """
     changed = judgement.changed
     told, rest = changed[:MOST_CELLS], len(changed) - MOST_CELLS
-    parts = [_heading(judgement), *([f"**{judgement.unfinished}**"] if judgement.unfinished else [])]
-    parts += [f"{_first_up(judgement.counts)}.", *map(code, judgement.builds)]
+    parts = [f"### {_HEADINGS.get(judgement.conclusion, '⚠️')} quicsat: {judgement.conclusion}"]
+    parts += [f"**{judgement.unfinished}**"] if judgement.unfinished else []
+    parts += [f"{_first_up(judgement.counts)}.", *map(code, judgement.builds), *map(code, judgement.open)]
     if changed:
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]
     if rest > 0:
         parts.append(f"And {rest} more cells.")
-    parts += judgement.groups
+    parts += [code(each.text) for each in judgement.groups]
     if judgement.notes:
         parts.append("\n".join(["**Notes**", "", *(f"- {code(note)}" for note in judgement.notes)]))
     parts.append(_conditions(results))
@@ -53,16 +56,6 @@ def comment(
 def refusal(faults: Sequence[str]) -> str:
     """The text for a campaign that cannot be compared with its baseline."""
     return _limited(["### ❌ quicsat: no verdict", f"{REFUSED}:", "\n".join(f"- {code(fault)}" for fault in faults)])
-
-
-def _heading(judgement: Judgement) -> str:
-    if judgement.failed:
-        return "### ❌ quicsat: something is worse than expected"
-    if judgement.unfinished:
-        return "### ⚠️ quicsat: the campaign is unfinished"
-    if any(cell.finding is Finding.ERROR for cell in judgement.cells):
-        return "### ⚠️ quicsat: some cells have no valid result"
-    return "### ✅ quicsat: nothing is worse than expected"
 
 
 def _table(cells: Sequence[JudgedCell]) -> str:

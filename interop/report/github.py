@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from interop.model.text import printable
 from interop.report.cell_reasons import reasons
-from interop.statistics.judgement import Finding, JudgedCell, Judgement
+from interop.statistics.judgement import NEWS, Finding, JudgedCell, Judgement
 
 MOST_ANNOTATIONS = 10
-"""Errors, and warnings, of a step that GitHub shows."""
-WARNINGS = frozenset({Finding.ERROR, Finding.PARTLY_SLOWER, Finding.UNEXPECTED_SUCCESS})
+"""Errors, warnings, and notices, of a step that GitHub shows."""
+ALL_PAIRS = "all pairs of an implementation"
+"""Title of what changed over many pairs."""
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def of_judgement(judgement: Judgement) -> tuple[str, ...]:
-    """A line per unexpected cell, up to the number that GitHub shows, and a line per note."""
-    errors = [cell for cell in judgement.cells if cell.unexpected]
-    warnings = [cell for cell in judgement.cells if cell.finding in WARNINGS]
+    """A line per changed cell, up to the number of each level that GitHub shows, and a line per note."""
+    groups: dict[str, list[JudgedCell]] = {"error": [], "warning": [], "notice": []}
+    for cell in judgement.changed:
+        groups[_level(cell)].append(cell)
+    lines = {level: [_of_cell(level, cell) for cell in cells[:MOST_ANNOTATIONS]] for level, cells in groups.items()}
+    of_all = [(command("error" if each.worse else "notice", ALL_PAIRS, each.text)) for each in judgement.groups]
     return (
-        *(_of_cell("error", cell) for cell in errors[:MOST_ANNOTATIONS]),
-        *(command("error", "success rates", text) for text in judgement.groups),
-        *([command("warning", "quicsat", judgement.unfinished)] if judgement.unfinished else []),
-        *(_of_cell("warning", cell) for cell in warnings[:MOST_ANNOTATIONS]),
+        *lines["error"],
+        *of_all,
+        *(command("warning", "quicsat", text) for text in (judgement.unfinished, *judgement.open) if text),
+        *lines["warning"],
+        *lines["notice"],
         *(command("notice", "quicsat", note) for note in judgement.notes),
     )
+
+
+def _level(cell: JudgedCell) -> str:
+    if cell.unexpected:
+        return "error"
+    return "notice" if cell.finding in NEWS - {Finding.UNEXPECTED_SUCCESS} else "warning"
 
 
 def _of_cell(level: str, cell: JudgedCell) -> str:

@@ -9,12 +9,13 @@ from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.report.cell_reasons import reasons
 from interop.report.change_comment import REFUSED
-from interop.statistics.judgement import Finding, JudgedCell, Judgement
+from interop.report.github import ALL_PAIRS
+from interop.statistics.judgement import OPEN, Finding, JudgedCell, Judgement
 
-SKIPPED = frozenset(
-    {Finding.UNFINISHED, Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN}
-)
+SKIPPED = frozenset({Finding.KNOWN_FAILURE, Finding.FAILS_AS_BEFORE, Finding.UNSUPPORTED, Finding.NOT_RUN})
 """Findings that JUnit has no word for but skipped."""
+ERRORS = OPEN | {Finding.ERROR, Finding.UNFINISHED}
+"""Findings with which a cell has neither passed nor failed, so that the campaign must not look like a success."""
 
 
 def junit(results: ResultSet, judgement: Judgement) -> bytes:
@@ -26,31 +27,51 @@ def junit(results: ResultSet, judgement: Judgement) -> bytes:
         _count(suite, cells)
         for cell in cells:
             suite.append(_cell(cell))
+    worse = [each.text for each in judgement.groups if each.worse]
+    better = [each.text for each in judgement.groups if not each.worse]
     if judgement.groups:
-        suite = ElementTree.SubElement(root, "testsuite", name="implementations", failures="1", errors="0")
-        suite.set("tests", "1")
-        element = ElementTree.SubElement(suite, "testcase", classname="implementations", name="success rates")
-        _add(element, "failure", "success rates", " ".join(judgement.groups), "")
-    _count(root, judgement.cells, len(judgement.groups) > 0)
+        suite = _suite(root, "implementations", failures=len(worse) > 0)
+        element = ElementTree.SubElement(suite, "testcase", classname="implementations", name=ALL_PAIRS)
+        if worse:
+            _add(element, "failure", ALL_PAIRS, " ".join(worse), "")
+        if better:
+            ElementTree.SubElement(element, "system-out").text = _text(" ".join(better))
+    if judgement.open:
+        suite = _suite(root, "campaign", errors=True)
+        element = ElementTree.SubElement(suite, "testcase", classname="campaign", name="judgement")
+        _add(element, "error", "undecided", " ".join(judgement.open), "")
+    more = {"failures": len(worse) > 0, "errors": len(judgement.open) > 0}
+    _count(root, judgement.cells, **more, tests=bool(judgement.groups) + bool(judgement.open))
     return _written(root)
+
+
+def _suite(
+    root: ElementTree.Element, name: str, *, failures: bool = False, errors: bool = False
+) -> ElementTree.Element:
+    """A test suite with one test case."""
+    suite = ElementTree.SubElement(root, "testsuite", name=name)
+    for key, number in {"tests": 1, "failures": int(failures), "errors": int(errors), "skipped": 0}.items():
+        suite.set(key, str(number))
+    return suite
 
 
 def refusal(faults: Sequence[str]) -> bytes:
     """The report of a campaign that cannot be compared with its baseline: one error."""
     root = ElementTree.Element("testsuites", name="quicsat")
-    suite = ElementTree.SubElement(root, "testsuite", name="baseline")
-    for element in (root, suite):
-        for name, number in {"tests": 1, "failures": 0, "errors": 1, "skipped": 0}.items():
-            element.set(name, str(number))
+    suite = _suite(root, "baseline", errors=True)
+    root.attrib |= {key: value for key, value in suite.attrib.items() if key != "name"}
     case = ElementTree.SubElement(suite, "testcase", classname="baseline", name="comparison")
     _add(case, "error", "cannot be compared", f"{REFUSED}: {' '.join(faults)}", "")
     return _written(root)
 
 
-def _count(element: ElementTree.Element, cells: Sequence[JudgedCell], more: bool = False) -> None:
-    element.set("tests", str(len(cells) + more))
-    element.set("failures", str(sum(cell.unexpected for cell in cells) + more))
-    element.set("errors", str(sum(cell.finding is Finding.ERROR for cell in cells)))
+def _count(
+    element: ElementTree.Element, cells: Sequence[JudgedCell], *, failures: int = 0, errors: int = 0, tests: int = 0
+) -> None:
+    """``failures``, ``errors`` and ``tests``: those besides the cells."""
+    element.set("tests", str(len(cells) + tests))
+    element.set("failures", str(sum(cell.unexpected for cell in cells) + failures))
+    element.set("errors", str(sum(cell.finding in ERRORS for cell in cells) + errors))
     element.set("skipped", str(sum(cell.finding in SKIPPED for cell in cells)))
 
 
@@ -63,7 +84,7 @@ def _cell(cell: JudgedCell) -> ElementTree.Element:
         properties = ElementTree.SubElement(element, "properties")
         ElementTree.SubElement(properties, "property", name="goodput [bit/s]", value=f"{sample.mean:.0f}")
     summary, why = " ".join(cell.details), "\n".join(reasons(cell))
-    if cell.finding is Finding.ERROR:
+    if cell.finding in ERRORS:
         _add(element, "error", cell.finding, summary, why)
     elif cell.unexpected:
         _add(element, "failure", cell.finding, summary, why)

@@ -11,11 +11,10 @@ from interop.model.implementation import OWN_IMAGES
 from interop.model.results import ImageFacts, Manifest
 from interop.model.text import printable
 from interop.plan.order import is_named
+from interop.statistics.other_images import same_recipe, told_apart
 from interop.statistics.same_conditions import differing
 from interop.statistics.same_seeds import other_processor, same_costs
 
-BUILT = "quicsat/"
-"""Begin of references of images that quicsat builds; their tag is a digest of all sources that the build reads."""
 SAVE = (
     "Measure again with the same test cases and options as for the baseline, or save a new baseline: "
     "./run.py baseline save DIR FILE"
@@ -73,29 +72,15 @@ def _test_cases(baseline: Manifest, now: Manifest) -> Iterator[str]:
 
 def _images(baseline: Manifest, now: Manifest) -> Iterator[str]:
     for name, before, after in _others(baseline, now):
-        if before.id != after.id and not _same_recipe(before, after):
+        if before.id != after.id and not same_recipe(before, after):
             test = "" if name in OWN_IMAGES else f" If {name} is under test, say so with --must-include {name}."
-            yield f"The image of {name} is not that of the baseline ({_told_apart(before, after)}).{test}"
-
-
-def _told_apart(before: ImageFacts, after: ImageFacts) -> str:
-    """The versions of two images, or their ids if the versions are equal."""
-    if before.version != after.version:
-        then, today = (printable(each.version) or "unknown" for each in (before, after))
-        return f"version {then} then, {today} now"
-    version = f"version {printable(before.version)}, " if before.version else ""
-    return f"{version}image {printable(before.short_id)} then, {printable(after.short_id)} now"
+            yield f"The image of {name} is not that of the baseline ({told_apart(before, after)}).{test}"
 
 
 def _rebuilt(baseline: Manifest, now: Manifest) -> Iterator[str]:
-    names = [name for name, one, other in _others(baseline, now) if one.id != other.id and _same_recipe(one, other)]
+    names = [name for name, one, other in _others(baseline, now) if one.id != other.id and same_recipe(one, other)]
     if names:
         yield f"Built again from the same sources since the baseline: {', '.join(names)}."
-
-
-def _same_recipe(before: ImageFacts, after: ImageFacts) -> bool:
-    """Whether quicsat built both from the same files."""
-    return before.reference == after.reference and before.reference.startswith(BUILT) and before.source != "pulled"
 
 
 def _others(baseline: Manifest, now: Manifest) -> Iterator[tuple[str, ImageFacts, ImageFacts]]:

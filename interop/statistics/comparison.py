@@ -2,12 +2,13 @@
 
 Of each pair two things are tested: whether it succeeds as often (Fisher's exact test), and whether the repetitions that
 succeeded are as fast (permutation of the logarithms). Of each implementation per role, and of all pairs, it is tested
-whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together: two campaigns
-of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
+whether they succeed as often (``reliability``). Holm's correction goes over all of these tests together. Whether all
+pairs, and each implementation over all its pairs, are as fast (``group_speed``) has a level of its own, half of it for
+all pairs. Two campaigns of the same thing raise an alarm, any alarm, in at most 5 of 100 cases.
 See docs/reference/statistics.md for how that was checked.
 
 Where runs repeat exactly, in virtual time, pairs with seeds in common are compared seed by seed instead
-(``same_seeds``).
+(``same_seeds``). Goodput that changed by less than ``SMALLEST_CHANGE`` has not changed.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import count
 
 from interop.model.implementation import Role
 from interop.model.results import Manifest, ResultSet
 from interop.model.test_case import TestCase
+from interop.statistics import group_speed
+from interop.statistics.other_images import changed_images
 from interop.statistics.reliability import ReliabilityGroup, groups
 from interop.statistics.reliability import change as change_of_group
 from interop.statistics.reliability import smallest as smallest_of_change
@@ -40,6 +44,7 @@ from interop.statistics.significance import (
     difference,
     holm,
     matched,
+    matters,
     proportions,
     smallest_of_proportions,
     smallest_p,
@@ -47,7 +52,8 @@ from interop.statistics.significance import (
 )
 
 LEVEL = 0.025
-"""Expected share of false alarms; half of what is promised, so that 200 trials keep the promise too."""
+"""Largest p-value that is significant: half of the promised share of false alarms for pairs and success rates, and half
+for the goodput of implementations."""
 
 
 ALL = "all"
@@ -92,10 +98,18 @@ class PairChange:
     """Of the test that decided, or the smaller one; corrected for the number of tests. None if there is none."""
     seeds: SeedChanges | None = None
     """If the pair was compared seed by seed, without a test: its runs repeat exactly."""
+    over_all: float | None = None
+    """By how much an implementation has become faster over all its pairs; None for a pair, and for success rates."""
+    blind: bool = False
+    """Its goodput is as before, or a test with so few repetitions cannot show that it is not."""
+    blind_to_failures: bool = False
+    """The same of its success rate."""
 
     @cached_property
     def ratio(self) -> float | None:
         """By how much the mean has grown, see ``mean_ratio``."""
+        if self.over_all is not None:
+            return self.over_all
         return mean_ratio(self.first.values, self.second.values) if self.seeds is None else self.seeds.ratio
 
 
@@ -106,11 +120,9 @@ class Comparison:
     pairs: tuple[PairChange, ...]
     """Those that got worse first, then those that got better; the most significant first."""
     tests: int
-    """Over how many tests the p-values were corrected."""
-    blind: int
-    """Pairs with numbers in both campaigns, but with too few repetitions for a significant difference in speed."""
+    """How many tests were made."""
     groups: tuple[PairChange, ...] = ()
-    """Implementations whose success rate changed over all their pairs together, the most significant first.
+    """Implementations whose success rate or goodput changed over all their pairs together, the most significant first.
 
     Their partner and test case are ``ALL``.
     """
@@ -120,6 +132,8 @@ class Comparison:
     """The same, for virtual machines from the same sources."""
     other_conditions: tuple[tuple[str, str], ...] = ()
     """Names of test cases whose conditions differ, and what differs, in words."""
+    changed_images: tuple[str, ...] = ()
+    """A line for each image that both have and that differs."""
 
     @property
     def compared_by_seed(self) -> int:
@@ -131,6 +145,28 @@ class Comparison:
         """Whether p-values say something: not if all pairs in both were compared seed by seed."""
         in_both = [pair for pair in self.pairs if pair.change is not Change.ABSENT]
         return not in_both or any(pair.seeds is None for pair in in_both)
+
+    @property
+    def blind(self) -> int:
+        """Pairs with numbers in both, and with too few repetitions for a significant difference in speed."""
+        return sum(pair.blind for pair in self.pairs)
+
+    @property
+    def lost(self) -> int:
+        """Pairs with a conclusive result in the first only."""
+        return sum(bool(pair.first.conclusive and not pair.second.conclusive) for pair in self.pairs)
+
+    @property
+    def enough(self) -> int:
+        """Repetitions from which on a test of the goodput of each pair can be significant."""
+        measured = sum(bool(pair.first.values and pair.second.values) for pair in self.pairs)
+        return next(n for n in count(2) if smallest_p(n, n) * measured <= LEVEL)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether something may be worse that could not be found: nothing compared, or a pair lost or blind."""
+        unsure = self.counts[Change.PERHAPS_BROKEN] + self.blind + self.lost
+        return unsure > 0 or all(pair.change is Change.ABSENT for pair in self.pairs)
 
     @property
     def counts(self) -> Counter[Change]:
@@ -176,11 +212,19 @@ class _Cell:
         return self.first.succeeded, self.first.conclusive, self.second.succeeded, self.second.conclusive
 
 
-def compare(first: Iterable[Sample], second: Iterable[Sample], *, repeat: bool = False) -> Comparison:
+def compare(
+    first: Iterable[Sample],
+    second: Iterable[Sample],
+    *,
+    repeat: bool = False,
+    near: bool = False,
+    loss: float | None = None,
+) -> Comparison:
     """Compare samples of the same metric; they belong together by server, client and test case.
 
     With ``repeat``, runs with one seed repeat exactly. Pairs with seeds in common are then compared seed by seed, over
-    these seeds, and all others are tested.
+    these seeds, and all others are tested. With ``near``, they repeat except on another processor: pairs whose runs
+    are alike with each seed have not changed. ``loss``: pairs are blind that could not show such a loss, as a share.
 
     Where both have the same seeds, tests compare equal seeds with each other if so few tests are made that this can be
     significant. Else the repetitions are taken as if their seeds differed: it has less power and no more false alarms.
@@ -189,7 +233,7 @@ def compare(first: Iterable[Sample], second: Iterable[Sample], *, repeat: bool =
     keys = dict.fromkeys([*ours, *theirs])
     cells = [_Cell(ours.get(key) or _absent(key), theirs.get(key) or _absent(key)) for key in keys]
     exact = [seed_changes(cell.first, cell.second) if repeat else None for cell in cells]
-    tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None])
+    tested = _test([cell for cell, seeds in zip(cells, exact, strict=True) if seeds is None], near, loss)
     pairs = [*tested.pairs, *(_judge_seeds(seeds) for seeds in exact if seeds is not None)]
     return replace(tested, pairs=tuple(sorted(pairs, key=_rank)))
 
@@ -200,7 +244,7 @@ def _rank(pair: PairChange) -> tuple[int, float, float, str, str]:
     return _PLACE[pair.change], pair.p or 0.0, -size, pair.first.server, pair.first.client
 
 
-def _test(cells: Sequence[_Cell]) -> Comparison:
+def _test(cells: Sequence[_Cell], near: bool, loss: float | None) -> Comparison:
     """The pairs in no order, and the implementations that changed, with tests."""
     found = groups([(cell.first, cell.second) for cell in cells])
     smallest = [
@@ -209,19 +253,66 @@ def _test(cells: Sequence[_Cell]) -> Comparison:
         *(smallest_of_change(group) for group in found),
     ]
     able = which_can_tell(smallest, LEVEL)
-    tests, count = sum(able), len(cells)
+    tests, total = sum(able), len(cells)
     p_values = [
         *(_location(cell, tests) if able[n] else 1.0 for n, cell in enumerate(cells)),
-        *(proportions(*cell.reliability) if able[count + n] else 1.0 for n, cell in enumerate(cells)),
-        *(change_of_group(group, found[0]) if able[2 * count + n] else 1.0 for n, group in enumerate(found)),
+        *(proportions(*cell.reliability) if able[total + n] else 1.0 for n, cell in enumerate(cells)),
+        *(change_of_group(group, found[0]) if able[2 * total + n] else 1.0 for n, group in enumerate(found)),
     ]
     corrected = iter(holm([p for p, made in zip(p_values, able, strict=True) if made]))
     adjusted = [next(corrected) if made else 1.0 for made in able]
-    pairs = [_judge(cell, adjusted[n], adjusted[count + n]) for n, cell in enumerate(cells)]
-    together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * count :], strict=True) if p <= LEVEL]
-    together.sort(key=lambda each: _rank(each)[:2])
-    blind = sum(bool(cell.first.values and cell.second.values) and not able[n] for n, cell in enumerate(cells))
-    return Comparison(tuple(pairs), tests, blind, tuple(each for each in together if each.change is not Change.NONE))
+    pairs = [
+        replace(
+            _judge(cell, adjusted[n], adjusted[total + n]),
+            blind=not (near and _alike(cell)) and _is_blind(cell, tests if able[n] else 0, loss),
+            blind_to_failures=not able[total + n],
+        )
+        for n, cell in enumerate(cells)
+    ]
+    together = [_judge_group(group, p) for group, p in zip(found, adjusted[2 * total :], strict=True) if p <= LEVEL]
+    fast, made = _test_speed(cells)
+    together = sorted((*together, *fast), key=lambda each: _rank(each)[:2])
+    return Comparison(tuple(pairs), tests + made, tuple(each for each in together if each.change is not Change.NONE))
+
+
+def _test_speed(cells: Sequence[_Cell]) -> tuple[list[PairChange], int]:
+    """Implementations that became faster or slower over all their pairs, and how many tests were made.
+
+    All pairs have half of the level, and all implementations share the other half.
+    """
+    found = groups(group_speed.measured([(cell.first, cell.second) for cell in cells]))
+    changed, made = list[PairChange](), 0
+    for family in ([group for group in found if group.role is None], [group for group in found if group.role]):
+        able = which_can_tell([group_speed.smallest(group) for group in family], LEVEL / 2)
+        tested = [group for group, can in zip(family, able, strict=True) if can]
+        results = [group_speed.change(group) for group in tested]
+        made += len(tested)
+        for group, (ratio, _), p in zip(tested, results, holm([p for _, p in results]), strict=True):
+            if 2 * p <= LEVEL and matters(ratio):
+                changed.append(_speed_of_group(group, ratio, 2 * p))
+    return changed, made
+
+
+def _alike(cell: _Cell) -> bool:
+    """Whether the runs of a pair have seeds in common, and with each of them nothing changed."""
+    seeds = seed_changes(cell.first, cell.second)
+    return seeds is not None and seeds.unchanged
+
+
+def _is_blind(cell: _Cell, tests: int, loss: float | None) -> bool:
+    """Whether a loss of a pair with numbers, about as widely spread as they are, would not be significant.
+
+    ``tests``: as many are made; 0 if this one can never be significant.
+    """
+    if not cell.first.values or not cell.second.values:
+        return bool(cell.first.values or cell.second.values) and bool(cell.first.succeeded and cell.second.succeeded)
+    if not tests or loss is None:
+        return not tests
+    ratio = mean_ratio(cell.first.values, cell.second.values)
+    if ratio is None or ratio <= -1:
+        return True
+    lost = tuple(value * (1 - loss) / (1 + ratio) for value in cell.second.values)
+    return _location(_Cell(cell.first, replace(cell.second, values=lost)), tests) * tests > LEVEL
 
 
 def _location(cell: _Cell, tests: int) -> float:
@@ -249,7 +340,7 @@ def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
     if change is not None:
         return PairChange(first, second, change, reliability)
     found = PairChange(first, second, Change.NONE, min(location, reliability))
-    if location <= LEVEL and found.ratio is not None:
+    if location <= LEVEL and found.ratio is not None and matters(found.ratio):
         return PairChange(first, second, Change.SLOWER if found.ratio < 0 else Change.FASTER, location)
     return found
 
@@ -268,12 +359,22 @@ def _judge_seeds(seeds: SeedChanges) -> PairChange:
     return PairChange(seeds.first, seeds.second, change, None, seeds)
 
 
-def _judge_group(group: ReliabilityGroup, p: float) -> PairChange:
+def _speed_of_group(group: ReliabilityGroup, ratio: float, p: float) -> PairChange:
+    return PairChange(*_pooled(group), Change.SLOWER if ratio < 0 else Change.FASTER, p, over_all=ratio)
+
+
+def _pooled(group: ReliabilityGroup) -> tuple[Sample, Sample]:
+    """The outcomes of all pairs of a group."""
     server, client = (group.implementation if group.role is role else ALL for role in (Role.SERVER, Role.CLIENT))
     first, second = (
         Sample(server, client, ALL, (), tuple(outcome for each in many for outcome in each.outcomes))
         for many in (group.first, group.second)
     )
+    return first, second
+
+
+def _judge_group(group: ReliabilityGroup, p: float) -> PairChange:
+    first, second = _pooled(group)
     change = _reliability(first.succeeded, first.conclusive, second.succeeded, second.conclusive, sure=True)
     return PairChange(first, second, change or Change.NONE, p)
 
@@ -287,6 +388,16 @@ def _reliability(hits: int, of: int, other_hits: int, other_of: int, *, sure: bo
     if sure and before != after:
         return Change.LESS_RELIABLE if after < before else Change.MORE_RELIABLE
     return None
+
+
+def in_words(change: PairChange) -> str:
+    """Which pair, or which implementation over all its pairs."""
+    one = change.first
+    if one.test_case != ALL:
+        return f"{one.test_case}, server {one.server}, client {one.client}"
+    if one.server == one.client == ALL:
+        return "all pairs together"
+    return f"all pairs with the {f'client {one.client}' if one.server == ALL else f'server {one.server}'}"
 
 
 def geometric_mean_ratio(pairs: Sequence[PairChange]) -> float | None:
@@ -310,12 +421,12 @@ def goodputs(results: ResultSet) -> Goodputs:
     return Goodputs(results.manifest, {case.name: samples(results, case.name, GOODPUT) for case in cases})
 
 
-def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase]) -> Comparison:
-    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation."""
-    return of_goodputs(goodputs(first), goodputs(second), cases)
+def campaigns(first: ResultSet, second: ResultSet, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
+    """Goodput in those test cases of ``first`` that ``second`` has too, by name or abbreviation; ``loss``: as above."""
+    return of_goodputs(goodputs(first), goodputs(second), cases, loss)
 
 
-def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) -> Comparison:
+def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase], loss: float | None = None) -> Comparison:
     """The same, for those who compare a campaign with several."""
     theirs = second.manifest.test_cases
     both = [
@@ -330,13 +441,14 @@ def of_goodputs(first: Goodputs, second: Goodputs, cases: Iterable[TestCase]) ->
         for sample in second.samples.get(other.name, ())
     ]
     one, two = first.manifest, second.manifest
-    found = compare(before, after, repeat=repeatable(one, two))
     by_seed = same_costs(one, two)
+    found = compare(before, after, repeat=repeatable(one, two), near=by_seed, loss=loss)
     return replace(
         found,
         other_processor=by_seed and other_processor(one, two),
         other_virtual_machine=by_seed and other_virtual_machine(one, two),
         other_conditions=tuple((case.name, words) for case, other in both if (words := differing(case, other))),
+        changed_images=changed_images(one, two),
     )
 
 

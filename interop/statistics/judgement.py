@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from interop.model.expectations import CellPattern, Expectations, GoodputFloor, KnownFailure
+from interop.model.outcomes import Outcome
 from interop.model.results import ImageFacts, Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.model.text import printable
@@ -15,14 +16,13 @@ from interop.model.units import mbit_per_s, percent
 from interop.plan.order import is_named
 from interop.plan.stored_plan import plan_of
 from interop.statistics import comparison
-from interop.statistics.comparison import BETTER, WORSE, Change, PairChange
+from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange, in_words
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome, Sample, samples
 
 Cell = tuple[str, str, str]
 """Server, client and test case."""
 _LOST = frozenset({PairOutcome.UNSUPPORTED, PairOutcome.NOT_RUN})
 """Outcomes of a planned cell that do not show whether it became worse."""
-
 
 NAMED = 3
 """Entries that the advice to narrow a known failure names."""
@@ -47,11 +47,16 @@ class Finding(StrEnum):
     """The campaign was interrupted before all runs of the cell were made."""
     PARTLY_SLOWER = "slower with some seeds"
     """Slower in the mean over three or more seeds, but not with each of them: chance may have done it."""
+    UNDECIDED = "undecided"
+    """It may be worse, and the data cannot show it."""
+    SLIGHTLY_SLOWER = "slower, within the limit"
+    """By less than what counts as worse."""
     UNEXPECTED_SUCCESS = "unexpected success"
     """A known failure succeeded."""
     FIXED = "fixed"
     """It succeeds, or succeeds more often than in the baseline."""
     FASTER = "faster than the baseline"
+    PARTLY_FASTER = "faster with some seeds"
     KNOWN_FAILURE = "known failure"
     FAILS_AS_BEFORE = "fails as in the baseline"
     NOT_RUN = "not run"
@@ -61,21 +66,31 @@ class Finding(StrEnum):
 
 UNEXPECTED = frozenset({Finding.BROKEN, Finding.FAILURE, Finding.LOST, Finding.SLOWER, Finding.BELOW_FLOOR})
 """Findings that make a campaign fail."""
-CHANGED = UNEXPECTED | {
-    Finding.ERROR,
-    Finding.PARTLY_SLOWER,
-    Finding.UNEXPECTED_SUCCESS,
-    Finding.FIXED,
-    Finding.FASTER,
-}
+OPEN = frozenset({Finding.PARTLY_SLOWER, Finding.UNDECIDED})
+"""Findings that do not make a campaign fail, and do not let it succeed either."""
+NEWS = frozenset(
+    {Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER}
+)
+"""Findings that a reader is told, and that let a campaign succeed."""
+CHANGED = UNEXPECTED | OPEN | NEWS | {Finding.ERROR}
 """Findings that a reader is told."""
 _CHANGES = {
     Change.BROKEN: Finding.BROKEN,
     Change.LESS_RELIABLE: Finding.BROKEN,
     Change.FIXED: Finding.FIXED,
     Change.MORE_RELIABLE: Finding.FIXED,
-    Change.FASTER: Finding.FASTER,
+    Change.PERHAPS_FIXED: Finding.FIXED,
 }
+
+
+class Conclusion(StrEnum):
+    """What a campaign comes to; all reports and the exit status follow it."""
+
+    WORSE = "something is worse than expected"
+    UNFINISHED = "the campaign is unfinished"
+    ERRORS = "some runs have no valid result"
+    UNDECIDED = "undecided, because something may be worse that the results cannot show"
+    FINE = "nothing is worse than expected"
 
 
 @dataclass(frozen=True)
@@ -100,18 +115,34 @@ class JudgedCell:
         return self.finding in UNEXPECTED
 
 
+_WITHOUT_RESULT = {PairOutcome.UNSUPPORTED: Finding.UNSUPPORTED, PairOutcome.NOT_RUN: Finding.NOT_RUN}
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """An implementation that changed over all its pairs together, or all pairs."""
+
+    text: str
+    """A sentence."""
+    worse: bool
+    """Whether it makes the campaign fail."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """All cells of a campaign, worst first, and what is to be told about it as a whole."""
 
     cells: tuple[JudgedCell, ...]
     notes: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    """Implementations that fail more often than in the baseline over all their pairs together, a sentence each."""
+    groups: tuple[GroupChange, ...] = ()
     builds: tuple[str, ...] = ()
     """What is compared with what, for each image under test a sentence; empty without a baseline."""
     unfinished: str = ""
     """``4 of 9 runs measured; unfinished.``; empty if the campaign has all of its runs."""
+    open: tuple[str, ...] = ()
+    """Why the campaign as a whole cannot be judged, a sentence each, and how it could be."""
+    errors: bool = False
+    """Whether a run ended with a fault of quicsat or of the machine."""
 
     @property
     def changed(self) -> tuple[JudgedCell, ...]:
@@ -119,9 +150,16 @@ class Judgement:
         return tuple(cell for cell in self.cells if cell.finding in CHANGED)
 
     @property
-    def failed(self) -> bool:
-        """Whether something is worse than expected."""
-        return bool(self.groups) or any(cell.unexpected for cell in self.cells)
+    def conclusion(self) -> Conclusion:
+        """Of all cells together."""
+        if any(each.worse for each in self.groups) or any(cell.unexpected for cell in self.cells):
+            return Conclusion.WORSE
+        if self.unfinished:
+            return Conclusion.UNFINISHED
+        if self.errors:
+            return Conclusion.ERRORS
+        undecided = self.open or any(cell.finding in OPEN for cell in self.cells)
+        return Conclusion.UNDECIDED if undecided else Conclusion.FINE
 
     @property
     def counts(self) -> str:
@@ -137,7 +175,9 @@ def judge(
 
     See ``interop.statistics.baselines``.
     """
-    changes, groups = _changes(results, baseline)
+    loss = expected.regression
+    found = comparison.campaigns(baseline, results, results.manifest.test_cases, loss) if baseline is not None else None
+    changes = {_cell(each.first): each for each in found.pairs} if found is not None else {}
     left = _left(results)
     planned = list(_planned(results))
     needed = _needed(planned, expected, changes, left)
@@ -146,14 +186,77 @@ def judge(
         for sample, case in planned
     ]
     cells.sort(key=lambda cell: list(Finding).index(cell.finding))
-    told = [*notes, *_unused(expected, planned), *_not_measured(planned, baseline)]
-    builds = tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else ()
     progress = f"{len(results.done)} of {results.manifest.planned_runs} runs measured; unfinished." if left else ""
-    return Judgement(tuple(cells), tuple(told), groups, builds, progress)
+    return Judgement(
+        tuple(cells),
+        (*notes, *_unused("known failure", expected.known_failures, planned)),
+        tuple(_groups(found, loss or 0.0)) if found is not None else (),
+        tuple(_builds(baseline.manifest, results.manifest)) if baseline is not None else (),
+        progress,
+        tuple(_open(results, expected, planned, baseline, found)),
+        any(result.verdict.outcome is Outcome.ERROR for result in results.results),
+    )
+
+
+def _open(
+    results: ResultSet,
+    expected: Expectations,
+    planned: Sequence[tuple[Sample, TestCase]],
+    baseline: ResultSet | None,
+    found: Comparison | None,
+) -> Iterator[str]:
+    """Why the campaign as a whole cannot be judged."""
+    if not any(sample.conclusive for sample, _ in planned):
+        yield "No run of this campaign has succeeded or failed, so there is nothing to judge."
+    yield from _unused("goodput floor", expected.floors, planned)
+    if baseline is not None:
+        yield from _not_measured(results, planned, baseline)
+    faults = {_key(each) for each in results.results if each.verdict.outcome is Outcome.ERROR}
+    if partly := sum(_cell(sample) in faults and sample.conclusive > 0 for sample, _ in planned):
+        yield f"{_cells(partly)} in which some runs ended with a fault of quicsat or of the machine."
+    skipped = {_key(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
+    if lost := sum(
+        _cell(sample) in skipped and not sample.outcomes and _excuse(sample, case, expected) is None
+        for sample, case in planned
+    ):
+        yield f"{_cells(lost)} without a result, because their runs were skipped."
+    if found is not None and (blind := [pair for pair in found.pairs if pair.blind]):
+        most = max(len(pair.second.values) for pair in blind)
+        at_least = f" ({found.enough} at least)" if found.enough > most else ""
+        yield (
+            f"{_cells(len(blind))} in which a loss of goodput could not be told from chance. For the baseline and the "
+            f"change, use more repetitions{at_least} or, in virtual time, the same kind of machine."
+        )
+
+
+def _who(change: PairChange) -> str:
+    words = in_words(change)
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def _groups(found: Comparison, regression: float) -> Iterator[GroupChange]:
+    """What changed over all pairs of an implementation."""
+    for each in found.groups:
+        if each.over_all is not None:
+            worse = each.change in WORSE and -each.over_all >= regression
+            within = "" if worse or each.change in BETTER else ", which is within the limit"
+            yield GroupChange(f"{_who(each)}: the goodput changed by {each.over_all * 100:+.1f} %{within}.", worse)
+            continue
+        then, now = (f"{sample.succeeded}/{sample.conclusive}" for sample in (each.first, each.second))
+        text = f"{_who(each)}: {each.change.value} than in the baseline, {then} then, {now} now."
+        yield GroupChange(text, each.change in WORSE)
 
 
 def _cell(sample: Sample) -> Cell:
     return sample.server, sample.client, sample.test_case
+
+
+def _key(result: RunResult) -> Cell:
+    return result.server, result.client, result.test_case
+
+
+def _cells(count: int) -> str:
+    return "There is 1 cell" if count == 1 else f"There are {count} cells"
 
 
 def _left(results: ResultSet) -> Counter[Cell]:
@@ -177,19 +280,6 @@ def _build(image: ImageFacts) -> str:
     revision = image.provenance.revision
     words = (image.version, f"commit {revision[:COMMIT]}" if revision else f"image {image.id[:COMMIT]}")
     return printable(", ".join(filter(None, words)))
-
-
-def _changes(results: ResultSet, baseline: ResultSet | None) -> tuple[dict[Cell, PairChange], tuple[str, ...]]:
-    if baseline is None:
-        return {}, ()
-    found = comparison.campaigns(baseline, results, results.manifest.test_cases)
-    groups = (
-        f"Server {each.first.server}, client {each.first.client}: {each.change.value} than in the baseline, "
-        f"{each.first.succeeded}/{each.first.conclusive} then, {each.second.succeeded}/{each.second.conclusive} now."
-        for each in found.groups
-        if each.change in WORSE
-    )
-    return {_cell(each.first): each for each in found.pairs}, tuple(groups)
 
 
 def _planned(results: ResultSet) -> Iterator[tuple[Sample, TestCase]]:
@@ -222,7 +312,7 @@ def _judge(
 
 def _of(results: ResultSet, sample: Sample, test_case: str) -> tuple[RunResult, ...]:
     wanted = (sample.server, sample.client, test_case)
-    mine = [each for each in results.results if (each.server, each.client, each.test_case) == wanted]
+    mine = [each for each in results.results if _key(each) == wanted]
     return tuple(sorted(mine, key=lambda each: each.repetition))
 
 
@@ -243,10 +333,23 @@ def _findings(
     if outcome is PairOutcome.NOT_RUN and rest:
         return rest
     if outcome in _LOST:
-        return [*rest, _lost(sample, expected.floors if known is None else (), case, change if known is None else None)]
+        lost = _lost(sample, expected.floors, case, change) if known is None else (_WITHOUT_RESULT[outcome], "")
+        return [*rest, lost]
     success = [_known(sample, known, needed.get(known, ()))] if known is not None else _outcome(sample, change)
     found = [*rest, *success, *_speed(change, expected), *_floors(sample, case, expected)]
-    return found or [(Finding.PASSED, "")]
+    return [*found, *_undecided(sample, case, expected, change)] or [(Finding.PASSED, "")]
+
+
+def _undecided(
+    sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None
+) -> Iterator[tuple[Finding, str]]:
+    """What the results of a cell that succeeded in part cannot show."""
+    if sample.succeeded and not sample.values and not case.functional:
+        yield Finding.UNDECIDED, "It succeeded, but its goodput is unknown."
+    elif change is not None and change.blind:
+        loss = f"A loss of {percent(expected.regression, 1)}" if expected.regression else "A loss of goodput"
+        few = f"{len(change.first.values)} repetitions in the baseline and {len(change.second.values)} now"
+        yield Finding.UNDECIDED, f"{loss} could not be told from chance, with {few}."
 
 
 def _lost(
@@ -257,7 +360,7 @@ def _lost(
         return Finding.LOST, f"The baseline has a result of this cell, and now it is {outcome.value}."
     if any(each.cells.fits(sample.server, sample.client, case) for each in floors):
         return Finding.LOST, f"A goodput floor applies to this cell, and it is {outcome.value}."
-    return (Finding.UNSUPPORTED if outcome is PairOutcome.UNSUPPORTED else Finding.NOT_RUN), ""
+    return _WITHOUT_RESULT[outcome], ""
 
 
 def _known(sample: Sample, known: KnownFailure, needed: Sequence[Cell]) -> tuple[Finding, str]:
@@ -313,8 +416,10 @@ def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Findin
         yield kind, f"{shown}; in the baseline, {change.first.succeeded} of {change.first.conclusive}."
     elif sample.pair_outcome in CONCLUSIVE - {PairOutcome.SUCCEEDED}:
         before = change.first if change is not None else None
-        if before is not None and before.succeeded < before.conclusive:
-            yield Finding.FAILS_AS_BEFORE, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
+        if change is not None and before is not None and before.succeeded < before.conclusive:
+            fewer = sample.succeeded * before.conclusive < before.succeeded * sample.conclusive
+            kind = Finding.UNDECIDED if fewer and change.blind_to_failures else Finding.FAILS_AS_BEFORE
+            yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
         else:
             yield Finding.FAILURE, f"{shown}."
 
@@ -323,12 +428,14 @@ def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[
     if change is None or change.change not in (Change.SLOWER, Change.FASTER) or change.ratio is None:
         return
     seeds = change.seeds
+    unanimous = seeds is None or not seeds.direction or seeds.agreeing == seeds.numbers
     direction = f" {seeds.agreeing} of {seeds.numbers} seeds agree." if seeds is not None and seeds.direction else ""
     text = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
     if change.change in BETTER:
-        yield Finding.FASTER, text
-    elif -change.ratio >= (expected.regression or 0.0):
-        unanimous = seeds is None or not seeds.direction or seeds.agreeing == seeds.numbers
+        yield Finding.FASTER if unanimous else Finding.PARTLY_FASTER, text
+    elif -change.ratio < (expected.regression or 0.0):
+        yield Finding.SLIGHTLY_SLOWER, text
+    else:
         yield Finding.SLOWER if unanimous else Finding.PARTLY_SLOWER, text
 
 
@@ -348,20 +455,25 @@ def _floors(sample: Sample, case: TestCase, expected: Expectations) -> Iterator[
         )
 
 
-def _unused(expected: Expectations, planned: Sequence[tuple[Sample, TestCase]]) -> Iterator[str]:
+def _unused(
+    kind: str, entries: Iterable[KnownFailure | GoodputFloor], planned: Sequence[tuple[Sample, TestCase]]
+) -> Iterator[str]:
     """Entries of the expectations that are for none of the cells: mistyped, or for another campaign."""
-    for kind, entries in (("known failure", expected.known_failures), ("goodput floor", expected.floors)):
-        for entry in entries:
-            if not any(entry.cells.fits(sample.server, sample.client, case) for sample, case in planned):
-                yield f"The {kind} for {entry.cells} is for no cell of this campaign."
+    for entry in entries:
+        if not any(entry.cells.fits(sample.server, sample.client, case) for sample, case in planned):
+            yield f"The {kind} for {entry.cells} is for no cell of this campaign."
 
 
-def _not_measured(planned: Sequence[tuple[Sample, TestCase]], baseline: ResultSet | None) -> Iterator[str]:
-    if baseline is None:
-        return
+def _not_measured(results: ResultSet, planned: Sequence[tuple[Sample, TestCase]], baseline: ResultSet) -> Iterator[str]:
+    """Cells that only one of the two has, of those with an implementation under test."""
+    required = results.manifest.must_include
     mine = {_cell(sample) for sample, _ in planned}
-    theirs = {(each.server, each.client, each.test_case) for each in baseline.results}
+    theirs = {
+        _key(each)
+        for each in baseline.results
+        if not required or is_named(each.server, required) or is_named(each.client, required)
+    }
     if lost := len(theirs - mine):
         yield f"{lost} of the {len(theirs)} cells of the baseline are not part of this campaign."
     if fresh := len(mine - theirs):
-        yield f"{fresh} of the {len(mine)} cells of this campaign are not in the baseline."
+        yield f"{fresh} of the {len(mine)} cells of this campaign are not in the baseline. Save a new baseline."

@@ -39,6 +39,8 @@ class SeedChanges:
     """Those seeds."""
     agreeing: int
     """Those of them with which the metric changed in the direction of ``ratio``."""
+    largest: float
+    """The largest relative change of a seed, in either direction."""
 
     @property
     def direction(self) -> str:
@@ -49,6 +51,11 @@ class SeedChanges:
     def reported(self) -> bool:
         """Whether the mean changed enough to be reported."""
         return matters(self.ratio)
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether no seed has another outcome, or another number as far as it matters."""
+        return not self.broken and not self.fixed and not matters(self.largest)
 
 
 def repeatable(first: Manifest, second: Manifest) -> bool:
@@ -104,6 +111,7 @@ def seed_changes(first: Sample, second: Sample) -> SeedChanges | None:
         fixed=succeeded.count((False, True)),
         ratio=ratio,
         numbers=len(values),
+        largest=max((abs(new / old - 1) if old else abs(new) for old, new in values), default=0.0),
         agreeing=0 if ratio is None else sum(_sign(new - old) == _sign(ratio) for old, new in values),
     )
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from interop.cli.exit_status import ExitStatus
 from interop.cli.main import main
 from interop.model.errors import MachineError
 from interop.model.implementation import Role
@@ -427,8 +428,9 @@ def test_run_with_a_baseline(checkout: Checkout, tmp_path: Path, monkeypatch: py
     expect = tmp_path / "expect.yml"
     expect.write_text("baseline: b.json\n")
     status, out, _ = checkout(*GOOD, "--expect", str(expect))
-    assert status == 0
-    assert "1 passed" in out
+    assert status == ExitStatus.UNDECIDED  # one repetition in real time
+    assert "Use more repetitions" not in out.splitlines()[-1]
+    assert out.splitlines()[-1].startswith("Undecided")
     runs_before = len(checkout.engine.all_lives)
     reports = ("--junit", str(tmp_path / "j.xml"), "--comment", str(tmp_path / "c.md"))
     for words in (("plan", *reports), ("-l", str(tmp_path / "new"), "--junit", str(tmp_path / "new/j.xml"))):
@@ -439,6 +441,28 @@ def test_run_with_a_baseline(checkout: Checkout, tmp_path: Path, monkeypatch: py
     refused_reports(tmp_path / "j.xml", tmp_path / "c.md", "The baseline used real time: use --clock real.")
     assert "The baseline used real time: use --clock real." in err
     assert len(checkout.engine.all_lives) == runs_before
+
+
+def test_another_image_of_a_partner_is_refused_before_the_first_run(
+    checkout: Checkout, tmp_path: Path, summary: Path
+) -> None:
+    assert checkout(*GOOD)[0] == 0
+    assert checkout("baseline", "save", str(checkout.results), str(tmp_path / "b.json"))[0] == 0
+    document = json.loads((tmp_path / "b.json").read_text())
+    document["manifest"]["images"]["good"]["id"] = "sha256:0123456789abcdef"
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    (tmp_path / "expect.yml").write_text("baseline: b.json\n")
+    reports = ("--junit", str(tmp_path / "j.xml"), "--comment", str(tmp_path / "c.md"), "--github")
+    lives, campaigns = len(checkout.engine.all_lives), set(checkout.results.parent.iterdir())
+    status, out, err = checkout(*GOOD, "--expect", str(tmp_path / "expect.yml"), *reports)
+    assert status == ExitStatus.USAGE
+    fault = "The image of good is not that of the baseline (version 1.0, image 0123456789ab → good)."
+    assert fault in err
+    refused_reports(tmp_path / "j.xml", tmp_path / "c.md", fault)
+    assert summary.read_text() == (tmp_path / "c.md").read_text()
+    assert out.splitlines()[-1].startswith("::error")
+    assert len(checkout.engine.all_lives) == lives
+    assert set(checkout.results.parent.iterdir()) == campaigns
 
 
 def test_resume_judges_as_well(checkout: Checkout, tmp_path: Path) -> None:
@@ -460,9 +484,9 @@ def test_reports_of_an_interrupted_campaign_say_so(checkout: Checkout, tmp_path:
     assert "::warning title=quicsat::1 of 2 runs measured; unfinished." in out
     assert summary.read_text().startswith("### ⚠️ quicsat: the campaign is unfinished\n\n**1 of 2 runs measured; unf")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
-    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "1")
-    [skipped] = root.findall(".//testcase[@name='server good, client bad']/skipped")
-    assert skipped.get("message") == "unfinished. Remaining runs of this cell: 1."
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("2", "0", "1")
+    [unfinished] = root.findall(".//testcase[@name='server good, client bad']/error")
+    assert (unfinished.get("type"), unfinished.get("message")) == ("unfinished", "Remaining runs of this cell: 1.")
 
 
 def test_an_unfinished_campaign_never_passes_a_check(checkout: Checkout, tmp_path: Path) -> None:

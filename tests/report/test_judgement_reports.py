@@ -15,7 +15,7 @@ from interop.model.results import Measurement, ResultSet
 from interop.report.change_comment import LARGEST, MOST_CELLS, code, comment
 from interop.report.github import MOST_ANNOTATIONS, command, of_judgement
 from interop.report.junit import junit
-from interop.statistics.judgement import Judgement, judge
+from interop.statistics.judgement import Conclusion, Judgement, judge
 from tests.results_builder import result_set, run_result, runs, virtual
 
 HOSTILE = (
@@ -63,8 +63,9 @@ def judged(*more: str) -> tuple[ResultSet, Judgement]:
 
 def test_junit_has_a_test_case_per_cell() -> None:
     root = ElementTree.fromstring(junit(*judged()))
-    assert root.attrib == {"name": "quicsat", "tests": "6", "failures": "2", "errors": "1", "skipped": "2"}
-    [suite] = root
+    assert root.attrib == {"name": "quicsat", "tests": "7", "failures": "2", "errors": "2", "skipped": "2"}
+    suite, campaign = root
+    assert campaign.find("testcase/error").attrib["type"] == "undecided"  # type: ignore[union-attr]
     assert suite.get("name") == "sat"
     cells = {case.get("name", "").split()[1].rstrip(","): case for case in suite}
     assert cells[FINE].find("failure") is cells[FINE].find("skipped") is None
@@ -129,9 +130,9 @@ def test_text_of_images_stays_text_in_the_comment() -> None:
 
 
 def test_notes_are_a_list_of_their_own() -> None:
-    last = rendered(comment(*judged())).split("<strong>Notes</strong>")[1].split("</ul>")[0]
-    assert last.count("<li>") == 1
-    assert "are not in the baseline" in last
+    now, found = judged()
+    notes = rendered(comment(now, replace(found, notes=("one", "two"))))
+    assert notes.split("<strong>Notes</strong>")[1].split("</ul>")[0].count("<li>") == 2
 
 
 @pytest.mark.parametrize("text", ["`", "``x``", "a` <b>", "\x00", "a\nb", "\\"])
@@ -155,12 +156,63 @@ def test_a_comment_is_never_larger_than_github_takes() -> None:
     assert f"And {3 + 60 - MOST_CELLS} more cells." in text
 
 
+# ---- all of them --------------------------------------------------------------------------------
+
+RATES = {
+    Conclusion.FINE: (8e6, 8e6, 8e6),
+    Conclusion.UNDECIDED: (4e6, 4e6, 8.1e6),
+    Conclusion.WORSE: (4e6, 4e6, 4e6),
+    Conclusion.UNFINISHED: (8e6, 8e6),
+    Conclusion.ERRORS: (8e6, 8e6, None),
+}
+
+
+@pytest.mark.parametrize("conclusion", Conclusion)
+def test_all_reports_say_the_same(conclusion: Conclusion) -> None:
+    """None of them looks like a success where the exit status is none."""
+    results = [
+        run_result(rate, repetition=number, outcome=None if rate else Outcome.ERROR)
+        for number, rate in enumerate(RATES[conclusion], 1)
+    ]
+    finished = None if conclusion is Conclusion.UNFINISHED else "2026-11-21T08:00:00Z"
+    now = virtual(result_set(results, repetitions=3, finished=finished))
+    found = judge(now, Expectations(), virtual(result_set(runs(8e6, 8e6, 8e6), repetitions=3)))
+    assert found.conclusion is conclusion
+    root = ElementTree.fromstring(junit(now, found))
+    bad = conclusion is Conclusion.WORSE, conclusion not in (Conclusion.WORSE, Conclusion.FINE)
+    assert (root.get("failures") != "0", root.get("errors") != "0") == bad
+    sign = {Conclusion.WORSE: "❌", Conclusion.FINE: "✅"}.get(conclusion, "⚠️")
+    assert comment(now, found).startswith(f"### {sign} quicsat: {conclusion}\n")
+    levels = {line.split(" ")[0] for line in of_judgement(found)}
+    assert levels == {Conclusion.WORSE: {"::error"}, Conclusion.FINE: set()}.get(conclusion, {"::warning"})
+
+
+def test_gains_and_losses_are_told_by_the_same_rule() -> None:
+    """Two of five cells lose 3 and 5 % with all seeds, and the limit is 10 %."""
+    sizes = {"a": 0.97, "b": 0.95, "c": 1.03, "d": 1.05, "e": 1.005}
+    before, after = (
+        [each for name, size in sizes.items() for each in runs(*[8e6 * (size if new else 1)] * 3, server=name)]
+        for new in (False, True)
+    )
+    one, now = (virtual(result_set(each, servers=tuple(sizes), repetitions=3)) for each in (before, after))
+    found = judge(now, Expectations(regression=0.1), one)
+    assert found.conclusion is Conclusion.FINE
+    assert found.counts == "2 slower, within the limit, 2 faster than the baseline, 1 passed"
+    text = comment(now, found)
+    assert all(f"`{name}` | `quiche`" in text for name in "abcd")
+    assert "`e` | `quiche`" not in text
+    assert sorted(line.split("server ")[0] for line in of_judgement(found)) == ["::notice title=sat%2C "] * 4
+    root = ElementTree.fromstring(junit(now, found))
+    assert len(root.findall(".//system-out")) == 4
+
+
 # ---- annotations ------------------------------------------------------------------------------
 
 
 def test_annotations_are_one_command_each() -> None:
     lines = of_judgement(judged()[1])
-    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::warning", *["::notice"]]
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::warning", "::warning"]
+    assert "are not in the baseline" in lines[2]
     assert lines[0].startswith("::error title=sat%2C server f%2C client quiche%3A unexpected failure::")
     assert "%0AFailed (file-size): " in lines[0]
     assert not any("\n" in line or "\r" in line for line in lines)

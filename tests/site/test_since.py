@@ -34,4 +34,4 @@ def pair(change: Change, before: float, after: float, server: str = "picoquic") 
     ],
 )
 def test_the_sentence(pairs: list[PairChange], told: str) -> None:
-    assert sentence(Comparison(tuple(pairs), 1, 0), "Monday") == told
+    assert sentence(Comparison(tuple(pairs), 1), "Monday") == told

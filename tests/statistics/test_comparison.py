@@ -35,6 +35,7 @@ def sample(*values: float, failed: int = 0, server: str = "a", client: str = "b"
     return Sample(server, client, "sat", values, (OK,) * len(values) + (BAD,) * failed)
 
 
+RULE = "A change is significant if its p-value is at most 0.025, a change of goodput only if it is also at least 1 %. "
 FAST = tuple(10.0 + 0.1 * number for number in range(10))
 SLOW = tuple(7.0 + 0.1 * number for number in range(10))
 
@@ -70,7 +71,7 @@ def test_a_pair_that_only_one_has_is_absent() -> None:
 def test_correction_counts_the_tests_that_could_tell() -> None:
     others = [sample(*FAST, server=f"s{number}") for number in range(99)]
     found = compare([sample(*FAST), *others], [sample(*SLOW), *others])
-    assert found.tests == 100
+    assert found.tests == 101  # those of the pairs, and that of all pairs together
     assert found.pairs[0].change is Change.SLOWER
     assert found.pairs[0].p == pytest.approx(100 * 2 / 184756)
     assert found.pairs[0].ratio == pytest.approx(np.exp(np.mean(np.log(SLOW)) - np.mean(np.log(FAST))) - 1)
@@ -80,8 +81,8 @@ def test_correction_counts_the_tests_that_could_tell() -> None:
 def test_three_repetitions_are_blind_and_it_is_told() -> None:
     found = compare([sample(10, 10.1, 10.2)], [sample(5, 5.1, 5.2)])
     assert found.pairs[0].change is Change.NONE
-    assert (found.tests, found.blind) == (0, 1)
-    assert "too few repetitions" in campaign_tables.comparison(found, "a", "b").notes[-1]
+    assert (found.tests, found.blind, found.enough) == (0, 1, 5)
+    assert "too few repetitions" in campaign_tables.comparison(found, "a", "b").notes[-2]
 
 
 def test_worst_first() -> None:
@@ -189,13 +190,13 @@ def test_a_failure_that_proves_nothing_is_shown_but_not_worse() -> None:
     ("tests", "words"),
     [
         (0, "No change can be significant (p at most 0.025), because there are too few repetitions for any test. "),
-        (1, "p-values are those of the only test. A change is significant if its p-value is at most 0.025. "),
-        (7, "p-values are corrected for 7 tests (Holm). A change is significant if its p-value is at most 0.025. "),
+        (1, f"p-values are those of the only test. {RULE}"),
+        (7, f"p-values are corrected for 7 tests (Holm). {RULE}"),
     ],
 )
 def test_the_note_says_how_many_tests_were_made(tests: int, words: str) -> None:
-    notes = campaign_tables.comparison(Comparison((), tests, 0), "a", "b").notes
-    assert notes[-1] == f"{words}Differences are those of geometric means."
+    notes = campaign_tables.comparison(Comparison((), tests), "a", "b").notes
+    assert notes[-2] == f"{words}Differences are those of geometric means."
 
 
 def test_equal_seeds_are_compared_with_each_other() -> None:
@@ -209,6 +210,68 @@ def test_equal_seeds_are_compared_with_each_other() -> None:
     before = made(10, 0)
     assert compare([before], [made(8, 0)]).pairs[0].change is Change.SLOWER
     assert compare([before], [made(8, 50)]).pairs[0].change is Change.NONE
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+@pytest.mark.parametrize(("repetitions", "same_seeds"), [(2, True), (3, True), (5, False)])
+def test_goodput_of_all_pairs_is_tested_together(repetitions: int, same_seeds: bool, factor: float) -> None:
+    """14 clients with a noise of 3 %, and seeds that change the goodput of all pairs by 3 %."""
+    rng = np.random.default_rng(3)
+    first_effect, other_effect = rng.lognormal(0, 0.03, (2, repetitions))
+
+    def made(factor: float, effect: np.ndarray, seed: int) -> list[Sample]:
+        noise = rng.lognormal(0, 0.03, (14, repetitions))
+        seeds = tuple(range(seed, seed + repetitions))
+        return [
+            Sample("s", f"c{n}", "sat", tuple(factor * (n + 1) * effect * noise[n]), (OK,) * repetitions, seeds=seeds)
+            for n in range(14)
+        ]
+
+    before = made(1.0, first_effect, 1)
+    effect, seed = (first_effect, 1) if same_seeds else (other_effect, 50)
+    assert compare(before, made(1.0, effect, seed)).groups == ()
+    found = compare(before, made(factor, effect, seed))
+    assert [(each.first.server, each.first.client, each.change) for each in found.groups] == [
+        (ALL, ALL, Change.SLOWER if factor < 1 else Change.FASTER)
+    ]
+    assert found.groups[0].ratio == pytest.approx(factor - 1, abs=0.05)
+    assert found.worse is (factor < 1)
+
+
+def test_a_server_that_is_slower_with_all_clients_is_a_line_of_its_own() -> None:
+    rng = np.random.default_rng(6)
+
+    def made(slow: float) -> list[Sample]:
+        rates = {(s, c): 10 * rng.lognormal(0, 0.03, 3) * (slow if s == 2 else 1) for s in range(5) for c in range(6)}
+        return [
+            Sample(f"s{s}", f"c{c}", "sat", tuple(values), (OK,) * 3, seeds=(1, 2, 3))
+            for (s, c), values in rates.items()
+        ]
+
+    groups = compare(made(1.0), made(0.8)).groups
+    slower = {(each.first.server, each.first.client) for each in groups if each.change is Change.SLOWER}
+    assert slower == {("s2", ALL), (ALL, ALL)}
+    assert compare(made(1.0), made(1.0)).groups == ()
+
+
+def test_changes_of_less_than_1_percent_are_none_however_sure() -> None:
+    before = [sample(*FAST, server=name) for name in "xyz"]
+    for size, change in ((0.995, Change.NONE), (1.005, Change.NONE)):
+        values = [tuple(value * size for value in each.values) for each in before]
+        seeds = tuple(range(10))
+        after = [replace(each, values=some, seeds=seeds) for each, some in zip(before, values, strict=True)]
+        found = compare([replace(each, seeds=seeds) for each in before], after)
+        assert [pair.change for pair in found.pairs] == [change] * 3
+        assert found.alarms == 0
+
+
+def test_what_a_comparison_cannot_show_is_undecided() -> None:
+    enough, few = sample(*FAST), sample(10.0, 10.1)
+    gone = Sample("a", "b", "sat", (), (Outcome.ERROR,))
+    assert not compare([enough], [enough]).undecided
+    for before, after in ((few, few), (enough, gone), (gone, gone), (sample(5.0), sample(failed=1))):
+        assert compare([before], [after]).undecided
+    assert compare([enough, replace(enough, server="x")], [enough]).undecided
 
 
 # ---- runs that repeat exactly ---------------------------------------------------------------
