@@ -55,7 +55,7 @@ def _start_up(run: RunSeries) -> tuple[float, float, str] | None:
     if steady is None or startup is None or not len(run.series.arrived):
         return None
     end = f"{startup:.1f} s after the first byte"
-    words = f"At point a, start-up ends {end}, at 80 % of the steady rate of {mbit_per_s(steady)}"
+    words = f"At point a, start-up ends {end}; the steady rate is {mbit_per_s(steady)}"
     return float(run.series.arrived.time[0]) - _shift(run.series) + startup, steady, words
 
 

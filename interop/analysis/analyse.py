@@ -22,7 +22,7 @@ from interop.analysis.objects import object_metrics, object_times
 from interop.analysis.series_metrics import gilbert, sending_times, series_metrics
 from interop.analysis.uploads import upload_values
 from interop.analysis.visits import visit_times
-from interop.model.emulated_link import SimulatorReport
+from interop.model.emulated_link import EmulatedLink, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Deadline, Evidence
 from interop.model.flow import flow_directory
@@ -388,7 +388,8 @@ def _measure(
     values |= metrics.endpoint_cost(evidence.use, size)
     if not traces.cut:
         values |= {"loss_forward": traces.trace_pair.forward.loss, "loss_return": traces.trace_pair.back.loss}
-        values |= series_metrics(series, test_case.link.forward_rate)
+        link = test_case.link
+        values |= series_metrics(series, link.highest_rates[0] if isinstance(link, EmulatedLink) else link.forward_rate)
         values |= _link_losses(series, test_case, report)
     objects = _objects(traces, series, test_case, sizes)
     values |= object_metrics(series, objects)

@@ -57,7 +57,12 @@ METRICS: tuple[Metric, ...] = (
     Metric("time_to_10_mb", "s", "Time to 10 MB", "lower"),
     Metric("time_to_100_mb", "s", "Time to 100 MB", "lower"),
     Metric("steady_rate", "bit/s", "Steady rate: 90th percentile of the rate received in windows of 1 s", "higher"),
-    Metric("startup_time", "s", "Time until the rate over 1 s reaches 80 % of the steady rate", "lower"),
+    Metric(
+        "startup_time",
+        "s",
+        "Start-up: time from the first byte until the mean rate stays above 80 % of the steady rate",
+        "lower",
+    ),
     Metric("rtt_min", "s", "Shortest round trip at the server", "lower"),
     Metric("rtt_median", "s", "Median round trip at the server", "lower"),
     Metric("rtt_95", "s", "95th percentile of the round trips at the server", "lower"),
@@ -70,7 +75,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "longest_burst",
         "packets",
-        "Longest run of packets with gaps below both half the gap at the link's rate and half the sender's mean gap",
+        "Most packets in one burst, which is sent faster than four times the link's rate",
         "lower",
     ),
     Metric("return_packets", "1", "Return packets per packet that arrived forward", "lower"),

@@ -17,24 +17,27 @@ SHARES = 25
 """Of a response, for ``Measurement.sending_times``."""
 WINDOW, STEP = 1.0, 0.1
 """Seconds over which a rate is taken, and after which it is taken again."""
-BURST_SHARE = 0.5
-"""A packet continues a burst if it follows sooner than this share of an evenly paced gap.
+BURST_RATE = 4
+"""A sender bursts if it sends faster than so many times the link's rate.
 
-A sender that paces leaves whole gaps, at whatever rate: 1.25 times the link's rate in congestion avoidance or twice in
-slow start (RFC 9002, section 7.7), 2.77 times in the start-up of BBR (draft-ietf-ccwg-bbr).
+Those that pace are slower: up to 1.25 times the link's rate (RFC 9002, section 7.7), twice in slow start (Linux), 2.77
+times in the start-up of BBR (draft-ietf-ccwg-bbr).
 """
 FIRST_WINDOW = 0.9
 """Share of a round trip in which no acknowledgement of the response can have come back."""
 
 
 def series_metrics(series: Series, forward_rate: float) -> dict[str, float]:
-    """All numbers that can be known, by their names in ``METRICS``; SI units. ``forward_rate``: of the link, bit/s."""
+    """All numbers that can be known, by their names in ``METRICS``; SI units.
+
+    ``forward_rate``: the highest of the link, bit/s.
+    """
     found: dict[str, float | None] = {
         **_stream(series),
         **_rates(series),
         **_delays(series),
         **_sending(series),
-        "longest_burst": longest_burst(series.forward, forward_rate, _shortest_round_trip(series)),
+        "longest_burst": longest_burst(series.forward, forward_rate),
         **{f"gilbert_{name}": value for name, value in gilbert(series.forward.judged).items()},
         "clock_uncertainty": series.clock.uncertainty if np.isfinite(series.clock.uncertainty) else None,
     }
@@ -69,15 +72,22 @@ def _stream(series: Series) -> Mapping[str, float | None]:
 
 
 def _rates(series: Series) -> Mapping[str, float | None]:
-    """The steady rate and how long it took to get there; only of responses longer than two windows."""
+    """The steady rate and how long it took to get there; only of responses longer than two windows.
+
+    Start-up ends where the received bytes are furthest behind a transfer at the share of the steady rate, which is
+    where its rate most likely changed (cumulative sum; Page 1954, Hinkley 1971). From then on, the mean rate up to any
+    later time is at least this share. None if less than a window is left.
+    """
     arrived = series.arrived
     if not len(arrived) or arrived.time[-1] - arrived.time[0] < 2 * WINDOW:
         return {}
     first = float(arrived.time[0])
     rate = window_rate(arrived.time - first, arrived.new, window=WINDOW, step=STEP)
     steady = float(np.percentile(rate.value[rate.time >= WINDOW], STEADY_PERCENTILE))
-    reached = rate.time[(rate.value >= STEADY_SHARE * steady) & (rate.time > 0)]
-    return {"steady_rate": steady, "startup_time": float(reached[0]) if len(reached) else None}
+    times = arrived.time - first
+    behind = 8 * (np.cumsum(arrived.new) - arrived.new) - STEADY_SHARE * steady * times
+    start = float(times[behind.argmin()])
+    return {"steady_rate": steady, "startup_time": start if times[-1] - start >= WINDOW else None}
 
 
 def _delays(series: Series) -> Mapping[str, float | None]:
@@ -120,39 +130,26 @@ def _sending(series: Series) -> Mapping[str, float | None]:
     }
 
 
-def _shortest_round_trip(series: Series) -> float | None:
-    """Seconds from one end of the link to the other and back, of the fastest packets; None if none arrived.
+def longest_burst(packets: Packets, rate: float) -> float | None:
+    """Most packets in one burst at the sender's end of the link; 1 if all are paced.
 
-    The offset between the clocks of both ends cancels out.
+    A link with ``BURST_RATE`` times the ``rate``, bit/s, cannot keep up with a burst: of the packets (UDP payload; TCP:
+    header and payload) that would wait for each other there, those until the queue is longest. This queue is the
+    burstiness of the sender at such a rate (Cruz 1991). So short pauses do not end a burst, and packets that are paced
+    more slowly do not belong to it. Times are those of the capture. None without packets or rate.
     """
-    delays = [packets.delay[~np.isnan(packets.delay)] for packets in (series.forward, series.back)]
-    return float(sum(delay.min() for delay in delays)) if all(map(len, delays)) else None
-
-
-def longest_burst(packets: Packets, rate: float, round_trip: float | None) -> float | None:
-    """Most packets sent back to back at the sender's end of the link; 1 if all are paced.
-
-    A packet is back to back with the one before if the gap between them is below ``BURST_SHARE`` of two other gaps:
-
-    - the time that the earlier packet takes on the link: its size (UDP payload; TCP: header and payload) at ``rate``,
-      bit/s;
-    - the time that it takes at the sender's own pace: the most bytes sent in one ``round_trip`` (seconds) before or
-      after this gap, spread evenly.
-
-    So a sender that paces faster than the link, as BBR does in its start-up, sends no burst. The threshold for 1200
-    bytes at 20 Mbit/s is at most 0.24 ms. Times are those of the capture: on links of Gbit/s the threshold may be below
-    their precision. None without packets or round trip.
-    """
-    if not len(packets) or not round_trip:
+    if not len(packets) or rate <= 0:
         return None
     order = np.argsort(packets.sent, kind="stable")
-    times, sizes = packets.sent[order], packets.size[order]
-    total = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(len(times) - 1)
-    before = total[places + 1] - total[np.searchsorted(times, times[:-1] - round_trip, "right")]
-    after = total[np.searchsorted(times, times[:-1] + round_trip, "left")] - total[places]
-    pace = np.maximum(rate, 8 * np.maximum(before, after) / round_trip)
-    return float(_runs(np.diff(times) < BURST_SHARE * 8 * sizes[:-1] / pace).max(initial=0) + 1)
+    times, taken = packets.sent[order], 8 * packets.size[order] / (BURST_RATE * rate)
+    before = np.cumsum(taken) - taken
+    done = np.maximum.accumulate(times - before) + before + taken
+    begins = np.flatnonzero(np.concatenate([[True], times[1:] >= done[:-1]]))
+    waiting = done - times
+    longest = np.repeat(np.maximum.reduceat(waiting, begins), np.diff(np.append(begins, len(times))))
+    peaks = np.flatnonzero(waiting == longest)
+    first = peaks[np.searchsorted(peaks, begins)]
+    return float((first - begins).max() + 1)
 
 
 def _runs(flags: Flags) -> Integers:

@@ -216,12 +216,12 @@ def runs(results: ResultSet, cases: Sequence[TestCase]) -> Table:
     ]
     note = (
         "The steady rate is the 90th percentile of the rate over 1 s. "
-        "Start-up ends when the transfer reaches 80 % of the steady rate. Both values exist only for transfers that "
+        "After start-up, the mean rate stays above 80 % of the steady rate. Both values exist only for transfers that "
         "take longer than 2 s. The start-up share is relative to the time between the first and the last byte."
     )
     burst = (
-        "The largest burst is the longest run of packets whose gaps are less than half of the gap at the link's rate, "
-        "and less than half of the sender's mean gap."
+        "The largest burst is the largest number of packets that the server sends at once, that is, faster than four "
+        "times the link's rate."
     )
     return Table("runs", "Runs", columns, tuple(rows), ("The table includes only successful runs.", note, burst))
 

@@ -58,7 +58,7 @@ def test_time_to_a_mark_counts_from_the_clients_first_packet() -> None:
     found = series_metrics(series(Transfer(size=3_000_000, rate=8e6, delay=0.1)))
     assert found["time_to_2_mb"] == pytest.approx(0.4 + 1.999, abs=0.002)
     assert found["steady_rate"] == pytest.approx(8e6, rel=0.01)
-    assert found["startup_time"] == pytest.approx(0.8, abs=0.11)
+    assert found["startup_time"] == 0
 
 
 def with_(base: Series, **changes: object) -> Series:
@@ -104,50 +104,53 @@ def paced(*gaps: float, size: int = 1200) -> Packets:
     )  # fmt: skip
 
 
-ROUND_TRIP = 0.03
-"""Seconds: 62.5 packets of 1200 bytes at the rate of the link."""
-
-
 @pytest.mark.parametrize("size", [1200, 300])
+@pytest.mark.parametrize("flight", [319, 1000])
 @pytest.mark.parametrize("pace", [2.0, 1.0, 0.8, 0.55, 0.45, 1 / 2.77])
-def test_paced_packets_are_no_burst_whatever_their_rate(pace: float, size: int) -> None:
-    """Half as fast as the link, at its rate, 1.25 times as fast, nearly twice; then faster, as BBR starts up."""
-    assert longest_burst(paced(*[pace] * 1000, size=size), RATE, ROUND_TRIP) == 1
+def test_paced_packets_are_no_burst_whatever_their_rate(pace: float, flight: int, size: int) -> None:
+    """Half as fast as the link, at its rate, 1.25 times as fast, nearly twice; then faster, as BBR starts up.
+
+    319 packets at 2.77 times the rate take 55 ms: less than a round trip over a satellite.
+    """
+    assert longest_burst(paced(*[pace] * (flight - 1), size=size), RATE) == 1
+    flights = [gap for _ in range(10) for gap in (*[pace] * (flight - 1), 1000.0)]
+    assert longest_burst(paced(*flights, size=size), RATE) == 1
 
 
-@pytest.mark.parametrize("pace", [0.45, 1 / 2.77])
-def test_bbr_starting_up_sends_no_burst(pace: float) -> None:
-    """It paces at 2.77 times the rate that it has measured, until a window of twice the bandwidth-delay product."""
-    flight = int(2 / 2.77 * ROUND_TRIP / (pace * 8 * 1200 / RATE))
-    rest = ROUND_TRIP * RATE / (8 * 1200) - flight * pace
-    flights = [gap for _ in range(10) for gap in (*[pace] * flight, rest)]
-    assert longest_burst(paced(*flights), RATE, ROUND_TRIP) == 1
-
-
-@pytest.mark.parametrize("pace", [0.01, 0.0])
+@pytest.mark.parametrize("pace", [0.1, 0.01, 0.0])
 @pytest.mark.parametrize("window", [10, 200])
 def test_a_window_sent_back_to_back_each_round_trip_is_a_burst(pace: float, window: int) -> None:
-    rest = ROUND_TRIP * RATE / (8 * 1200) - (window - 1) * pace
-    flights = [gap for _ in range(10) for gap in (*[pace] * (window - 1), rest)]
-    assert longest_burst(paced(*flights), RATE, ROUND_TRIP) == window
+    flights = [gap for _ in range(10) for gap in (*[pace] * (window - 1), 300.0)]
+    assert longest_burst(paced(*flights), RATE) == window
+
+
+def test_what_is_paced_after_a_burst_does_not_belong_to_it() -> None:
+    """As BBR after an initial window that was not paced."""
+    assert longest_burst(paced(*[0.01] * 9, *[1 / 2.77] * 200), RATE) == 10
+
+
+def test_a_short_pause_does_not_end_a_burst() -> None:
+    """A server that is held up for a moment, for less time than a link four times as fast needs for the packets."""
+    assert longest_burst(paced(*[0.01] * 40, 5.0, *[0.01] * 40), RATE) == 82
+    assert longest_burst(paced(*[0.01] * 40, 11.0, *[0.01] * 40), RATE) == 41
 
 
 def test_packets_that_a_slow_sender_sends_close_together_are_no_burst_if_the_link_drains_them() -> None:
-    assert longest_burst(paced(*[0.6, 0.6, 50] * 20), RATE, ROUND_TRIP) == 1
+    assert longest_burst(paced(*[0.6, 0.6, 50] * 20), RATE) == 1
 
 
-def test_the_round_trip_is_that_of_the_packets() -> None:
-    made = series(Transfer(size=100_000))
-    assert series_metrics(made)["longest_burst"] == longest_burst(
-        made.forward, RATE, float(made.forward.delay.min() + made.back.delay.min())
-    )
+def test_the_rate_of_the_link_says_what_a_burst_is() -> None:
+    made = paced(*[0.1] * 99)
+    assert [longest_burst(made, rate) for rate in (RATE, 2 * RATE, 3 * RATE)] == [100, 100, 1]
 
 
 def test_the_longest_of_several_bursts() -> None:
-    assert longest_burst(paced(1, 0.01, 0.01, 1, 1, 0.01, 0.01, 0.01, 2, 0.01), RATE, ROUND_TRIP) == 4
-    assert longest_burst(paced(), RATE, ROUND_TRIP) == 1
-    assert longest_burst(Packets.of(), RATE, ROUND_TRIP) is None
-    assert longest_burst(paced(1, 1), RATE, None) is None
+    assert longest_burst(paced(1, 0.01, 0.01, 1, 1, 0.01, 0.01, 0.01, 2, 0.01), RATE) == 4
+    assert longest_burst(paced(), RATE) == 1
+    assert longest_burst(Packets.of(), RATE) is None
+    assert longest_burst(paced(1, 1), 0.0) is None
+    made = series(Transfer(size=100_000))
+    assert series_metrics(made)["longest_burst"] == longest_burst(made.forward, RATE)
 
 
 def test_a_small_packet_before_a_large_one_takes_little_time() -> None:
@@ -156,7 +159,49 @@ def test_a_small_packet_before_a_large_one_takes_little_time() -> None:
         sent=[0, 1e-4, 2e-4], arrived=[1, 1, 1], lost=[False] * 3, number=range(3), size=[40, 1200, 1200],
         connection=[0] * 3,
     )  # fmt: skip
-    assert longest_burst(made, RATE, 1.0) == 2
+    assert longest_burst(made, RATE) == 2
+
+
+# ---- start-up --------------------------------------------------------------------------------
+
+
+def received(*phases: tuple[float, float]) -> dict[str, float]:
+    """Metrics of a response in packets of 1000 bytes: so many seconds, at so many Mbit/s, and so on."""
+    times, begin = list[float](), 0.0
+    for duration, rate in phases:
+        count = round(duration * rate * 125)
+        times += [begin + (n + 0.5) * duration / count for n in range(count)]
+        begin += duration
+    rows = np.arange(len(times))
+    sizes = np.full(len(times), 1000)
+    data = StreamData(np.array(times), 0 * rows, 1000 * rows, sizes, rows, sizes, 0 * rows)
+    return series_metrics(with_(series(), arrived=data))
+
+
+def test_a_transfer_that_is_steady_at_once_has_no_start_up() -> None:
+    assert received((10, 8))["startup_time"] == 0
+
+
+def test_start_up_ends_where_the_rate_changes() -> None:
+    assert received((3, 1), (10, 8))["startup_time"] == pytest.approx(3, abs=0.01)
+    slow_start = [(0.6, 0.2 * 2**n) for n in range(6)]
+    assert received(*slow_start, (10, 10))["startup_time"] == pytest.approx(3.6, abs=0.03)
+
+
+def test_a_rate_that_is_not_kept_does_not_end_the_start_up() -> None:
+    """438 s: the first second is fast, then the rate is low for long; as after an early loss."""
+    assert received((1, 0.9), (340, 0.1), (97, 1))["startup_time"] == pytest.approx(341, abs=0.1)
+    assert received((1, 15), (437, 0.2))["startup_time"] == 0  # low is all that it can
+
+
+def test_a_saw_tooth_is_steady() -> None:
+    teeth = [(1.0, 2 + 0.2 * step) for _ in range(10) for step in range(10)]
+    assert received((2, 0.5), *teeth)["startup_time"] == pytest.approx(2, abs=6)
+
+
+def test_a_transfer_that_ends_soon_after_it_has_become_fast_is_never_steady() -> None:
+    assert "startup_time" not in received((2, 0.5), (0.8, 20))
+    assert "startup_time" in received((2, 0.5), (1.1, 20))
 
 
 def test_gilbert_parameters() -> None:

@@ -201,10 +201,7 @@ def test_the_steady_rate_begins_where_the_start_up_ends(tmp_path: Path) -> None:
     assert shown.columns["y"][-1].tolist() == [0.9, 0.9]
     # The first byte arrives at 1.2 s; the axis is that of when it was sent.
     assert shown.facts["marks"] == [(pytest.approx(1.4), "a")]
-    assert (
-        "At point a, start-up ends 0.5 s after the first byte, at 80 % of the steady rate of 0.90 Mbit/s"
-        in drawing.caption
-    )
+    assert "At point a, start-up ends 0.5 s after the first byte; the steady rate is 0.90 Mbit/s" in drawing.caption
 
 
 def test_packets_of_the_handshake_are_left_out(tmp_path: Path) -> None:
