@@ -25,6 +25,7 @@ LABEL = 36
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case; areas and colours share one scale over test cases unless the request has ``own_scale``.
 
+    With ``own_colours``, colours go from the lowest to the highest value of each test case, as in the paper.
     A test case is left out if runs succeeded and none has a value.
     """
     drawings, number = [], metric_axis(request, GOODPUT)
@@ -56,7 +57,9 @@ def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, ma
         "mark": [MARKS.get(sample.pair_outcome, "" if sample.mean else "✓") for sample in shown],
         "count": [_count(sample) for sample in shown],
     }
-    facts = {"servers": servers, "clients": clients[::-1], "highest": largest, "label": f"mean {number.label}",
+    means = [sample.mean for sample in shown if sample.mean is not None]
+    colours = (min(means), max(means)) if request.own_colours and means else (0.0, largest)
+    facts = {"servers": servers, "clients": clients[::-1], "colours": colours, "label": f"mean {number.label}",
              "size": number.size}  # fmt: skip
     size = (max(4.0, 2.6 + 0.4 * len(servers)), max(3.4, 2.4 + 0.36 * len(clients)))
     return Drawing(
@@ -98,9 +101,13 @@ def _caption(
         for name in dict.fromkeys(all_names)
         if name not in {getattr(sample, role) for sample in shown}
     ]
+    both = f"Area and colour show the value relative to {largest}, the highest {scale}"
+    area = (
+        f"Area shows the value relative to {largest}, the highest {scale}; colour goes from the lowest to the highest"
+    )
     return sentences(
         f"Each circle shows the mean {number.words} of a pair (n = {values} successful repetitions of {len(shown)} "
-        f"pairs). Area and colour show the value relative to {largest}, the highest {scale}",
+        f"pairs). {f'{area} in this test case' if request.own_colours else both}",
         "T means timed out, × failed, – unsupported, ! error, and · not run",
         "7/10 means that seven of ten repetitions succeeded" if any(map(_count, shown)) else "",
         f"Not shown, because there is no result: {', '.join(lost)}" if lost else "",
@@ -120,7 +127,8 @@ def draw(ax: Axes, panel: Panel) -> None:
         cmap=theme.sequential(), edgecolors=theme.GREY, linewidths=0.3,
     )  # fmt: skip
     drawn.set_array([circle[3] for circle in circles] or [0.0])
-    drawn.set_clim(0, facts["highest"] / facts["size"] or 1)
+    lowest, highest = (value / facts["size"] for value in facts["colours"])
+    drawn.set_clim(lowest, highest if highest > lowest else lowest + 1)
     ax.add_collection(drawn)
     for x, y, mark, count, value in zip(
         columns["server"], columns["client"], columns["mark"], columns["count"], columns["value"], strict=True

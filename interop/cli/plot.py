@@ -42,6 +42,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--without-failed", action="store_true", help="Omit failed runs instead of counting them as 0.")
     group.add_argument("--own-scale", action="store_true", help="Use a separate scale for each heatmap.")
     group.add_argument(
+        "--own-colours", action="store_true",
+        help="Colour each heatmap from its own lowest to its own highest value, as in Fig. 4 of arXiv 2202.08228.",
+    )  # fmt: skip
+    group.add_argument(
         "--overlay", action="store_true", help="Overlay the time series of all pairs and test cases in one figure."
     )
     group.add_argument(
@@ -73,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
         pairs=stored_campaigns.pairs(options.pair, campaigns),
         without_failed=options.without_failed,
         own_scale=options.own_scale,
+        own_colours=options.own_colours,
         overlaid=options.overlay,
         ideal=not options.no_ideal,
         metric=options.metric,

@@ -44,6 +44,8 @@ class PlotRequest:
     """Leave failed repetitions out of distributions instead of counting them as 0."""
     own_scale: bool = False
     """Scale each figure by its own numbers instead of one scale for all test cases."""
+    own_colours: bool = False
+    """Colour each heatmap from its lowest to its highest value, whatever the scale of its areas."""
     overlaid: bool = False
     """Draw several pairs and test cases into one figure over runs."""
     ideal: bool = True

@@ -13,13 +13,14 @@ from tests.cli.conftest import ROOT, Draws
 def test_plot_hands_over_all_that_was_asked(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     draws = Draws()
     command = ["plot", places[0], "-p", "offset", "cdf", "--format", "png", "svg", "-t", "SAT", "--pair",
-               "picoquic_quiche", "--own-scale", "--without-failed", "--overlay"]  # fmt: skip
+               "picoquic_quiche", "--own-scale", "--own-colours", "--without-failed", "--overlay"]  # fmt: skip
     assert main(ROOT, command, draws) == 0
     [plot_request] = draws.requests
     assert plot_request.target == Path(places[0]) / "plots"
     assert plot_request.plots == ("offset", "cdf")
     assert plot_request.formats == ("png", "svg")
     assert plot_request.pairs == (("picoquic", "quiche"),)
+    assert plot_request.own_colours
     assert (plot_request.own_scale, plot_request.without_failed, plot_request.overlaid, plot_request.ideal) == (
         True,
         True,

@@ -43,7 +43,7 @@ def test_table() -> None:
     assert shown.facts == {
         "servers": ["a", "b"],
         "clients": ["y", "x"],
-        "highest": 16e6,
+        "colours": (0.0, 16e6),
         "label": "mean goodput [Mbit/s]",
         "size": 1e6,
     }
@@ -52,13 +52,25 @@ def test_table() -> None:
 def test_own_scale() -> None:
     shown = panel(PLOT, plot_request(RESULTS, own_scale=True))
     assert shown.columns["diameter"][0] == pytest.approx(0.9)
-    assert shown.facts["highest"] == 4e6
+    assert shown.facts["colours"] == (0.0, 4e6)
+
+
+def test_colours_of_the_paper_go_from_lowest_to_highest_and_areas_are_shared() -> None:
+    [drawing, *_] = PLOT.table(plot_request(RESULTS, own_colours=True))
+    shown = drawing.panels[0][0]
+    assert shown is not None
+    assert shown.columns["diameter"] == panel(PLOT, plot_request(RESULTS)).columns["diameter"]
+    assert shown.facts["colours"] == (1e6, 4e6)
+    assert "colour goes from the lowest to the highest in this test case" in drawing.caption
+    [circles] = [each for each in axes(PLOT, shown).collections
+                 if isinstance(each, EllipseCollection)]  # fmt: skip
+    assert circles.get_clim() == (1.0, 4.0)
 
 
 def test_all_test_cases_have_one_scale_of_colours() -> None:
     assert {
-        drawing.panels[0][0].facts["highest"] for drawing in PLOT.table(plot_request(RESULTS)) if drawing.panels[0][0]
-    } == {16e6}
+        drawing.panels[0][0].facts["colours"] for drawing in PLOT.table(plot_request(RESULTS)) if drawing.panels[0][0]
+    } == {(0.0, 16e6)}
 
 
 def test_caption_tells_what_is_left_out() -> None:
