@@ -1,4 +1,4 @@
-"""What a site needs of a campaign that has not changed: its manifest, totals, and goodput of measurements; one file.
+"""What a site needs of a campaign that has not changed: manifest, totals, goodput and outcomes of tests; one file.
 
 Reading it takes a hundredth of the time and memory that all results take. A site keeps the file beside the pages of the
 campaign, and a later build takes it instead of the results. A second file has what comparisons need, functional tests
@@ -21,7 +21,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Manifest, Measurement, ResultSet, RunResult
 from interop.results.document import document, parse_document
 from interop.statistics.comparison import Goodputs
-from interop.statistics.samples import GOODPUT, Sample
+from interop.statistics.samples import GOODPUT, PairOutcome, Sample, samples
 
 FILE_NAME = "brief.bin"
 """In the folder of the campaign."""
@@ -42,6 +42,8 @@ class Brief:
     rows: tuple[tuple[int, int, int, int, Outcome, int, float | None], ...]
     """Of each run of a measurement: numbers of server, client and test case in the manifest, repetition, outcome, seed,
     and goodput in bit/s."""
+    tested: tuple[tuple[int, int, int, PairOutcome], ...] = ()
+    """Of each pair in a functional test: numbers of server, client and test case in the manifest, and the outcome."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -55,6 +57,15 @@ class Brief:
         found = {row[:3] for row in self.rows}
         servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
         return frozenset((servers[server], clients[client], cases[case].name) for server, client, case in found)
+
+    @cached_property
+    def tests(self) -> dict[str, dict[tuple[str, str], PairOutcome]]:
+        """Of each functional test, the outcome of each pair (server, client)."""
+        servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
+        found: dict[str, dict[tuple[str, str], PairOutcome]] = {}
+        for server, client, case, outcome in self.tested:
+            found.setdefault(cases[case].name, {})[servers[server], clients[client]] = outcome
+        return found
 
     def measured(self) -> ResultSet:
         """The results of the measurements, with their outcomes, seeds and goodput."""
@@ -97,6 +108,13 @@ def brief(results: ResultSet, warnings: tuple[str, ...] = ()) -> Brief:
             for each in results.results
             if each.test_case in cases
         ),
+        tuple(
+            (servers[each.server], clients[each.client], number, each.pair_outcome)
+            for number, case in enumerate(manifest.test_cases)
+            if case.functional
+            for each in samples(results, case.name, GOODPUT)
+            if each.outcomes
+        ),
         warnings,
     )
 
@@ -108,6 +126,7 @@ def encode(of: Brief) -> bytes:
         "outcomes": of.outcomes,
         "hosts": [asdict(host) for host in of.hosts],
         "rows": of.rows,
+        "tested": of.tested,
         "warnings": of.warnings,
     }
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode("utf-8", "surrogatepass"))
@@ -128,6 +147,10 @@ def read(path: Path) -> Brief | None:
             Counter({Outcome(name): int(count) for name, count in plain["outcomes"].items()}),
             tuple(HostFacts(**host) for host in plain["hosts"]),
             rows,
+            tuple(
+                (int(server), int(client), int(case), PairOutcome(outcome))
+                for server, client, case, outcome in plain["tested"]
+            ),
             tuple(map(str, plain["warnings"])),
         )
     except (OSError, zlib.error, ValueError, KeyError, TypeError, AttributeError, InputError):

@@ -9,7 +9,7 @@ from interop.model.results import ResultSet
 from interop.model.text import printable
 from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import goodput
-from interop.statistics.history import Step, Trend, ordered, pair_trends
+from interop.statistics.history import Step, Trend, ordered, outcome_trends, pair_trends
 from interop.statistics.samples import CONCLUSIVE, GOODPUT
 
 SHOWN = 8
@@ -40,6 +40,8 @@ class Trends:
     """Goodput of the measurements of each."""
     of_pairs: Mapping[str, Sequence[Trend]]
     """By measurement; each trend is as long as there are campaigns."""
+    of_tests: Mapping[str, Sequence[Trend]]
+    """By functional test, the same without goodput."""
 
 
 def pasts(trends: Trends) -> dict[str, dict[Key, Past]]:
@@ -63,7 +65,11 @@ def trends_of(campaigns: Sequence[SiteCampaign]) -> Trends:
     by_id = {each.manifest.id: each for each in campaigns}
     measured = dict.fromkeys(case.name for each in campaigns for case in each.measurements)
     of_pairs = {case: pair_trends(results, case, GOODPUT) for case in measured}
-    return Trends(tuple(by_id[each.manifest.id] for each in results), results, of_pairs)
+    in_order = tuple(by_id[each.manifest.id] for each in results)
+    tests = dict.fromkeys(case.name for each in campaigns for case in each.manifest.test_cases if case.functional)
+    images = [{name: facts.id for name, facts in each.manifest.images.items()} for each in in_order]
+    of_tests = {name: outcome_trends([each.brief.tests.get(name, {}) for each in in_order], images) for name in tests}
+    return Trends(in_order, results, of_pairs, of_tests)
 
 
 def _past(trend: Trend, steps: Mapping[int, Step], dates: Sequence[str], at: int) -> Past | None:

@@ -18,18 +18,21 @@ from interop.site import address, figures, recent
 from interop.site.badges import badge, badge_picture
 from interop.site.campaign_pages import History, Site
 from interop.site.campaigns import Key, SiteCampaign
+from interop.site.matrix_cell_text import BY_KEY, MISSING
 from interop.site.pages import day
 from interop.site.recent import Past, Trends
 from interop.site.since import sentence
 from interop.statistics import comparison, history
 from interop.statistics.comparison import Goodputs
-from interop.statistics.samples import CONCLUSIVE, GOODPUT
+from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome
 
 MOST_COMPARED = 8
 """How many of the newest campaigns are compared with each other: a night with those of the week before it. Older ones
 are compared only with their neighbours."""
 MOST_DOTS = 16
 """Campaigns up to which each has a dot of its own in a trend."""
+MOST_OUTCOMES = 30
+"""Campaigns that the past of a functional test shows."""
 MOST_CAMPAIGNS = 60
 """Campaigns that trends look back on."""
 MOST_ROWS = 1000
@@ -260,16 +263,60 @@ def _trends(site: Site, trends: Trends) -> None:
         ]
         page = PurePosixPath("trends", case.name, "index.html")
         site.show(page, "trend.html", None, "Trends", case=case, trends=pairs, dates=dates, time=time)
-    site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, dates=dates, time=time)
+    tests = [_trend_of_test(site, trends, name, dates) for name in trends.of_tests]
+    site.show(address.TRENDS, "trends.html", None, "Trends", tables=tables, tests=tests, dates=dates, time=time)
+
+
+def _trend_of_test(site: Site, trends: Trends, test: str, dates: Sequence[str]) -> dict[str, Any]:
+    """Write the page of a functional test; what the list of all says of it."""
+    pairs, ordered = trends.of_tests[test], trends.campaigns
+    rows = [outcome_row(each, dates, [_cell_page(one, each.name, test) for one in ordered]) for each in pairs]
+    flakes = history.sum_of_flakes(each.flakes for each in pairs)
+    values: dict[str, Any] = {"test": test, "rows": rows, "flakes": flakes}
+    page = PurePosixPath("trends", test, "index.html")
+    site.show(page, "trend_of_test.html", None, "Trends", dates=dates, time=ordered[0].time, **values)
+    return values | {"classes": history.in_words(history.count_classes(pairs))}
 
 
 def _cell_page(campaign: SiteCampaign, pair: Sequence[str], case: str) -> str:
     """Address of a pair's page in a campaign; empty if it has none."""
     server, client = pair
-    if (server, client, case) not in campaign.brief.keys:
+    if (server, client, case) not in campaign.brief.keys and (server, client) not in campaign.brief.tests.get(case, {}):
         return ""
     place = address.cell(server, client, case)
     return f"runs/{campaign.folder}/{place}/index.html"
+
+
+@dataclass(frozen=True)
+class PastOutcome:
+    """A campaign in the past of a pair in a functional test."""
+
+    glyph: str
+    words: str
+    address: str
+    """Of the pair's page in the campaign; only of the last campaign, and of those in which it did not succeed."""
+    changed: bool
+    """An image of the pair changed since the last campaign that had it."""
+
+
+@dataclass(frozen=True)
+class OutcomeRow:
+    """The past of a pair in a functional test."""
+
+    trend: history.Trend
+    past: tuple[PastOutcome, ...]
+
+
+def outcome_row(trend: history.Trend, dates: Sequence[str], pages: Sequence[str]) -> OutcomeRow:
+    """The last ``MOST_OUTCOMES`` campaigns of a pair; ``dates`` and ``pages`` as in :func:`trend_row`."""
+    last = len(dates) - 1
+    past = []
+    for number in range(max(0, len(dates) - MOST_OUTCOMES), len(dates)):
+        outcome = trend.outcomes[number]
+        page = pages[number] if number == last or outcome is not PairOutcome.SUCCEEDED else ""
+        glyph = BY_KEY.get(outcome.value, BY_KEY[MISSING]).glyph
+        past.append(PastOutcome(glyph, f"{dates[number]}: {outcome.value}", page, number in trend.marks))
+    return OutcomeRow(trend, tuple(past))
 
 
 def trend_row(trend: history.Trend, dates: Sequence[str], pages: Sequence[str]) -> TrendRow:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -60,6 +60,28 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Flakes:
+    """Changes between success and failure from a campaign to the next one with a conclusive outcome and equal images.
+
+    Changes of images are no flakes: they may have broken or mended the pair.
+    """
+
+    changes: int
+    chances: int
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the chances; None without any."""
+        return self.changes / self.chances if self.chances else None
+
+
+def sum_of_flakes(many: Iterable[Flakes]) -> Flakes:
+    """Of several pairs."""
+    each = list(many)
+    return Flakes(sum(one.changes for one in each), sum(one.chances for one in each))
+
+
+@dataclass(frozen=True)
 class Trend:
     """A pair, or an implementation in a role, over all campaigns; lists are as long as there are campaigns."""
 
@@ -72,6 +94,17 @@ class Trend:
     steps: tuple[Step, ...]
     classes: Mapping[TrendClass, int]
     """Pairs by class: a pair itself, or all pairs of an implementation."""
+
+    @property
+    def flakes(self) -> Flakes:
+        """How often a pair's outcome changed although its images did not."""
+        known = [number for number, outcome in enumerate(self.outcomes) if outcome in CONCLUSIVE]
+        alike = [
+            (self.outcomes[before] is PairOutcome.SUCCEEDED) is not (self.outcomes[after] is PairOutcome.SUCCEEDED)
+            for before, after in pairwise(known)
+            if not any(before < mark <= after for mark in self.marks)
+        ]
+        return Flakes(sum(alike), len(alike))
 
     @property
     def class_in_words(self) -> str:
@@ -95,6 +128,21 @@ def pair_trends(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> 
         marks = _marks([tuple(known.get(name, "") for name in pair) for known in digests])
         trends.append(Trend(pair, means, outcomes, marks, (), {_class_of_pair(means, outcomes): 1}))
     return with_joint_steps(trends)[0]
+
+
+def outcome_trends(
+    outcomes: Sequence[Mapping[tuple[str, str], PairOutcome]], images: Sequence[Mapping[str, str]]
+) -> tuple[Trend, ...]:
+    """One series per pair of a functional test, which has no numbers.
+
+    ``outcomes``: of the pairs of each campaign, in the order of their dates; ``images``: ids by implementation.
+    """
+    trends = []
+    for pair in sorted({pair for each in outcomes for pair in each}):
+        mine = tuple(each.get(pair, PairOutcome.NOT_RUN) for each in outcomes)
+        marks = _marks([tuple(known.get(name, "") for name in pair) for known in images])
+        trends.append(Trend(pair, (None,) * len(mine), mine, marks, (), {classify(mine): 1}))
+    return tuple(trends)
 
 
 def server_trends(campaigns: Sequence[ResultSet], test_case: str, metric: str) -> tuple[Trend, ...]:

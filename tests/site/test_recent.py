@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from interop.model.functional_checks import Check
+from interop.model.outcomes import Outcome
+from interop.model.results import ImageFacts
 from interop.site.campaigns import SiteCampaign
 from interop.site.recent import ABSENT, BLOCKS, FAILED, SHOWN, Past, pasts, trends_of
-from tests.results_builder import result_set, run_result
+from tests.results_builder import SAT, result_set, run_result
+from tests.site.builder import build, on_disk
 
 KEY = ("picoquic", "quiche", "sat")
 
@@ -58,3 +63,30 @@ def test_a_step_is_marked_where_it_is() -> None:
 @pytest.mark.parametrize("means", [(8e6,), (None,)])
 def test_one_campaign_has_no_past(means: tuple[float | None]) -> None:
     assert past_of(campaigns(*means)) == {}
+
+
+def functional(place: Path, outcomes: str, images: str) -> None:
+    """A campaign per letter with a functional test; ``x``: the pair failed."""
+    case = replace(SAT, name="handshake", abbreviation="H", check=Check.HANDSHAKE, repetitions=1)
+    for day, (sign, image) in enumerate(zip(outcomes, images, strict=True), 1):
+        outcome = Outcome.SUCCEEDED if sign == "✓" else Outcome.FAILED
+        run = replace(run_result(None, outcome=outcome, test_case="handshake"), measurement=None)
+        known = {"picoquic": ImageFacts("example/picoquic:latest", f"sha256:{image * 64}")}
+        made = result_set([run], test_cases=(case,), repetitions=1, images=known)
+        started = f"2026-11-{day:02}T06:00:00Z"
+        on_disk(place / f"day-{day}", replace(made, manifest=replace(made.manifest, id=started, started=started)))
+
+
+def test_functional_tests_have_a_past_and_a_flake_rate(tmp_path: Path) -> None:
+    functional(tmp_path / "results", "✓x✓✓x", "aaaab")
+    for _ in range(2):  # the second build knows the earlier campaigns from the first one
+        build(tmp_path / "results", tmp_path / "site")
+        overview = (tmp_path / "site" / "trends" / "index.html").read_text()
+        assert "66.7 % (2 of 3)" in overview
+        assert "1 flaky" in overview
+        page = (tmp_path / "site" / "trends" / "handshake" / "index.html").read_text()
+        [row] = re.findall(r"<tr><th scope=.row.*</tr>", page)
+        assert re.sub("<[^>]+>", "", row) == "picoquicquiche✓×✓✓│×flaky2 of 3"
+        [failed, last] = re.findall(r'href="\.\./\.\./(runs/[^"]+)"', row)
+        assert all((tmp_path / "site" / each).is_file() for each in (failed, last))
+        assert "2026-11-02" in failed

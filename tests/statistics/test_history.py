@@ -9,7 +9,18 @@ import pytest
 
 from interop.model.results import ImageFacts, ResultSet
 from interop.report import campaign_tables
-from interop.statistics.history import TrendClass, classify, joint_steps, ordered, pair_trends, server_trends, steps
+from interop.statistics.history import (
+    Flakes,
+    TrendClass,
+    classify,
+    joint_steps,
+    ordered,
+    outcome_trends,
+    pair_trends,
+    server_trends,
+    steps,
+    sum_of_flakes,
+)
 from interop.statistics.samples import GOODPUT, PairOutcome
 from tests.results_builder import SAT, result_set, runs
 
@@ -39,6 +50,31 @@ FATES = {
 )
 def test_classes(trend: str, kind: TrendClass) -> None:
     assert classify([FATES[sign] for sign in trend]) is kind
+
+
+@pytest.mark.parametrize(
+    ("trend", "images", "flakes"),
+    [
+        ("✓✓✓✓", "aaaa", (0, 3)),
+        ("✓xT✓", "aaaa", (2, 3)),  # a timeout after a failure is no change
+        ("✓x✓✓", "abba", (1, 1)),  # x after b, and the last ✓ after a, come with other images
+        ("✓·x!✓", "aaaaa", (2, 2)),  # inconclusive campaigns are passed over
+        ("✓·x", "aba", (0, 0)),  # the image changed twice between the two
+        ("✓", "a", (0, 0)),
+    ],
+)
+def test_flakes_are_changes_of_outcome_without_a_change_of_images(
+    trend: str, images: str, flakes: tuple[int, int]
+) -> None:
+    outcomes = [{("s", "c"): FATES[sign]} for sign in trend]
+    [found] = outcome_trends(outcomes, [{"s": image, "c": "same"} for image in images])
+    assert found.flakes == Flakes(*flakes)
+    assert found.classes == {classify([FATES[sign] for sign in trend]): 1}
+
+
+def test_the_flake_rate_of_several_pairs() -> None:
+    assert sum_of_flakes([Flakes(1, 3), Flakes(0, 5)]).rate == 0.125
+    assert sum_of_flakes([]).rate is None
 
 
 def test_a_step_is_found_where_it_is() -> None:
