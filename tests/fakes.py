@@ -271,8 +271,8 @@ def answer(life: Life) -> int:
         case ("ask", *_):
             trips = [{"lost": "false", "delay": {"rtt": 600_000_000 + n * 1_000_000}} for n in range(19)]
             found = {"round_trips": [*trips, {"lost": "true", "delay": {}}]}
-        case _:
-            found = {"end": {"sum_received": {"bits_per_second": 12.5e6}}}
+        case (*_, direction):
+            found = {"end": {"sum_received": {"bits_per_second": {"forward": 12.5e6, "return": 1.5e6}[direction]}}}
     if life.engine.link_down and life.command[1] == "ask":
         life.say("Error: no reply from server")
         return 1

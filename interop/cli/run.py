@@ -18,6 +18,7 @@ from interop.config import quantities
 from interop.model.clock import Clock
 from interop.model.results import Schedule
 from interop.model.run import Run
+from interop.model.text import printable
 from interop.plan import selection as plan
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from interop.execution.campaign_config import CampaignConfig
     from interop.model.results import ResultSet
 
+LONGEST_NOTE = 500
+"""Characters."""
 DESCRIPTION = (
     "Measure each selected server with each selected client in each selected test case, and print the results. "
     "Press Ctrl-C to stop the campaign, and use `./run.py resume` to continue it."
@@ -62,14 +65,19 @@ def add_options(parser: Parser) -> None:
     group.add_argument(
         "--baseline", default=0.0, metavar="DURATION",
         type=shared.value_of(quantities.within(quantities.duration_or_seconds, "0 s", "1 h")),
-        help="First measure the TCP throughput of real links with iperf3 for this duration, in seconds if it has no "
-        "unit (default: 0, which means no measurement; example: 10s).",
+        help="First measure TCP throughput of real links with iperf3, in each direction for this duration, in seconds "
+        "if it has no unit (default: 0, which means no measurement; example: 10s).",
     )  # fmt: skip
     parser.rename("--bare-link", "--baseline")
     group = shared.add_output(parser)
     group.add_argument(
         "-l", "--log-dir", type=Path, metavar="DIR",
         help="Directory of the campaign, which must be empty or not exist (default: results/DATE; example: results/a).",
+    )  # fmt: skip
+    group.add_argument(
+        "--note", type=shared.value_of(_note), default="", metavar="TEXT",
+        help="Note to store with the campaign, for example on conditions of a real link "
+        "(default: none; example: \"rain, 8 °C\").",
     )  # fmt: skip
     group.add_argument(
         "-f", "--save-files", action="store_true", help="Keep the transferred files of runs that do not succeed."
@@ -139,6 +147,13 @@ def measure(
         return campaign_report.conclude(finished, options, request)
 
 
+def _note(text: str) -> str:
+    """A note of one line; raises ValueError."""
+    if len(text) > LONGEST_NOTE:
+        raise ValueError(f"has {len(text)} characters; at most {LONGEST_NOTE} are stored.")
+    return printable(" ".join(text.split()))
+
+
 def _config(
     options: argparse.Namespace, selection: plan.Selection, seed: int, past: tuple[ResultSet, ...]
 ) -> CampaignConfig:
@@ -157,6 +172,7 @@ def _config(
         lock=options.locked,
         seed=seed,
         command=shared.without_addresses(options.words),
+        note=options.note,
         check_compliance=not options.skip_compliance_check,
         run=RunConfig(
             not options.no_qlog,

@@ -31,6 +31,8 @@ class CampaignConfig:
     seed: int
     command: tuple[str, ...]
     """The command line, which the manifest stores."""
+    note: str = ""
+    """The user's own words on the conditions, which the manifest stores."""
     lock: Path | None = None
     """Lock file of the images that the campaign has to use; None if it may use any."""
     run: RunConfig = field(default_factory=lambda: RunConfig(parameters=environment_parameters()))

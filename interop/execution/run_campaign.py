@@ -318,6 +318,7 @@ def _manifest(
         clock=config.run.clock,
         cpu_cost=config.run.cpu_cost if config.run.clock is Clock.VIRTUAL else None,
         own_cpu_costs=config.run.own_cpu_costs,
+        note=config.note,
     )
 
 

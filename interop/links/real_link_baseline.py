@@ -31,7 +31,7 @@ PATIENCE = 60.0
 
 
 def take(ends: HostPair, fill: float = 0.0) -> Baseline:
-    """Measure a series of round trips and, if ``fill`` is not 0, ``fill`` seconds of TCP from server to client.
+    """Measure a series of round trips and, if ``fill`` is not 0, ``fill`` seconds of TCP in each direction.
 
     Raises :class:`HarnessFault` (link-down) if nothing comes back, or if packets leave the client's host by a route
     other than the one in the hosts file.
@@ -47,8 +47,13 @@ def take(ends: HostPair, fill: float = 0.0) -> Baseline:
         interval = f"{INTERVAL / MS:.0f}ms"
         series = _ask(ends, "ask", _bracketed(ends.address), interval, f"{duration:g}s", patience=duration)
         round_trips = _round_trips(series)
-        rate = _ask(ends, "fill", ends.address, str(math.ceil(fill)), patience=fill) if fill else None
-    return Baseline(taken, round_trips, INTERVAL, _rate(rate))
+        rates = [_filled(ends, direction, fill) if fill else None for direction in ("forward", "return")]
+    return Baseline(taken, round_trips, INTERVAL, *rates)
+
+
+def _filled(ends: HostPair, direction: str, fill: float) -> float:
+    """Goodput of ``fill`` seconds of TCP in a direction, bit/s."""
+    return _rate(_ask(ends, "fill", ends.address, str(math.ceil(fill)), direction, patience=fill))
 
 
 def _check_route(ends: HostPair) -> None:
@@ -112,10 +117,10 @@ def _round_trips(document: Any) -> tuple[float | None, ...]:
         raise HarnessFault(ErrorCode.LINK_DOWN, f"the probe's answer is invalid: {error!r}") from error
 
 
-def _rate(document: Any) -> float | None:
+def _rate(document: Any) -> float:
     """Goodput in iperf3's JSON, bit/s."""
     try:
-        return None if document is None else float(document["end"]["sum_received"]["bits_per_second"])
+        return float(document["end"]["sum_received"]["bits_per_second"])
     except (KeyError, TypeError) as error:
         raise HarnessFault(ErrorCode.LINK_DOWN, f"iperf3's answer is invalid: {error!r}") from error
 

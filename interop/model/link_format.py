@@ -58,12 +58,13 @@ def _real_link(link: RealLink) -> str:
 
 
 def format_baseline(baseline: Baseline) -> str:
-    """``RTT 601.2 ms (600.4 ms to 633.0 ms), 0 of 20 packets lost, TCP 12.30 Mbit/s``."""
+    """``RTT 601.2 ms (600.4 ms to 633.0 ms), 0 of 20 packets lost, TCP 12.30 Mbit/s, return 1.20 Mbit/s``."""
     came = [each for each in baseline.round_trips if each is not None]
     sent = len(baseline.round_trips)
     words = f"RTT {seconds(median(came))} ({seconds(min(came))} to {seconds(max(came))})" if came else "no RTT"
     fast = f", TCP {mbit_per_s(baseline.goodput)}" if baseline.goodput is not None else ""
-    return f"{words}, {sent - len(came)} of {sent} packets lost{fast}"
+    back = f", return {mbit_per_s(baseline.return_goodput)}" if baseline.return_goodput is not None else ""
+    return f"{words}, {sent - len(came)} of {sent} packets lost{fast}{back}"
 
 
 def format_queue(queue: int | Queue) -> str:

@@ -131,6 +131,8 @@ class Baseline:
     """Distance, seconds."""
     goodput: float | None = None
     """Goodput of one TCP connection from server to client (iperf3), bit/s; None if not measured."""
+    return_goodput: float | None = None
+    """The same from client to server, measured after it; None also in results of versions that did not measure it."""
 
 
 @dataclass(frozen=True)

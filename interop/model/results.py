@@ -235,6 +235,8 @@ class Manifest:
     processor: str = ""
     """Of the machine on which all runs take place, as in ``HostFacts``; empty with several machines, with the Docker
     daemon of another one, and in campaigns of versions that did not store it."""
+    note: str = ""
+    """The user's own words on the conditions, such as the weather over a real link."""
 
     @property
     def time(self) -> str:

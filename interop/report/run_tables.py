@@ -10,9 +10,10 @@ from math import isfinite
 from interop.model.emulated_link import Queue, QueueUnit, loss_share
 from interop.model.objective import Objective
 from interop.model.outcomes import Outcome
-from interop.model.real_link import RealLink
+from interop.model.real_link import Baseline, RealLink
 from interop.model.results import ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.model.text import printable
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.report.table import Column, Table, Unit, Value
@@ -71,7 +72,7 @@ def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         Column("test case"), Column("provider"), Column("tariff"), Column("forward rate", Unit.RATE, 1),
         Column("return rate", Unit.RATE, 1), Column("traffic limit"), Column("modem"), Column("checks", Unit.COUNT),
         Column("RTT, median", Unit.SECONDS, 3), Column("lowest", Unit.SECONDS, 3), Column("highest", Unit.SECONDS, 3),
-        Column("packet loss", Unit.SHARE), Column("TCP goodput", Unit.RATE),
+        Column("packet loss", Unit.SHARE), Column("TCP goodput", Unit.RATE), Column("TCP return", Unit.RATE),
     )  # fmt: skip
     rows = [
         (
@@ -85,19 +86,29 @@ def accesses(results: ResultSet, cases: Sequence[TestCase]) -> Table:
         "Rates are those that the provider advertises. quicsat measures the bare link while no endpoint uses it, with "
         "UDP round trips and, if requested, iperf3."
     )
-    return Table("accesses", "Real links", columns, tuple(rows), (note,))
+    own = (f"Note of the campaign: {printable(results.manifest.note)}",) if results.manifest.note else ()
+    return Table("accesses", "Real links", columns, tuple(rows), (note, *own))
 
 
 def _bare(results: Iterable[RunResult]) -> tuple[float | None, ...]:
-    reports = [result.evidence.real_link for result in results]
-    baselines = {each.baseline.taken: each.baseline for each in reports if each and each.baseline}.values()
+    baselines = baselines_of(results)
     sent = [each for baseline in baselines for each in baseline.round_trips]
     came = [each for each in sent if each is not None]
-    filled = [baseline.goodput for baseline in baselines if baseline.goodput is not None]
+    filled, back = (
+        [rate for baseline in baselines if (rate := getattr(baseline, name)) is not None]
+        for name in ("goodput", "return_goodput")
+    )
     return (
         len(baselines), statistics.median(came) if came else None, min(came, default=None), max(came, default=None),
-        1 - len(came) / len(sent) if sent else None, _mean(filled),
+        1 - len(came) / len(sent) if sent else None, _mean(filled), _mean(back),
     )  # fmt: skip
+
+
+def baselines_of(results: Iterable[RunResult]) -> list[Baseline]:
+    """What runs know of the bare link, each measurement once, by date."""
+    reports = [result.evidence.real_link for result in results]
+    found = {each.baseline.taken: each.baseline for each in reports if each and each.baseline}
+    return [found[taken] for taken in sorted(found)]
 
 
 def _packets(queue: int | Queue) -> int | None:

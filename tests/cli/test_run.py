@@ -23,6 +23,7 @@ from interop.model.results import Measurement
 from interop.results import store
 from tests.cli.conftest import ROOT, Checkout
 from tests.fakes import Life, endpoint, hang, only_as
+from tests.site.builder import build
 
 GOOD = ("-s", "good", "-c", "good", "-t", "tiny")
 
@@ -51,6 +52,19 @@ def test_the_whole_command_from_the_plan_to_the_matrix(
     assert json.loads((tmp_path / "all.json").read_text())["servers"] == ["good"]
     assert json.loads((checkout.results / "result.json").read_text())
     assert checkout("show")[1].splitlines()[0] == out.splitlines()[0]
+
+
+def test_a_note_is_stored_and_shown(checkout: Checkout, tmp_path: Path) -> None:
+    assert checkout(*GOOD, "--note", "rain,\n 8 °C \x1b[1m<b>")[0] == 0
+    assert store.load(checkout.results).result_set.manifest.note.startswith("rain, 8 °C ")
+    build(checkout.results, tmp_path / "site")
+    for page in ("index.html", "runs/index.html"):
+        text = (tmp_path / "site" / page).read_text()
+        assert "rain, 8 °C" in text
+        assert "\x1b" not in text
+        assert "<b>" not in text
+    with pytest.raises(SystemExit):
+        checkout(*GOOD, "--note", "x" * 501)
 
 
 def test_success_goes_to_the_right_streams(checkout: Checkout) -> None:

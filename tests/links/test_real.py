@@ -353,7 +353,8 @@ def test_readiness_is_told_once_though_the_log_breaks() -> None:
 def test_the_bare_link(tmp_path: Path) -> None:
     said: list[str] = []
     backend(FakeEngine()).examine(5.0, said.append)
-    assert said == ["modem - far: RTT 609.0 ms (600.0 ms to 618.0 ms), 1 of 20 packets lost, TCP 12.50 Mbit/s"]
+    rates = "TCP 12.50 Mbit/s, return 1.50 Mbit/s"
+    assert said == [f"modem - far: RTT 609.0 ms (600.0 ms to 618.0 ms), 1 of 20 packets lost, {rates}"]
 
 
 def test_the_bare_link_is_kept_with_each_run(tmp_path: Path) -> None:
@@ -385,6 +386,12 @@ def test_packets_that_would_leave_by_another_way(change: dict[str, str], words: 
     hosts = HOSTS | {"modem": replace(HOSTS["modem"], **change)}  # type: ignore[arg-type]
     with pytest.raises(MachineError, match=words):
         RealBackend(LINK, hosts, hosts_at(engine), LINK_TOOLS, HostLocks()).examine(0.0, print)
+
+
+def test_words_of_both_directions() -> None:
+    assert format_baseline(Baseline("", (0.6,), 0.1, 12.3e6, 1.2e6)) == (
+        "RTT 600.0 ms (600.0 ms to 600.0 ms), 0 of 1 packets lost, TCP 12.30 Mbit/s, return 1.20 Mbit/s"
+    )
 
 
 def test_words_without_any_answer() -> None:
@@ -439,7 +446,7 @@ def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
     looks = [
         Baseline("now", (0.6, None), 0.1, 1e6),
         Baseline("now", (0.6, None), 0.1, 1e6),
-        Baseline("later", (0.7, 0.8), 0.1),
+        Baseline("later", (0.7, 0.8), 0.1, 3e6, 5e5),
     ]
     [result] = results.results
     assert result.evidence.real_link is not None
@@ -449,9 +456,11 @@ def test_accesses_and_what_the_bare_link_did(tmp_path: Path) -> None:
     ]
     table = accesses(replace(results, results=tuple(runs)), [SAT, replace(case, link=link)])
     assert table.rows == (
-        ("RE", "P", "T", 20 * MBPS, 2 * MBPS, "60 GB", "M", 2, 0.7, 0.6, 0.8, 0.25, 1e6),
+        ("RE", "P", "T", 20 * MBPS, 2 * MBPS, "60 GB", "M", 2, 0.7, 0.6, 0.8, 0.25, 2e6, 5e5),
     )  # fmt: skip
-    assert accesses(replace(results, results=()), [case]).rows[0][7:] == (0, None, None, None, None, None)
+    noted = replace(results, manifest=replace(results.manifest, note="rain"))
+    assert [accesses(each, [case]).notes[1:] for each in (results, noted)] == [(), ("Note of the campaign: rain",)]
+    assert accesses(replace(results, results=()), [case]).rows[0][7:] == (0, None, None, None, None, None, None)
 
 
 def test_results_hold_a_real_link(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""What real links themselves did over time: round-trip time and TCP goodput of the bare link at each measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING
+
+from interop.model.real_link import Baseline, RealLink
+from interop.model.test_case import TestCase
+from interop.model.units import MBPS, MS
+from interop.report.plot_request import PlotRequest
+from interop.report.run_tables import baselines_of
+from plots import theme
+from plots.base import Drawing, Group, Panel, Plot, nonempty, sentences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DAY = 86400.0
+RATES = {"forward": "goodput", "return": "return_goodput"}
+"""Directions -> fields of a baseline."""
+
+
+def table(request: PlotRequest) -> Sequence[Drawing]:
+    """A drawing per real link, over all campaigns: round-trip times above, TCP goodput below if it was measured."""
+    cases = {
+        case.name: case
+        for campaign in request.campaigns
+        for case in request.cases(campaign.results)
+        if isinstance(case.link, RealLink)
+    }
+    found = [_drawing(request, case) for case in cases.values()]
+    return nonempty([each for each in found if each is not None], "no run over a real link has a baseline.")
+
+
+def _drawing(request: PlotRequest, case: TestCase) -> Drawing | None:
+    results = [each for campaign in request.campaigns for each in campaign.results.results]
+    looks = [
+        (moment, each)
+        for each in baselines_of(each for each in results if each.test_case == case.name)
+        if (moment := _moment(each)) is not None
+    ]
+    if not looks:
+        return None
+    rates = [(moment, direction, rate) for moment, each in looks for direction, name in RATES.items()
+             if (rate := getattr(each, name)) is not None]  # fmt: skip
+    panels = [(_round_trips(looks),)] + [(_goodputs(rates),)] * bool(rates)
+    lost = sum(each is None for _, baseline in looks for each in baseline.round_trips)
+    sent = sum(len(baseline.round_trips) for _, baseline in looks)
+    caption = sentences(
+        f"The figure shows n = {len(looks)} measurements of the bare link, while no endpoint used it. Points show the "
+        "median of each series of round trips, and bars the lowest and the highest",
+        f"{lost} of {sent} packets were lost",
+        "Squares and triangles show the goodput of one TCP connection (iperf3) in each direction" if rates else "",
+    )
+    title = f"{case.abbreviation}: baseline of the link over time"
+    return Drawing(case.abbreviation, title, caption, tuple(panels), (6.6, 2.0 + 2.2 * len(panels)))
+
+
+def _moment(baseline: Baseline) -> float | None:
+    """Seconds since 1970."""
+    try:
+        return datetime.fromisoformat(baseline.taken).astimezone(UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def _round_trips(looks: Sequence[tuple[float, Baseline]]) -> Panel:
+    known = [(moment, came) for moment, each in looks if (came := [one for one in each.round_trips if one is not None])]
+    columns: dict[str, list[object]] = {
+        "time": [moment for moment, _ in known],
+        "value": [median(came) / MS for _, came in known],
+        "low": [min(came) / MS for _, came in known],
+        "high": [max(came) / MS for _, came in known],
+        "direction": [""] * len(known),
+    }
+    return Panel(columns, {"label": "RTT [ms]"})
+
+
+def _goodputs(rates: Sequence[tuple[float, str, float]]) -> Panel:
+    values = [rate / MBPS for _, _, rate in rates]
+    columns: dict[str, list[object]] = {
+        "time": [moment for moment, _, _ in rates],
+        "value": list(values),
+        "low": list(values),
+        "high": list(values),
+        "direction": [direction for _, direction, _ in rates],
+    }
+    return Panel(columns, {"label": "TCP goodput [Mbit/s]"})
+
+
+def draw(ax: Axes, panel: Panel) -> None:
+    """Points with their ranges, a kind of mark per direction."""
+    columns, facts = panel.columns, panel.facts
+    names = list(dict.fromkeys(columns["direction"]))
+    for number, name in enumerate(names):
+        style = theme.of_position(number)
+        rows = [row for row, direction in enumerate(columns["direction"]) if direction == name]
+        time, value, low, high = ([columns[key][row] for row in rows] for key in ("time", "value", "low", "high"))
+        ax.vlines([each / DAY for each in time], low, high, color=style.colour, linewidth=0.6, alpha=0.6)
+        ax.plot([each / DAY for each in time], value, marker="s^"[number] if name else "o", markersize=3,
+                linestyle="none", color=style.colour, label=name or None)  # fmt: skip
+    theme.dates(ax)
+    ax.set(xlabel="date (UTC)", ylabel=facts["label"])
+    ax.set_ylim(bottom=0)
+    if any(names):
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+
+
+PLOT = Plot("baseline", "Baseline of real links", Group.CAMPAIGNS, "campaigns", table, draw)
