@@ -91,6 +91,8 @@ class Life:
     status: str = "created"
     exit_code: int = 0
     out_of_memory: bool = False
+    signalled: bool = False
+    """The engine was asked to send it a signal."""
     error: str = ""
     times: Mapping[str, str] = field(default_factory=dict)
     """``StartedAt`` and ``FinishedAt`` of its state, if the engine tells them."""
@@ -750,6 +752,7 @@ class FakeEngine:
 
     def kill(self, identity: str, signal: str) -> None:
         life = self._answer(signal, identity)
+        life.signalled = True
         if life.ended.is_set():
             raise APIError("is not running", explanation="is not running")
         match signal:
@@ -759,6 +762,11 @@ class FakeEngine:
                 life.terminated.set()
             case "SIGHUP":
                 life.say(json.dumps({"event": "reset"}))
+
+    def events(self, *, since: int, until: int, filters: Mapping[str, str]) -> Iterator[bytes]:
+        assert since <= until
+        life = self._answer("events", filters["container"])
+        return iter([b"{}"] if life.signalled and filters["event"] == "kill" else [])
 
     def wait(self, identity: str, timeout: float | None = None) -> dict[str, int]:
         life = self._answer("wait", identity)

@@ -28,12 +28,12 @@ from interop.model.evidence import Deadline, Evidence
 from interop.model.flow import flow_directory
 from interop.model.functional_checks import Check
 from interop.model.implementation import Protocol, Role
-from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
 from interop.model.real_link import CLOCKS
 from interop.model.results import Measurement, ObjectTimes
 from interop.model.run import Run
 from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
-from interop.model.units import seconds
+from interop.model.units import byte_size, seconds
 from interop.model.webtransport import WebTransport
 from interop.results.compression import compress_qlogs
 from interop.traces.quic_series import QuicTracePair
@@ -218,6 +218,8 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
         rate = metrics.forward_capacity(own, report, evidence.seed, (traces.start, traces.start + last))
         rate = own.forward_rate if rate is None else rate
         cause, sentence = explain(FailureContext(traces.trace_pair, series, size, rate, killed, duration, link=link))
+    if cause is Cause.TOO_SLOW and verdict.outcome is not Outcome.TIMEOUT:  # it ended before its time
+        cause, sentence = Cause.NONE, f"{byte_size(int(series.arrived.new.sum()))} of {byte_size(size)} had arrived."
     return replace(verdict, reason=" ".join(filter(None, (verdict.reason, sentence, *traces.unread))), cause=cause)
 
 

@@ -14,7 +14,7 @@ from signal import Signals
 from interop.model.arrays import Integers
 from interop.model.clock import Clock
 from interop.model.emulated_link import Lateness, SimulatorReport
-from interop.model.evidence import CROWDED, Deadline, Evidence, Exit, FlowEvidence
+from interop.model.evidence import COMPUTED_STATUS, CROWDED, Deadline, Evidence, Exit, FlowEvidence
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLinkReport
@@ -29,9 +29,6 @@ from interop.traces.streams import arrived_bytes
 
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
-COMPUTED_STATUS = 128 + Signals.SIGXCPU
-"""Exit status of a program that the virtual machine ended because it computed without end; it counts as stopped at the
-deadline."""
 COMPUTED_SHARE = 0.8
 """CPU seconds per second of a run that missed its deadline from which on the reason names them."""
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05

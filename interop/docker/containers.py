@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import ceil
 from queue import SimpleQueue
 from typing import IO, Any
 
@@ -183,7 +184,7 @@ class Container:
         return bool(self._state()["Running"])
 
     def exit(self) -> Exit:
-        """How it ended, according to ``inspect``.
+        """How it ended, according to ``inspect``; raises :class:`HarnessFault` if somebody else stopped it.
 
         An engine may report that memory ran out a moment after the end. Until then, it looks like any other SIGKILL.
         """
@@ -194,7 +195,18 @@ class Container:
             time.sleep(INSPECTION_PAUSE)
             state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
+        if status and not self._killed and not state["OOMKilled"] and self._stopped_by_others(state):
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"somebody else stopped container {self.spec.name}")
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
+
+    def _stopped_by_others(self, state: Mapping[str, Any]) -> bool:
+        """Whether the daemon has sent a signal to it until its end, none of which is ours; False if it cannot say."""
+        if (life := lifetime(state)) is None:
+            return False
+        filters = {"container": self.id, "event": "kill"}
+        with suppress(*LIBRARY_ERRORS):
+            return any(self._daemon.quick.events(since=int(life.begin), until=ceil(life.end), filters=filters))
+        return False
 
     def cpu_seconds(self) -> float:
         """CPU time used so far, seconds; 0 once it has ended."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -39,7 +42,7 @@ from interop.links.tcp_samples import SAMPLER, keep_samples
 from interop.links.tunnel_traces import keep_endpoint_traces
 from interop.model.emulated_link import Interval, SimulatorReport
 from interop.model.errors import HarnessFault
-from interop.model.evidence import Deadline, Exit
+from interop.model.evidence import COMPUTED_STATUS, Deadline, Exit
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode
 from interop.model.run import Run
@@ -68,6 +71,13 @@ LEAST_MEMORY = 128 * MIB
 OUT_OF_MEMORY = (b"Out of memory", b"ran out of memory on the host side")
 """What the machine's kernel prints when it ends a program that asks for more memory than there is: the machine's own,
 or pages that the host lets one process map (vm.max_map_count)."""
+VICTIM = re.compile(rb"Out of memory: Killed process [^\n]* anon-rss:(\d+)kB, [^\n]* oom_score_adj:(-?\d+)")
+"""The program that it ended: its memory, and the value by which virtual-time/init tells the parts apart."""
+COMPUTED = b"virtual-time: a process of the guest is ended"
+"""What the machine prints when it ends a process that computes without end."""
+CPU_PATIENCE, CPU_FACTOR = 300, 5
+"""Seconds of CPU time that one process may use, and a multiple of the simulated deadline beside them. With a CPU for
+itself, a machine gets so far before ``HOST_PATIENCE`` is over; else, the host is to blame."""
 GATEWAY_DISK = len(PARTS) + 2
 """Number of the block device with the root of gateways, after those of ``PARTS``; further endpoints follow."""
 _numbers = itertools.count(1)
@@ -93,19 +103,19 @@ class VirtualSession:
             request.on_client_end()
         with record.phase("collect"):
             self._output = _read(self._container, request)
-        _check(self._output, self._container)
+        ends = _ends(self._output, self._container.output(), request)
         result = self._output.result
         if "lost" in result:
             record.notes.append(f"{result['lost']} files were left out: no room, or a name that is too long")
         with _readable_report():
             record.timed_out = Deadline(result["timed_out"]) if "timed_out" in result else None
-        for flow, role in itertools.product(request.flows, Role):
+        for (flow, role), end in ends.items():
             part = part_name(role, flow)
-            end = _exit(part, result)
-            if end is not None:
-                record.exits_of(flow)[role] = end
-                if _cannot_execute(end, self._output.text(part)):
-                    record.notes.append(f"{part}: cannot be started: {_words(self._output.text(part))}")
+            record.exits_of(flow)[role] = end
+            if _cannot_execute(end, self._output.text(part)):
+                record.notes.append(f"{part}: cannot be started: {_words(self._output.text(part))}")
+        if record.timed_out is None and any(_held_up(record.exits_of(flow)) for flow in request.flows):
+            record.timed_out = Deadline.TRANSFER
 
     @contextmanager
     def fetch(self, role: Role, path: str, flow: int = 1) -> Iterator[Iterator[bytes]]:
@@ -186,10 +196,10 @@ class VirtualTestbed:
             run_machine(container, request)
             output = _read(container, request)
             try:
-                _check(output, container)
+                found = _ends(output, container.output(), request)
                 ends: dict[Role, Exit | str] = {}
                 for role in request.endpoints:
-                    end = _exit(role, output.result) or Exit(None)
+                    end = found.get((1, role), Exit(None))
                     text = output.text(role)
                     ends[role] = _words(text) if _cannot_execute(end, text) else end
                 return ends
@@ -225,10 +235,7 @@ class VirtualTestbed:
             for part, (_, _, endpoint) in endpoints.items()
             for name in (*DIRECTORIES, *endpoint.directories)
         ]
-        case = request.run.test_case
-        memory = MEMORY + MEMORY_PER_BYTE * len(request.flows) * case.total_size
-        if case.limits is not None and case.limits.memory is not None:
-            memory = max(case.limits.memory, LEAST_MEMORY)
+        memory = machine_memory(request)
         with ExitStack() as stack:
             disk = stack.enter_context(
                 pack_input(describe(request, programs, wait_for_ends=wait_for_ends), files, directories)
@@ -257,6 +264,7 @@ class VirtualTestbed:
             f"--memory={memory // MIB}",
             f"--output={-(-size // MIB) * MIB}",
             f"--cpu={self._number}",
+            f"--cpu-seconds={round(CPU_PATIENCE + CPU_FACTOR * run.test_case.timeout)}",
             "--",
             f"time-travel-start={round(START.timestamp()) * SECOND}",
             f"seed={run.seed}",
@@ -306,6 +314,14 @@ class VirtualBackend:
                 self._open.discard(number)
 
 
+def machine_memory(request: SessionRequest) -> int:
+    """Bytes of the machine of a run, in which all of its programs are."""
+    case = request.run.test_case
+    if case.limits is not None and case.limits.memory is not None:
+        return max(case.limits.memory, LEAST_MEMORY)
+    return MEMORY + MEMORY_PER_BYTE * len(request.flows) * case.total_size
+
+
 def run_machine(container: Container, request: SessionRequest) -> None:
     """Start a machine and wait until it has powered off.
 
@@ -339,14 +355,23 @@ def _read(container: Container, request: SessionRequest) -> GuestOutput:
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"{fault.reason}: {last_line(container)}") from fault
 
 
-def _check(output: GuestOutput, container: Container) -> None:
-    """Raise :class:`HarnessFault` if the machine itself, its simulator, a gateway or its cross traffic has failed."""
+def _ends(output: GuestOutput, console: bytes, request: SessionRequest) -> dict[tuple[int, Role], Exit]:
+    """How the endpoints ended that were started, by flow and role.
+
+    Raises :class:`HarnessFault` if the machine itself, its simulator, a gateway or its cross traffic has failed.
+    """
     result = output.result
     if "fault" in result:
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, f"the virtual machine failed: {result['fault']}")
-    console = container.output()
-    if any(words in console for words in OUT_OF_MEMORY):
+    ends = {}
+    for flow, role in itertools.product(request.flows, Role):
+        end = _exit(part_name(role, flow), result, _victims(console), machine_memory(request))
+        if end is not None:
+            ends[flow, role] = end
+    if any(words in console for words in OUT_OF_MEMORY) and not any(end.out_of_memory for end in ends.values()):
         raise HarnessFault(ErrorCode.VIRTUAL_MACHINE_FAILED, "the virtual machine ran out of memory")
+    if COMPUTED in console:
+        ends |= _computed(ends)
     for part in (*SIDES, SIMULATOR, "receiver", "sender"):
         status = result.get(f"{part}.status")
         silent = part == SIMULATOR and status == str(SERVER_SILENT)
@@ -354,15 +379,44 @@ def _check(output: GuestOutput, container: Container) -> None:
             words = _words(output.text(part)) or "without a word"
             name = f"{part} of the cross traffic" if part in ("receiver", "sender") else part
             raise HarnessFault(ErrorCode.SIMULATOR_FAILED, f"the {name} ended ({status}): {words}")
+    return ends
 
 
-def _exit(part: str, result: Mapping[str, str]) -> Exit | None:
-    """How a program ended; None if it was never started. Raises :class:`HarnessFault` if the report is wrong."""
+def _victims(console: bytes) -> Mapping[str, int]:
+    """Bytes that programs had which the kernel ended because there was no more memory, by their oom_score_adj."""
+    found: Counter[str] = Counter()
+    for kilobytes, priority in VICTIM.findall(console):
+        found[priority.decode()] += 1024 * int(kilobytes)
+    return found
+
+
+def _exit(part: str, result: Mapping[str, str], victims: Mapping[str, int], memory: int) -> Exit | None:
+    """How a program ended; None if it was never started. Raises :class:`HarnessFault` if the report is wrong.
+
+    It ran out of memory itself if it had most of the ``memory`` of the machine, bytes.
+    """
     if f"{part}.end" not in result:
         return None
+    took = victims.get(result.get(f"{part}.oom_score_adj", ""), 0)
     with _readable_report():
         life = Interval(int(result[f"{part}.begin"]) / SECOND, int(result[f"{part}.end"]) / SECOND)
-        return Exit(int(result[f"{part}.status"]), killed=f"{part}.killed" in result, life=life)
+        return Exit(int(result[f"{part}.status"]), took > memory / 2, f"{part}.killed" in result, life)
+
+
+def _computed(ends: Mapping[tuple[int, Role], Exit]) -> dict[tuple[int, Role], Exit]:
+    """The endpoint that was ended because it computed without end: the first one that has failed. Nothing else ran."""
+    failed = [(end.life.end, place) for place, end in ends.items() if end.status and not end.killed and end.life]
+    return {place: replace(ends[place], status=COMPUTED_STATUS, killed=True) for _, place in sorted(failed)[:1]}
+
+
+def _held_up(ends: Mapping[Role, Exit]) -> bool:
+    """Whether an endpoint that computed without end ended before the other one, which waited for it."""
+    return any(
+        end.status == COMPUTED_STATUS
+        and end.killed
+        and all(end.life and other.life and end.life.end <= other.life.end for other in ends.values())
+        for end in ends.values()
+    )
 
 
 @contextmanager

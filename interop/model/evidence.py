@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from signal import SIGXCPU
 
 from interop.model.clock import Clock
 from interop.model.emulated_link import Interval, SimulatorReport
@@ -24,6 +25,8 @@ class Exit:
     """From its start to its end by the clock of the run: of its daemon's host, or simulated; None if unknown."""
 
 
+COMPUTED_STATUS = 128 + SIGXCPU
+"""Exit status, with ``killed``, of a program that the runner ended because it computed without end in virtual time."""
 LINK_END = 5.0
 """Seconds that the link of a run in virtual time may need to end after both endpoints."""
 CROWDED = 0.9

@@ -13,7 +13,7 @@ from interop.analysis.analyse import analyse
 from interop.analysis.endpoint_log_tail import quote
 from interop.model.clock import Clock
 from interop.model.emulated_link import Interval
-from interop.model.evidence import LINK_END, Deadline, Evidence, Exit, FlowEvidence, ResourceUse
+from interop.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence, Exit, FlowEvidence, ResourceUse
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import OUTPUT
@@ -78,7 +78,7 @@ def test_who_crashes_first_is_to_blame(role: Role, moment: str, manner: str, clo
 @pytest.mark.parametrize("role", Role)
 def test_who_computes_without_end_misses_the_deadline(role: Role, clock: Clock) -> None:
     """In virtual time the machine ends it; in real time it has used the CPU."""
-    status = run_outcome.COMPUTED_STATUS if clock is Clock.VIRTUAL else 137
+    status = COMPUTED_STATUS if clock is Clock.VIRTUAL else 137
     own, other = living(Exit(status, killed=True), 60.0), living(Exit(137, killed=True), 60.1)
     more = {"clock": clock, "phases": {"start": 30.0, "transfer": 60.0}, "use": {str(role): ResourceUse(55.0, 4.0, 1)}}
     verdict = verdict_of(of_both(role, own, other, timed_out=Deadline.TRANSFER, **more))

@@ -170,6 +170,26 @@ def test_that_memory_ran_out_may_be_reported_after_the_end(
     assert len(inspections) == (2 if reported else 1 + containers.OUT_OF_MEMORY_INSPECTIONS)
 
 
+def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(engine: FakeEngine, daemon: Daemon) -> None:
+    """Neither is it if the engine no longer knows; it fails with the same status by itself."""
+    times = {"StartedAt": "2026-11-27T20:00:00.5Z", "FinishedAt": "2026-11-27T20:00:01.5Z"}
+    engine.programs["short"] = end_with(137)
+    for name, stopped in (("deaf", True), ("short", False)):
+        with create_container(daemon, spec(name)) as container:
+            container.start()
+            [life] = engine.lives.values()
+            life.times = times
+            if stopped:
+                engine.kill(container.id, "SIGKILL")
+                with pytest.raises(HarnessFault, match="somebody else stopped container") as caught:
+                    container.exit()
+                assert caught.value.code is ErrorCode.DAEMON_FAULT
+                engine.refused = {"events"}
+            assert container.wait(PATIENCE)
+            assert container.exit().status == 137
+            engine.refused = set()
+
+
 def test_a_container_that_is_deaf_is_killed(daemon: Daemon) -> None:
     with create_container(daemon, spec("deaf")) as container:
         container.start()

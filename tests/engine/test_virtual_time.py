@@ -23,6 +23,7 @@ from interop.model.units import KIB, MIB
 from interop.results.store import load
 from tests.engine.bench import Bench
 from tests.engine.conftest import need
+from tests.engine.crashes import Crash, image, play
 from tests.engine.test_command import UNCHECKED, call, finished, leftovers, measure, start_when_free
 from tests.engine.test_gateways import window
 
@@ -352,11 +353,29 @@ def test_files_are_kept(bench: Bench) -> None:
     assert (bench.directory / "client/keys.log").read_text() == "keys\n"
 
 
-def test_a_client_that_takes_all_memory(bench: Bench) -> None:
-    """Real time would have given it more, so the pair is not to blame."""
-    verdict, evidence, _ = bench.run("exec tail /dev/zero")
-    assert verdict.outcome is Outcome.ERROR
-    assert evidence.fault == "the virtual machine ran out of memory"
+@pytest.mark.parametrize(
+    "crash",
+    [
+        Crash(Role.SERVER, "transfer", "panic"),
+        Crash(Role.CLIENT, "after the other", "SIGSEGV"),
+        Crash(Role.SERVER, "handshake", "memory"),
+        Crash(Role.CLIENT, "transfer", "endless"),
+    ],
+    ids=str,
+)
+def test_a_crash_is_the_failure_of_its_endpoint(
+    crash: Crash, daemon: Daemon, machines: VirtualTestbed, virtual_images: Mapping[str, str], tmp_path: Path
+) -> None:
+    """`make bench-crashes` tries all moments, manners, roles and clocks."""
+    images = {**virtual_images, "crashing": image(daemon, virtual_images["aioquic"])}
+    verdict, _, _ = play(crash, machines, images, Clock.VIRTUAL, tmp_path)
+    assert crash.told_by(verdict), verdict
+
+
+@pytest.mark.parametrize("script", ["cat /proc/self/oom_score_adj", "echo 9 >/proc/self/oom_score_adj"])
+def test_no_program_can_take_the_place_of_another_when_memory_is_short(bench: Bench, script: str) -> None:
+    bench.run(f"({script}) 2>&1; exit 1")
+    assert ("| 1" if "cat" in script else "Read-only file system") in " ".join(bench.output.split())
 
 
 def test_an_endpoint_that_fills_its_disk_has_no_room(bench: Bench) -> None:

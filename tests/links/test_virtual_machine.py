@@ -101,6 +101,13 @@ def engine_of(program: Program = endpoint, **machines: Program) -> FakeEngine:
     return FakeEngine(good=endpoint, bad=program, **{name.replace("_", "-"): each for name, each in machines.items()})
 
 
+def record_of(engine: FakeEngine) -> SessionRecord:
+    """Of a session that has run."""
+    record = SessionRecord()
+    with session_of(engine, record=record):
+        return record
+
+
 def fault_of(engine: FakeEngine, request: SessionRequest | None = None) -> HarnessFault:
     with pytest.raises(HarnessFault) as caught, session_of(engine, request):
         pass
@@ -199,10 +206,11 @@ def test_the_machine_is_told_seed_clock_costs_and_roots() -> None:
     with backend.open(), backend.open() as second, second.session(request_of(run), SessionRecord()) as session:
         session.run()
     command = machine(engine).command
-    assert command[:5] == (
-        "run", "--memory=1024", f"--output={-(-run_limits(CASE).total // MIB) * MIB}", "--cpu=2", "--",
+    assert command[:6] == (
+        "run", "--memory=1024", f"--output={-(-run_limits(CASE).total // MIB) * MIB}", "--cpu=2",
+        f"--cpu-seconds={300 + round(5 * CASE.timeout)}", "--",
     )  # fmt: skip
-    assert command[5:] == (
+    assert command[6:] == (
         "time-travel-start=1767225600000000000", "seed=77", "um_syscall_cost=2500", "um_clock_cost=2500",
         "um_handshake_cost=750000", "um_cpus=2",
         "ubd2rc=/roots/bad.erofs", "ubd3rc=/roots/simulator.erofs", "ubd4rc=/roots/good.erofs",
@@ -345,6 +353,65 @@ def test_no_memory(console: str) -> None:
         ErrorCode.VIRTUAL_MACHINE_FAILED,
         "the virtual machine ran out of memory",
     )
+
+
+ADJUSTED = {"client.oom_score_adj": "1", "simulator.oom_score_adj": "2", "server.oom_score_adj": "3"}
+KILL = (
+    "[77] Out of memory: Killed process 77 (a) oom_score_adj:3) total-vm:9kB, anon-rss:{memory}kB, file-rss:0kB, "
+    "shmem-rss:0kB, UID:0 pgtables:9kB oom_score_adj:{priority}"
+)
+
+
+@pytest.mark.parametrize(
+    ("kills", "culprits"),
+    [
+        ([(600, 1)], {Role.CLIENT}),
+        ([(900, 3)], {Role.SERVER}),
+        ([(300, 3), (50, 1), (300, 3)], {Role.SERVER}),
+        ([(500, 1)], set()),
+        ([(900, 2)], set()),
+        ([(900, 0), (400, 1)], set()),
+    ],
+)
+def test_an_endpoint_that_had_most_of_the_memory_ran_out_of_it(
+    kills: list[tuple[int, int]], culprits: set[Role]
+) -> None:
+    """Else, the machine was too small."""
+    console = "\n".join(KILL.format(memory=memory * 1024, priority=priority) for memory, priority in kills)
+    engine = engine_of(virtual_time=leaves(output_disk({**ENDS, **ADJUSTED}, {}), "quiet", console))
+    if not culprits:
+        assert fault_of(engine).reason == "the virtual machine ran out of memory"
+        return
+    record = record_of(engine)
+    assert {role for role, end in record.exits.items() if end.out_of_memory} == culprits
+
+
+def times(part: str, begin: float, end: float, status: int) -> dict[str, str]:
+    moments = {"begin": begin, "end": end}
+    return {f"{part}.{name}": str(round((1.7e9 + moment) * 1e9)) for name, moment in moments.items()} | {
+        f"{part}.status": str(status)
+    }
+
+
+COMPUTED = "virtual-time: a process of the guest is ended after 20 s of CPU time without a system call"
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("status", [139, 1])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_endpoint_that_computes_without_end_counts_as_stopped_at_the_deadline(
+    role: Role, status: int, after: bool
+) -> None:
+    """Unless the other one had ended already."""
+    other = Role.SERVER if role is Role.CLIENT else Role.CLIENT
+    ends = times(role, 5, 8, status) | times(other, 5, 7.9 if after else 8.2, 0 if after else 143)
+    ends |= {} if after else {f"{other}.killed": "1"}
+    simulator = times("simulator", 5, 9, 143) | {"simulator.killed": "1", "carried": "1"}
+    for console, found in ((COMPUTED, Exit(152, killed=True)), ("quiet", Exit(status))):
+        record = record_of(engine_of(virtual_time=leaves(output_disk(simulator | ends, {}), "quiet", console)))
+        end = record.exits[role]
+        assert (end.status, end.killed) == (found.status, found.killed)
+        assert record.timed_out is (Deadline.TRANSFER if found.killed and not after else None)
 
 
 @pytest.fixture

@@ -61,9 +61,9 @@ const char* mount_root(const char* device, const char* name) {
     return root;
 }
 
-bool set_memory_priority(const char* value) {
+bool set_memory_priority(int value) {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    const bool done = file >= 0 && write(file, value, strlen(value)) > 0;
+    const bool done = file >= 0 && dprintf(file, "%d", value) > 0;
     if (file >= 0) {
         close(file);
     }
@@ -119,7 +119,8 @@ static void enter_root(const char* root) {
         give_up("entering the root");
     }
     const unsigned long safe = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    place("proc", "/proc", safe, NULL);
+    /* Read-only, so that no program can raise its oom_score_adj to that of another container. */
+    place("proc", "/proc", safe | MS_RDONLY, NULL);
     place("sysfs", "/sys", safe | MS_RDONLY, NULL);
     if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) ||
         mount(NULL, "/proc/sys", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | safe, NULL)) {
@@ -228,7 +229,7 @@ static _Noreturn void run(const struct container* container, int output) {
     if (setns(container->network, CLONE_NEWNET)) {
         give_up("entering the network");
     }
-    if (!set_memory_priority("0")) {
+    if (!set_memory_priority(container->memory_priority)) {
         give_up("oom_score_adj");
     }
     enter_root(container->root);

@@ -91,7 +91,8 @@ void close_output(void);
 struct container {
     const struct part* part;
     const char* root;
-    int network; /* descriptor of its network namespace */
+    int network;         /* descriptor of its network namespace */
+    int memory_priority; /* oom_score_adj: tells its programs from others; so low that the largest program ends first */
     pid_t pid;
     int ended;  /* pidfd */
     int output; /* -1 when it is at its end */
@@ -107,7 +108,7 @@ struct container {
 };
 
 /* Sets when the kernel, out of memory, ends this process: from -1000, never, to 1000, first; false if it cannot. */
-bool set_memory_priority(const char* value);
+bool set_memory_priority(int value);
 /* Mounts the image on `device` below /parts/<name>, with a layer in memory on top. */
 const char* mount_root(const char* device, const char* name);
 /* Starts the part's program in namespaces of its own. */

@@ -90,6 +90,7 @@ static void add_result(const char* fault) {
         if (one->killed) {
             fprintf(stream, "%s.killed=1\n", part_names[part]);
         }
+        fprintf(stream, "%s.oom_score_adj=%d\n", part_names[part], one->memory_priority);
         fprintf(stream, "%s.begin=%" PRId64 "\n", part_names[part], one->begin);
         if (one->end) {
             const bool exited = WIFEXITED(one->status);
@@ -390,18 +391,26 @@ static void await_exits(void) {
     }
 }
 
-static void collect(void) {
+static void collect_from(int part) {
+    const struct container* one = &containers[part];
     char name[256];
-    for (int part = 0; part < PARTS; ++part) {
-        const struct container* one = &containers[part];
-        if (!one->pid) {
-            continue;
+    if (!one->pid) {
+        return;
+    }
+    add_memory(strcat(strcpy(name, part_names[part]), ".output"), one->text, one->length, false);
+    for (char* const* path = one->part->collected; *path; ++path) {
+        if (snprintf(name, sizeof name, "%s%s", part_names[part], *path) < (int)sizeof name) {
+            add_tree(one->root, *path, name);
         }
-        add_memory(strcat(strcpy(name, part_names[part]), ".output"), one->text, one->length, false);
-        for (char* const* path = one->part->collected; *path; ++path) {
-            if (snprintf(name, sizeof name, "%s%s", part_names[part], *path) < (int)sizeof name) {
-                add_tree(one->root, *path, name);
-            }
+    }
+}
+
+/* The traces first, so that endpoints cannot leave them without room. */
+static void collect(void) {
+    collect_from(SIMULATOR);
+    for (int part = 0; part < PARTS; ++part) {
+        if (part != SIMULATOR) {
+            collect_from(part);
         }
     }
 }
@@ -439,6 +448,7 @@ static void make_own_root(void) {
 static void make_parts(void) {
     for (int part = 0; part < PARTS; ++part) {
         containers[part] = (struct container){.part = &description.parts[part], .ended = -1, .output = -1};
+        containers[part].memory_priority = part + 1;
     }
     for (int part = 0; part < NETWORKS; ++part) {
         struct container* one = &containers[part];
@@ -520,7 +530,7 @@ static void make_guests_of_networks(void) {
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0);
     make_own_root();
-    must(!set_memory_priority("-1000"), "oom_score_adj"); /* programs end first */
+    must(!set_memory_priority(-1000), "oom_score_adj"); /* programs end first */
     open_output("/dev/ubdb");
     make_parts();
     size_t size = 0;
