@@ -14,6 +14,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import RunResult
 from interop.model.run import Run
+from interop.model.text import command_line
 from interop.model.units import seconds
 from interop.plan.duration_estimate import Durations
 from interop.plan.limits import CampaignLimits
@@ -24,6 +25,7 @@ STALLING = (Outcome.TIMEOUT, Outcome.ERROR)
 """Outcomes that cost much time and give little information."""
 NOT_SUCCEEDED = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNSUPPORTED)
 """Outcomes for which the pair is responsible."""
+AGAIN = ("--retry", "skipped")
 PATIENCE = 1.0
 """Seconds between two checks of the clock outside the time windows."""
 
@@ -150,7 +152,7 @@ class RunQueue(Iterator[Run]):
             cell = (run.server.name, run.client.name, run.test_case.name)
             if limits.skip_on_failure and cell in self._failed:
                 reason = f"{run.client.name} with server {run.server.name} did not succeed in {run.test_case.name}."
-                return self._skipped(ErrorCode.BREAKER, reason, again="--no-skip-on-failure --retry skipped")
+                return self._skipped(ErrorCode.BREAKER, reason, again=("--no-skip-on-failure", *AGAIN))
             if limits.breaker is None or cell not in self._bad:
                 return None  # a pair is skipped only if its own last run stalled; each pair gets a first run
             for name, role in ((run.server.name, Role.SERVER), (run.client.name, Role.CLIENT)):
@@ -202,10 +204,10 @@ class RunQueue(Iterator[Run]):
 
     # ---- messages ------------------------------------------------------------------------------
 
-    def _skipped(self, code: ErrorCode, reason: str, about: str = "", again: str = "--retry skipped") -> Verdict:
+    def _skipped(self, code: ErrorCode, reason: str, about: str = "", again: Sequence[str] = AGAIN) -> Verdict:
         if (key := about or reason) not in self._said:
             self._said.add(key)
-            self._say(f"{reason} Its remaining runs are skipped; `./run.py resume {again}` makes them.")
+            self._say(f"{reason} Its remaining runs are skipped; `{command_line('resume', *again)}` makes them.")
         return Verdict(Outcome.SKIPPED, code, reason)
 
     def _tell(self, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from statistics import median
 
 from interop.model.emulated_link import (
@@ -22,13 +23,14 @@ from interop.model.emulated_link import (
     QueueUnit,
     Rebind,
     Reordering,
+    TimersFrom,
     UdpCrossTraffic,
     UniformLoss,
     loss_share,
 )
 from interop.model.gateways import LINUX, PEPS, Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.real_link import Baseline, RealLink
-from interop.model.test_case import Link
+from interop.model.test_case import Link, TestCase, files_in_words
 from interop.model.units import byte_size, mbit_per_s, percent, seconds
 
 WAYS = {LinkDirection.BOTH: "", LinkDirection.CLIENT: " forward", LinkDirection.SERVER: " return"}
@@ -47,6 +49,54 @@ def format_link(link: Link) -> str:
     loss = "no loss" if loss == "none" else f"loss {loss}"
     geometry = f"{rates}, RTT {seconds(link.round_trip_delay)}, queue {queue}{paper}"
     return ", ".join([geometry, loss, *_changes(link), *_impairments(link), *_tcp(link)])
+
+
+def format_details(case: TestCase) -> str:
+    """What a row with rates, round trip, queues, losses, bytes and time limit does not tell of a test case."""
+    link = case.link
+    own = _real_details(link) if isinstance(link, RealLink) else _emulated_details(link)
+    return "; ".join([*own, *_transfer(case)])
+
+
+def _real_details(link: RealLink) -> Iterator[str]:
+    yield f"real, client at {link.client_host}, server at {link.server_host}"
+    yield from filter(None, (link.provider, link.tariff, f"modem {link.modem}" if link.modem else ""))
+    if link.traffic_limit:
+        yield f"at most {link.traffic_limit}"
+
+
+def _emulated_details(link: EmulatedLink) -> Iterator[str]:
+    yield link.scenario
+    if link.forward_delay != link.return_delay:
+        yield f"delay {_both(seconds(link.forward_delay), seconds(link.return_delay))}"
+    if link.queue_mode is QueueMode.PAPER:
+        yield "queues as QIR-SE had them"
+    for way, loss in (("forward", link.forward_loss), ("return", link.return_loss)):
+        yield from _bursts(way, loss)
+    yield from (*_changes(link), *_impairments(link), *_tcp(link))
+
+
+def _bursts(way: str, loss: Loss | None) -> Iterator[str]:
+    """``forward loss P(b|g) 1.8 %, P(g|b) 64.5 %``, b: the bad state."""
+    match loss:
+        case UniformLoss(longest_burst=longest) if longest is not None:
+            yield f"{way} loss of at most {longest} in a row"
+        case GilbertElliottLoss():
+            states = f"P(b|g) {_share(loss.good_to_bad)}, P(g|b) {_share(loss.bad_to_good)}"
+            yield f"{way} loss {states}, {_share(loss.loss_in_good)} in g, {_share(loss.loss_in_bad)} in b"
+
+
+def _transfer(case: TestCase) -> Iterator[str]:
+    if case.workload is not None:
+        yield f"{case.workload.name or 'objects'} ({case.workload.requests})"
+        if case.workload.duration is not None:
+            yield f"for {seconds(case.workload.duration)}"
+    elif len(case.file_sizes) > 1:
+        yield files_in_words(case)
+    if case.flows:
+        yield f"beside {' and '.join(flow.words for flow in case.flows)}"
+    if case.limits is not None:
+        yield f"limits: {', '.join(f'{name} {value:g}' for name, value in asdict(case.limits).items() if value)}"
 
 
 def _real_link(link: RealLink) -> str:
@@ -77,6 +127,7 @@ def format_queue(queue: int | Queue) -> str:
     words += [f"interval {seconds(queue.interval)}"] if queue.interval is not None else []
     words += [f"{queue.minimum} to {queue.maximum} {queue.unit}"] if queue.minimum is not None else []
     words += [f"at most {_share(queue.probability)}"] if queue.probability is not None else []
+    words += [f"weight {queue.weight:g}"] if queue.weight is not None else []
     words += ["ECN"] if queue.ecn else []
     words += [f"marks above {seconds(queue.mark_above)}"] if queue.mark_above is not None else []
     return " ".join([words[0], *([f"({', '.join(words[1:])})"] if words[1:] else [])])
@@ -170,8 +221,8 @@ def _jitter(jitter: Jitter | None) -> str:
 def _reordering(reordering: Reordering | None) -> str:
     if reordering is None:
         return "none"
-    until = f"{seconds(reordering.delay)}"
-    return f"{_share(reordering.rate)} by {until if reordering.gap is None else f'{reordering.gap} packets'}"
+    packets = "" if reordering.gap is None else f"{reordering.gap} packets, at most "
+    return f"{_share(reordering.rate)} by {packets}{seconds(reordering.delay)}"
 
 
 def _profile(profile: Profile | None) -> str:
@@ -179,6 +230,9 @@ def _profile(profile: Profile | None) -> str:
     if profile is None:
         return "none"
     once = "" if profile.loop else ", once"
+    once += (
+        ", from a random time" if profile.start is None else f", from {seconds(profile.start)}" * (profile.start > 0)
+    )
     rates = [rate for rate in profile.rates if rate > 0]
     spread = f", {mbit_per_s(min(rates))} to {mbit_per_s(max(rates))}" if rates else ""
     return f"{profile.source} of {seconds(profile.length)}{once}{spread} ({profile.digest})"
@@ -186,7 +240,8 @@ def _profile(profile: Profile | None) -> str:
 
 def _demand(demand: Demand) -> str:
     constant = f", {mbit_per_s(demand.constant_rate)} constant" if demand.constant_rate else ""
-    return f"return capacity on demand after {seconds(demand.delay)} in frames of {seconds(demand.frame)}{constant}"
+    slots = f"frames of {seconds(demand.frame)} with slots of {demand.slot} B"
+    return f"return capacity on demand after {seconds(demand.delay)} in {slots}{constant}"
 
 
 def _corruption(corruption: Corruption | None) -> str:
@@ -204,13 +259,19 @@ def _drops(drops: tuple[int, ...]) -> str:
 
 def _blackhole(hole: Blackhole) -> str:
     times = "" if hole.repeat == 1 else f", {hole.repeat} times"
-    return f"dark{WAYS[hole.direction]} for {seconds(hole.off)} after {seconds(hole.on)}{times}"
+    return (
+        f"dark{WAYS[hole.direction]} for {seconds(hole.off)} after {seconds(hole.on)}{times}{_from(hole.timers_from)}"
+    )
 
 
 def _rebind(rebind: Rebind) -> str:
     what = "address and port" if rebind.address else "port"
     again = "" if rebind.period is None else f", then every {seconds(rebind.period)}"
-    return f"new client {what} after {seconds(rebind.first)}{again}"
+    return f"new client {what} after {seconds(rebind.first)}{again}{_from(rebind.timers_from)}"
+
+
+def _from(origin: TimersFrom) -> str:
+    return " of the simulation" if origin is TimersFrom.START else ""
 
 
 def _udp_cross_traffic(traffic: UdpCrossTraffic | None) -> str:

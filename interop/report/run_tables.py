@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
-from interop.model.emulated_link import Queue, QueueUnit, loss_share
+from interop.model.emulated_link import loss_share
+from interop.model.link_format import format_details, format_queue
 from interop.model.objective import Objective
 from interop.model.outcomes import Outcome
 from interop.model.real_link import Baseline, RealLink
@@ -51,13 +52,15 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
     """What was emulated, or is advertised, a row per test case (table of the scenarios in the QIR-SE slides)."""
     columns = (
         Column("test case"), Column("forward rate", Unit.RATE, 1), Column("return rate", Unit.RATE, 1),
-        Column("RTT", Unit.SECONDS, 3), Column("queue, packets", Unit.COUNT), Column("forward loss", Unit.SHARE),
-        Column("return loss", Unit.SHARE), Column("bytes", Unit.COUNT), Column("deadline", Unit.SECONDS, 0),
+        Column("RTT", Unit.SECONDS, 3), Column("forward queue"), Column("return queue"),
+        Column("forward loss", Unit.SHARE), Column("return loss", Unit.SHARE), Column("bytes", Unit.COUNT),
+        Column("deadline", Unit.SECONDS, 0), Column("details"),
     )  # fmt: skip
-    return Table("links", "Links and files", columns, tuple((case.abbreviation, *_conditions(case)) for case in cases))
+    rows = tuple((case.abbreviation, *_conditions(case), format_details(case)) for case in cases)
+    return Table("links", "Links and files", columns, rows)
 
 
-def _conditions(case: TestCase) -> tuple[float | None, ...]:
+def _conditions(case: TestCase) -> tuple[str | float | None, ...]:
     link = case.link
     if case.partly_known:
         return link.forward_rate or None, None, None, None, None, None, None, case.timeout or None
@@ -111,19 +114,13 @@ def baselines_of(results: Iterable[RunResult]) -> list[Baseline]:
     return [found[taken] for taken in sorted(found)]
 
 
-def _packets(queue: int | Queue) -> int | None:
-    """Packets that a queue holds at most; unknown if its limit is in bytes."""
-    if isinstance(queue, int):
-        return queue
-    return queue.limit if queue.unit is QueueUnit.PACKETS else None
-
-
-def _emulation(case: TestCase) -> tuple[float | None, ...]:
-    """Queue and losses of an emulated link; unknown for a real one."""
+def _emulation(case: TestCase) -> tuple[str | float | None, ...]:
+    """Queues and losses of an emulated link; unknown for a real one."""
     if case.real:
-        return None, None, None
+        return None, None, None, None
     link = case.emulated
-    return _packets(link.forward_queue), loss_share(link.forward_loss), loss_share(link.return_loss)
+    queues = (format_queue(queue) for queue in (link.forward_queue, link.return_queue))
+    return *queues, loss_share(link.forward_loss), loss_share(link.return_loss)
 
 
 LOSSES = {

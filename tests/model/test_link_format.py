@@ -103,7 +103,7 @@ def test_queues_in_words(queue: Queue, words: str) -> None:
         ),
         (
             {"forward_reordering": Reordering(0.01, 0.02), "return_reordering": Reordering(0.02, 1.0, 3)},
-            "reordering 1 % by 20.0 ms / 2 % by 3 packets",
+            "reordering 1 % by 20.0 ms / 2 % by 3 packets, at most 1.0 s",
         ),
         ({"forward_duplication": 0.005}, "duplication 0.50 % / none"),
         (

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from interop.model.emulated_link import GilbertElliottLoss, UniformLoss
+from interop.model.emulated_link import (
+    Blackhole,
+    Corruption,
+    CrossTraffic,
+    Demand,
+    GilbertElliottLoss,
+    Jitter,
+    Profile,
+    Queue,
+    QueueDiscipline,
+    QueueUnit,
+    Rebind,
+    Reordering,
+    UdpCrossTraffic,
+    UniformLoss,
+)
+from interop.model.flow import Flow
+from interop.model.gateways import Pep, TcpBuffers, Vpn, VpnProgram, VpnTransport
 from interop.model.objective import MB, Objective
+from interop.model.real_link import RealLink
 from interop.model.results import Measurement, RunResult
+from interop.model.run_limits import RunLimits
+from interop.model.test_case import Link
+from interop.model.units import MIB
+from interop.model.workload import RequestOrder, Workload
 from interop.report import run_tables
 from interop.report.plot_request import PlotRequest
 from tests.campaign_builder import TERRESTRIAL
@@ -27,10 +52,94 @@ def test_links_in_numbers() -> None:
     bursty = replace(SAT, abbreviation="B", link=replace(SAT.emulated, forward_loss=GilbertElliottLoss(0.1, 0.3)))
     table = run_tables.links(result_set(), [TERRESTRIAL, SATLOSS, bursty])
     assert table.rows == (
-        ("T", 20e6, 20e6, 0.03, 25, 0.0, 0.0, 10485760, 60.0),
-        ("SATL", 20e6, 2e6, 0.6, 25, 0.01, 0.01, 10485760, 360.0),
-        ("B", 20e6, 2e6, 0.6, 25, 0.25, 0.0, 10485760, 120.0),
-    )
+        ("T", 20e6, 20e6, 0.03, *["25 packets"] * 2, 0.0, 0.0, 10485760, 60.0, "simple-p2p"),
+        ("SATL", 20e6, 2e6, 0.6, *["25 packets"] * 2, 0.01, 0.01, 10485760, 360.0, "asymmetric-p2p"),
+        ("B", 20e6, 2e6, 0.6, *["25 packets"] * 2, 0.25, 0.0, 10485760, 120.0,
+         "asymmetric-p2p; forward loss P(b|g) 10 %, P(g|b) 30 %, 0 % in g, 100 % in b"),
+    )  # fmt: skip
+
+
+def fields_of(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The values in a value that have no fields of their own, by their places, ``forward_queue.limit``."""
+    for field in fields(value):
+        own = getattr(value, field.name)
+        if is_dataclass(own):
+            yield from fields_of(own, f"{place}{field.name}.")
+        else:
+            yield f"{place}{field.name}", own
+
+
+def changed(value: Any) -> Any:
+    """Another value of the same kind."""
+    match value:
+        case StrEnum():
+            return next(other for other in type(value) if other is not value)
+        case bool():
+            return not value
+        case str():
+            return f"{value}x"
+        case tuple():
+            return (*value[:-1], changed(value[-1]))
+    return value * 2 + 1 if isinstance(value, int) else value / 2
+
+
+def with_changed(value: Any, place: str) -> Any:
+    """``value`` with another value in one place."""
+    name, _, rest = place.partition(".")
+    own = getattr(value, name)
+    return replace(value, **{name: with_changed(own, rest) if rest else changed(own)})
+
+
+RED = Queue(QueueDiscipline.RED, 60000, QueueUnit.BYTES, minimum=10, maximum=30, probability=0.1, weight=0.25)
+CODEL = Queue(QueueDiscipline.CODEL, 100, target=0.005, interval=0.1, ecn=True, mark_above=0.01)
+PROFILE = Profile("fade", 100.0, (0.0, 50.0), (20e6, 5e6), (0.3, 0.4), (0.0, 0.5), start=10.0)
+OTHERS = UdpCrossTraffic(5e6, 540, 20.0)
+CORRUPTION = Corruption(0.02, 3)
+IMPAIRED = replace(
+    SAT.emulated, forward_delay=0.2, forward_queue=RED, return_queue=CODEL, forward_loss=UniformLoss(0.01, 3),
+    return_loss=GilbertElliottLoss(0.02, 0.5, 0.01, 0.9), forward_jitter=Jitter(0.01),
+    return_jitter=Jitter(0.02), forward_reordering=Reordering(0.01, 0.2, 3), return_reordering=Reordering(0.02, 0.3, 4),
+    forward_duplication=0.01, return_duplication=0.02, forward_profile=PROFILE, return_profile=PROFILE,
+    demand=Demand(0.0265, 0.56, 100, 64e3), forward_udp_cross_traffic=OTHERS, return_udp_cross_traffic=OTHERS,
+    forward_corruption=CORRUPTION, return_corruption=CORRUPTION, forward_drops=(3,), return_drops=(4,),
+    blackhole=Blackhole(5.0, 2.0, 2), rebind=Rebind(1.0, 5.0), cross_traffic=CrossTraffic(),
+    pep=Pep(2 * MIB, 4 * MIB, 20, "cubic"), endpoint_tcp=TcpBuffers(4 * MIB, 6 * MIB),
+    vpn=Vpn(2 * MIB, 4 * MIB, VpnProgram.OPENVPN, VpnTransport.TCP),
+)  # fmt: skip
+REAL = RealLink("here", "there", 20e6, 2e6, 0.6, "provider", "tariff", "modem", "60 GB")
+
+
+PLACES = [(link, place) for link in (IMPAIRED, REAL) for place, value in fields_of(link) if value is not None]
+
+
+@pytest.mark.parametrize(("link", "place"), PLACES, ids=[place for _, place in PLACES])
+def test_the_table_of_links_shows_every_property(link: Link, place: str) -> None:
+    rows = [
+        run_tables.links(result_set(), [replace(SAT, link=each)]).rows for each in (link, with_changed(link, place))
+    ]
+    assert rows[0] != rows[1]
+
+
+def test_every_property_of_a_link_is_set_above() -> None:
+    """A new field must be set there, and so be shown; a queue has only the fields that its discipline uses."""
+    unset = {place for place, value in fields_of(IMPAIRED) if value is None}
+    both = {name for way in ("forward_queue.", "return_queue.") for name in unset if name.startswith(way)}
+    assert unset == both
+    assert {name.partition(".")[2] for name in both if name.replace("forward", "return") in unset
+            and name.replace("return", "forward") in unset} == set()  # fmt: skip
+
+
+def test_the_table_of_links_shows_what_is_transferred() -> None:
+    workload = Workload("page", RequestOrder.ORDERED, (0,), duration=30.0)
+    limits = RunLimits(2**30, 0.5, 100, 200, 300, 400)
+    case = replace(SAT, workload=workload, flows=(Flow("a", "b", 2.0),), limits=limits)
+    places = ["workload.name", "workload.requests", "workload.duration"]
+    places += [f"limits.{field.name}" for field in fields(limits)]
+    rows = {place: run_tables.links(result_set(), [with_changed(case, place)]).rows for place in places}
+    alike = [place for place, row in rows.items() if row == run_tables.links(result_set(), [case]).rows]
+    assert alike == []
+    for other in (replace(case, flows=(Flow("a", "c", 2.0),)), replace(SAT, file_sizes=(5, 5))):
+        assert run_tables.links(result_set(), [other]).rows != run_tables.links(result_set(), [case]).rows
 
 
 def test_loss_is_the_mean_of_the_runs_and_the_longest_burst_of_all() -> None:
