@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from interop.cli import console, stored_campaigns
 from interop.cli import options as shared
@@ -11,6 +14,11 @@ from interop.cli.exit_status import ExitStatus
 from interop.model.errors import InputError
 from interop.report.plot_request import PlotRequest
 from interop.statistics.samples import find
+
+if TYPE_CHECKING:
+    from interop.model.results import ResultSet
+    from interop.report.plot_request import CampaignResults
+    from interop.statistics.comparison import Comparison
 
 DESCRIPTION = (
     "Show which pairs became significantly slower or faster, broke, or were fixed between two campaigns. With two test "
@@ -20,6 +28,7 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     "compare results/before results/after",
+    "compare --previous results/latest       # with the campaign before it",
     "compare results/latest -t SAT SATL      # two test cases of one campaign",
 )
 
@@ -27,9 +36,18 @@ EXAMPLES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     group = stored_campaigns.add_directories(parser)
+    group.add_argument(
+        "--previous", action="store_true",
+        help="Compare DIR with the newest earlier campaign in the same folder that used the same clock and has nearly "
+        "all of its cells, which leaves out campaigns that were killed early.",
+    )  # fmt: skip
     group.add_argument("--all", action="store_true", help="Also list pairs without a significant change.")
     group = parser.add_argument_group("output")
     shared.add_text_format(group)
+    group.add_argument(
+        "-j", "--json", type=Path, metavar="FILE",
+        help="Also write what changed to this file, as JSON (default: no file; example: changes.json).",
+    )  # fmt: skip
     group.add_argument(
         "--plot", type=Path, metavar="DIR",
         help="Also draw the comparison and save it in this directory (default: no figure; example: figures).",
@@ -42,8 +60,13 @@ def run(options: argparse.Namespace) -> int:
     from interop.report.table import Unit, render
     from interop.statistics import comparison
 
-    if len(options.directories) > 2:
-        raise InputError("Pass two campaigns. For more, see ./run.py tables --table history.")
+    if len(options.directories) > (1 if options.previous else 2):
+        raise InputError(
+            "Pass one campaign with --previous, or two campaigns. For more, see ./run.py tables --table history."
+        )
+    passed_over = list[str]()
+    if options.previous and not _find_previous(options, passed_over):
+        return _without_previous(options, passed_over)
     opened = stored_campaigns.open_campaigns(options)
     first, second = opened[0], opened[-1]
     status = ExitStatus.SUCCESS
@@ -61,7 +84,89 @@ def run(options: argparse.Namespace) -> int:
         if found.worse or found.undecided:
             status = ExitStatus.FAILURE if found.worse else ExitStatus.UNDECIDED
     console.show(render(table, options.format, console.width()))
+    _write(options, found, first, second, passed_over)
     if options.plot is not None:
         request = PlotRequest(opened, options.plot, ("comparison",), test_cases=tuple(options.test))
         console.show("\n" + "\n".join(map(str, stored_campaigns.draw(options, request).files)))
     return status
+
+
+def _write(
+    options: argparse.Namespace,
+    found: Comparison,
+    first: CampaignResults,
+    second: CampaignResults,
+    passed_over: list[str],
+) -> None:
+    from interop.report.comparison_lines import document
+
+    if options.json is not None:
+        place = str(options.directories[0])
+        _put(options.json, document(found, first.results, second.results, place, passed_over))
+
+
+def _put(file: Path, content: object) -> None:
+    from interop.results import store
+
+    store.write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def _find_previous(options: argparse.Namespace, passed_over: list[str]) -> bool:
+    """Put the campaign to compare with in front of the directories; whether there is one.
+
+    ``passed_over`` gets those newer ones that did not end, in words.
+    """
+    from interop.report.comparison_lines import incomplete
+    from interop.results import store
+    from interop.statistics.previous import conclusive_cells, most_alike
+
+    [directory] = options.directories
+    after = store.load(directory).result_set
+    earlier = list(_earlier(directory, after))
+    at = most_alike(conclusive_cells(after), [conclusive_cells(each) for _, each in earlier])
+    for _, each in earlier[:at]:
+        if each.finished is None:
+            passed_over.append(incomplete(each))
+            console.message(f"The campaign of {passed_over[-1]} is incomplete.")
+    if at is not None:
+        options.directories.insert(0, earlier[at][0])
+    return at is not None
+
+
+def _earlier(directory: Path, after: ResultSet) -> Iterator[tuple[Path, ResultSet]]:
+    """The campaigns of the same clock beside one that began before it, the newest first, and not more than needed."""
+    from interop.results import store
+    from interop.statistics.previous import LOOKED_BACK
+
+    found: list[tuple[Path, ResultSet]] = []
+    here = directory.resolve()
+    for place in sorted((each for each in here.parent.iterdir() if each.is_dir()), key=_changed, reverse=True):
+        if place.is_symlink() or place == here or len(found) >= LOOKED_BACK:
+            continue
+        try:
+            results = store.load(place).result_set
+        except InputError:
+            continue
+        if results.manifest.time == after.manifest.time and results.manifest.started < after.manifest.started:
+            found.append((place, results))
+    found.sort(key=lambda each: each[1].manifest.started, reverse=True)
+    yield from found
+
+
+def _changed(place: Path) -> float:
+    """When the results in a directory were written; 0 if there are none."""
+    from interop.results import store
+
+    times = [file.stat().st_mtime for name in (store.JOURNAL, store.DOCUMENT) if (file := place / name).is_file()]
+    return max(times, default=0.0)
+
+
+def _without_previous(options: argparse.Namespace, passed_over: list[str]) -> int:
+    from interop.report.comparison_lines import document
+    from interop.results import store
+
+    [directory] = options.directories
+    if options.json is not None:
+        _put(options.json, document(None, None, store.load(directory).result_set, "", passed_over))
+    console.message(f"{directory}: there is no earlier campaign beside it with the same clock and cells.")
+    return ExitStatus.UNDECIDED

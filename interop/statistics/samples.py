@@ -31,7 +31,7 @@ class PairOutcome(StrEnum):
 
 
 CONCLUSIVE = frozenset({PairOutcome.SUCCEEDED, PairOutcome.TIMEOUT, PairOutcome.FAILED})
-_CONCLUSIVE = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT})
+CONCLUSIVE_RUNS = frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMEOUT})
 MARKS = {
     PairOutcome.TIMEOUT: "T",
     PairOutcome.FAILED: "×",
@@ -80,7 +80,7 @@ class Sample:
     def outcome_by_seed(self) -> dict[int, Outcome]:
         """The conclusive outcomes by their seed; empty if seeds are unknown or repeat."""
         known = zip(self.outcomes, self.seeds, strict=True) if self.seeds else ()
-        found = [(seed, outcome) for outcome, seed in known if outcome in _CONCLUSIVE]
+        found = [(seed, outcome) for outcome, seed in known if outcome in CONCLUSIVE_RUNS]
         return dict(found) if len(dict(found)) == len(found) else {}
 
     def of_seeds(self, seeds: Collection[int]) -> Sample:
@@ -111,7 +111,7 @@ class Sample:
     @cached_property
     def conclusive(self) -> int:
         """Number of conclusive repetitions: succeeded, failed or timed out."""
-        return sum(outcome in _CONCLUSIVE for outcome in self.outcomes)
+        return sum(outcome in CONCLUSIVE_RUNS for outcome in self.outcomes)
 
     @cached_property
     def succeeded(self) -> int:

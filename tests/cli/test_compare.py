@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from interop.cli.exit_status import ExitStatus
 from interop.cli.main import main
+from interop.model.results import ImageFacts, ResultSet
 from interop.results.store import write_result_json
 from tests.cli.conftest import ROOT, Draws
 from tests.results_builder import SAT, result_set, runs, virtual
@@ -43,6 +46,60 @@ def test_campaigns_without_a_test_case_in_common_are_not_compared(
     write_result_json(place, result_set(test_cases=(other,)))
     assert main(ROOT, ["compare", places[0], str(place)], Draws()) == 2
     assert "one and other have no test case in common" in capsys.readouterr().err
+
+
+def night(tmp_path: Path, day: int, results: ResultSet) -> Path:
+    """A stored campaign of that day."""
+    place = tmp_path / f"{day:02}"
+    place.mkdir()
+    manifest = replace(results.manifest, id=f"n{day}", started=f"2026-11-{day:02}T06:00:00Z")
+    write_result_json(place, replace(results, manifest=manifest))
+    return place
+
+
+def whole(goodput: float) -> ResultSet:
+    """Eight pairs in virtual time."""
+    results = [each for name in "abcdefgh" for each in runs(goodput, server=name)]
+    image = ImageFacts("me/a", f"sha256:{int(goodput) % 11:064}", version="1")
+    return virtual(result_set(results, servers=tuple("abcdefgh"), repetitions=1, images={"a": image}))
+
+
+def test_a_campaign_that_was_killed_early_hides_nothing_from_the_next_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    night(tmp_path, 1, whole(8e6))
+    before = night(tmp_path, 2, whole(8e6))
+    killed = whole(4e6)
+    night(tmp_path, 3, replace(killed, results=killed.results[:2], finished=None))
+    night(tmp_path, 4, result_set(runs(4e6)))  # the other clock
+    night(tmp_path, 5, virtual(result_set(runs(4e6, server="other"), servers=("other",), repetitions=1)))
+    after = night(tmp_path, 6, whole(4e6))
+    night(tmp_path, 7, whole(4e6))
+    file = tmp_path / "changes.json"
+    assert main(ROOT, ["compare", "--previous", str(after), "--json", str(file)], Draws()) == 1
+    out, err = capsys.readouterr()
+    assert "02 → 06" in out
+    assert f"Images that changed: a: version 1, image {0:012} → {0:012}." in out
+    assert "The campaign of 2026-11-03T06:00:00Z (2 of 8 runs) is incomplete." in err
+    told = json.loads(file.read_text())
+    assert told["before"] == {"directory": str(before), "started": "2026-11-02T06:00:00Z"}
+    assert told["passed over"] == ["2026-11-03T06:00:00Z (2 of 8 runs)"]
+    assert len(told["images"]) == 1
+    assert [each["worse"] for each in told["changes"]] == [True] * 8
+    assert told["changes"][0]["words"] == ("sat, server a, client quiche: slower, 8.00 Mbit/s → 4.00 Mbit/s (-50.0 %)")
+
+
+def test_a_campaign_without_an_earlier_one_is_undecided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place, file = night(tmp_path, 1, whole(8e6)), tmp_path / "changes.json"
+    assert main(ROOT, ["compare", "--previous", str(place), "-j", str(file)], Draws()) == ExitStatus.UNDECIDED
+    assert "there is no earlier campaign" in capsys.readouterr().err
+    told = json.loads(file.read_text())
+    assert (told["before"], told["undecided"], told["changes"]) == (None, True, [])
+
+
+def test_a_comparison_that_cannot_show_a_loss_is_no_success(tmp_path: Path) -> None:
+    places = [str(night(tmp_path, day, result_set(runs(8e6, 8e6), repetitions=2))) for day in (1, 2)]
+    assert main(ROOT, ["compare", *places], Draws()) == ExitStatus.UNDECIDED
 
 
 def test_in_virtual_time_one_repetition_shows_a_change_of_1_percent(

@@ -33,6 +33,9 @@ if words[0] == "run" and told.get("run", 0) not in (2, 75):
     place = pathlib.Path(words[words.index("-l") + 1])
     place.mkdir(parents=True)
     (place / "journal.jsonl").touch()
+if words[0] == "compare":
+    changes = {"before": {"directory": "before", "started": "yesterday"}, "undecided": False, "changes": []}
+    pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({**changes, **told.get("changes", {})}))
 print("said by", words[0])
 sys.exit(told.get(words[0], 0))
 """
@@ -74,38 +77,97 @@ def test_a_quiet_night(checkout: Path) -> None:
     done = night(checkout)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     first = [words[0] for words in calls(checkout)]
-    assert first == ["run", "plot", "site", "prune"]
+    assert first == ["run", "plot", "site", "compare", "prune"]
     run = calls(checkout)[0]
     assert run[1:3] == ["-t", "sat"]
     assert "--seed" in run
-    assert json.loads(night(checkout, run=1).stdout)["state"]["run"] == 1  # some run failed for the first time
+    assert "\nRuns: some runs failed or timed out (exit status 1).\n" in night(checkout, run=1).stdout
     assert [words[0] for words in calls(checkout)] == ["run", "plot", "site", "compare", "prune"]
     assert night(checkout, run=1).stdout == ""  # as the night before
-    assert [line["event"] for line in log(checkout)][:6] == ["begin", "step", "step", "step", "step", "end"]
+    begun = ["begin", "step", "step", "step", "step", "compared", "step", "end"]
+    assert [line["event"] for line in log(checkout)][:8] == begun
     assert all({"ts", "monotonic", "night"} <= set(line) for line in log(checkout))
 
 
-def test_a_change_is_told_once_to_whoever_asked(checkout: Path) -> None:
+PAIR = {"server": "a", "client": "b", "test_case": "sat"}
+SLOWER = {
+    **PAIR, "change": "slower", "worse": True, "better": False, "ratio": -0.05, "p": None,
+    "words": "sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)",
+}  # fmt: skip
+FASTER = {**SLOWER, "change": "faster", "worse": False, "better": True, "words": "sat, server a, client b: faster"}
+BROKEN = {**SLOWER, "change": "new failure", "words": "sat, server a, client b: new failure, 1/1 → 0/1 runs succeeded"}
+FAILING = {**SLOWER, "change": "fails in both", "worse": False}
+
+
+@pytest.mark.parametrize(("change", "status"), [(SLOWER, 1), (FASTER, 0)])
+def test_losses_and_gains_are_told_in_plain_text(checkout: Path, change: dict[str, Any], status: int) -> None:
     night(checkout)
     hear = f"{sys.executable} -c \"import sys; open('heard', 'w').write(sys.stdin.read())\""
     words = ("--notify", hear, "--", "-t", "x")
-    done = night(checkout, *words, compare=1)
+    images = ["quic-go: version 1, image 0123 → 4567"]
+    done = night(checkout, *words, compare=status, changes={"changes": [change], "images": images})
     assert (done.returncode, done.stdout) == (0, "")
-    heard = json.loads((checkout / "heard").read_text())
-    assert heard["state"]["worse"]
-    assert "said by compare" in heard["comparison"]
-    (checkout / "heard").unlink()
-    night(checkout, *words)  # it is well again, which is a change
-    assert not json.loads((checkout / "heard").read_text())["state"]["worse"]
+    heard = (checkout / "heard").read_text().splitlines()
+    assert heard[0].startswith("quicsat, nightly campaign of 20")
+    assert heard[2:] == [
+        f"Compared with the campaign of yesterday: {status} got worse, {1 - status} got better.",
+        f"  {change['words']}",
+        "Images that changed:",
+        f"  {images[0]}",
+        "",
+        f"Log: {checkout / 'results' / 'nightly.jsonl'}",
+    ]
     (checkout / "heard").unlink()
     night(checkout, *words)
     assert not (checkout / "heard").exists()
 
 
+def test_a_web_hook_gets_json(checkout: Path) -> None:
+    done = night(checkout, "--json", "--", "-t", "x", compare=1, changes={"changes": [SLOWER]})
+    message = json.loads(done.stdout)
+    assert message["comparison"]["changes"] == [SLOWER]
+    assert "Compared with" in message["text"]
+
+
+def test_what_still_fails_is_named_every_night_in_short(checkout: Path) -> None:
+    first = night(checkout, plot=3, compare=1, changes={"changes": [BROKEN]}).stdout
+    assert "The step plot failed (exit status 3):\n    said by plot\n" in first
+    name = log(checkout)[0]["night"]
+    told = night(checkout, plot=3, changes={"changes": [FAILING]}).stdout.splitlines()
+    assert told[2:-2] == [
+        f"The step plot still fails since {name} (exit status 3).",
+        f"Still failing since {name}: sat, server a, client b.",
+    ]
+    told = night(checkout).stdout.splitlines()
+    assert told[2:-2] == ["The step plot works again.", "No longer failing: sat, server a, client b."]
+    assert night(checkout).stdout == ""
+
+
+def test_pairs_that_always_failed_are_not_named(checkout: Path) -> None:
+    assert night(checkout, changes={"changes": [FAILING]}).stdout == ""
+
+
+def test_a_night_that_was_killed_is_named_by_the_next_one(checkout: Path) -> None:
+    night(checkout)
+    file = checkout / "results" / "nightly.jsonl"
+    with file.open("a") as lines:
+        lines.write(json.dumps({"ts": "x", "night": "dead", "event": "begin", "directory": "dead", "site": "x"}) + "\n")
+    told = night(checkout).stdout.splitlines()
+    assert told[2] == "The nightly campaign of dead did not end; it was killed."
+    assert night(checkout).stdout == ""
+
+
 def test_a_comparison_that_could_not_be_made_is_not_a_pair_that_got_worse(checkout: Path) -> None:
     night(checkout)
-    told = json.loads(night(checkout, compare=2).stdout)
-    assert told["state"] == {"run": 0, "failed steps": ["compare"], "worse": False}
+    told = night(checkout, compare=2).stdout
+    assert "The step compare failed (exit status 2)" in told
+    assert "got worse" not in told
+
+
+def test_a_comparison_that_cannot_show_all_is_told_once(checkout: Path) -> None:
+    for times in (1, 0):
+        done = night(checkout, compare=5, changes={"undecided": True})
+        assert (done.returncode, done.stdout.count("cannot show")) == (0, times)
 
 
 def test_a_message_that_nobody_took_is_sent_again(checkout: Path) -> None:
@@ -116,15 +178,15 @@ def test_a_message_that_nobody_took_is_sent_again(checkout: Path) -> None:
     for _ in range(2):
         done = night(checkout, *words, run=1)
         assert "exit status 1" in done.stderr
-        assert json.loads((checkout / "heard").read_text())["state"]["run"] == 1
+        assert "some runs failed" in (checkout / "heard").read_text()
         (checkout / "heard").unlink()
 
 
 def test_a_step_that_cannot_be_made_does_not_keep_the_others(checkout: Path) -> None:
     done = night(checkout, plot=3)
     assert done.returncode == 3
-    assert json.loads(done.stdout)["state"]["failed steps"] == ["plot"]
-    assert [words[0] for words in calls(checkout)] == ["run", "plot", "site", "prune"]
+    assert "The step plot failed" in done.stdout
+    assert [words[0] for words in calls(checkout)] == ["run", "plot", "site", "compare", "prune"]
 
 
 def test_another_campaign_is_under_way(checkout: Path) -> None:
@@ -142,8 +204,11 @@ def test_a_signal_is_passed_on(checkout: Path) -> None:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
+        assert process.stdout is not None
+        assert "was stopped by SIGTERM" in process.stdout.read()
     assert [line["event"] for line in log(checkout)] == ["begin", "step", "stopped"]
     assert log(checkout)[1]["status"] == 143
+    assert "did not end" not in night(checkout).stdout  # the message has been sent
 
 
 def test_a_night_is_made_again_from_its_log(checkout: Path, tmp_path: Path) -> None:
@@ -156,7 +221,7 @@ def test_a_night_is_made_again_from_its_log(checkout: Path, tmp_path: Path) -> N
     assert [words[0] for words in again] == ["run", "plot", "site", "compare"]
     assert again[0][:5] == made[0][:5] == ["run", "-t", "satloss", "--seed", "5"]
     assert all(str(checkout / "results") not in " ".join(words) for words in again[:3])
-    assert again[3][1] == made[3][1]  # it is compared with the same night as then
+    assert again[3][1:3] == ["before", str(tmp_path / "again" / log(checkout)[-1]["night"])]  # as then
     assert len(list((tmp_path / "again").glob("*/journal.jsonl"))) == 1
     first = log(checkout)[0]["night"]
     night(checkout, "--replay", "results/nightly.jsonl", "--into", str(tmp_path / "first"), "--night", first)
@@ -182,23 +247,6 @@ def test_nights_in_real_time_have_seeds_of_their_own(checkout: Path) -> None:
     assert seeds[0] != seeds[1]
 
 
-def test_a_night_is_compared_with_the_last_one_of_its_clock(checkout: Path) -> None:
-    virtual = ("--", "-t", "sat", "--clock", "virtual")
-    night(checkout)
-    night(checkout, *virtual)
-    assert "compare" not in [words[0] for words in calls(checkout)]
-    night(checkout)
-    night(checkout, *virtual)
-    places = [line["directory"] for line in log(checkout) if line["event"] == "begin"]
-    compared = [line["words"][1:] for line in log(checkout) if line.get("name") == "compare"]
-    assert compared == [[places[0], places[2]], [places[1], places[3]]]
-    first = [line for line in log(checkout) if line["night"] == log(checkout)[0]["night"]]
-    old = [{key: value for key, value in line.items() if key != "clock"} for line in first]  # before virtual time
-    (checkout / "results" / "nightly.jsonl").write_text("".join(json.dumps(line) + "\n" for line in old))
-    night(checkout)
-    assert [line["words"][1] for line in log(checkout) if line.get("name") == "compare"] == [places[0]]
-
-
 def test_units_name_the_script_and_options_that_there_are() -> None:
     commands = (["run.py", "run", "--help"], ["run.py", "prune", "--help"], ["scripts/nightly", "--help"])
     known = "".join(subprocess.check_output([sys.executable, *words], cwd=ROOT, text=True) for words in commands)
@@ -218,6 +266,7 @@ def test_units_name_the_script_and_options_that_there_are() -> None:
     ("words", "said"),
     [
         (("--results", "nights"), "no options for ./run.py run"),
+        (("-s", "quic-go", "-t", "SAT"), "follow --, for example: scripts/nightly -- -s quic-go -t SAT"),
         (("--into", "again", "--", "-t", "sat"), "are for --replay"),
         (("--night", "last", "--", "-t", "sat"), "are for --replay"),
         (("--prune", "--min-free '50 GiB", "--", "-t", "sat"), "No closing quotation"),
@@ -231,8 +280,8 @@ def test_what_could_not_be_meant_begins_nothing(checkout: Path, words: tuple[str
 
 
 def test_the_message_of_a_first_night_says_why_a_step_could_not_be_made(checkout: Path) -> None:
-    message = json.loads(night(checkout, run=3).stdout)
-    assert message["said"] == {"run": ["said by run"]}
+    message = json.loads(night(checkout, "--json", "--", "-t", "sat", run=3).stdout)
+    assert message["said"] == {"run": ["exit status 3", "said by run"]}
     assert message["before"] is None
 
 
@@ -240,13 +289,13 @@ def test_the_message_of_a_first_night_says_why_a_step_could_not_be_made(checkout
 def test_a_message_that_nobody_took_is_printed(checkout: Path, command: str) -> None:
     done = night(checkout, "--notify", command, "--", "-t", "sat", run=3)
     assert f"nightly: {command}" in done.stderr
-    assert json.loads(done.stdout)["state"]["run"] == 3
+    assert "The step run failed (exit status 3)" in done.stdout
     assert done.returncode == 3
 
 
 def test_places_are_those_of_the_callers_directory(checkout: Path) -> None:
     assert night(checkout, "--results", "nights", "--site", "web", "--", "-t", "sat").returncode == 0
-    run, _, site, prune = calls(checkout)
+    run, _, site, _, prune = calls(checkout)
     assert run[run.index("-l") + 1].startswith(str(checkout / "nights"))
     assert site[1:] == [str(checkout / "nights"), "-o", str(checkout / "web")]
     assert prune[1] == str(checkout / "nights")

@@ -1,0 +1,60 @@
+"""A comparison of two campaigns as lines of text, and as a document of JSON: for feeds, mails and web hooks; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from interop.model.results import ResultSet
+from interop.model.text import printable
+from interop.model.units import mbit_per_s
+from interop.statistics.comparison import BETTER, UNSURE, WORSE, Change, Comparison, PairChange, in_words
+
+TOLD = WORSE | BETTER | UNSURE
+
+
+def line(change: PairChange) -> str:
+    """``sat, server a, client b: slower, 8.00 Mbit/s → 7.60 Mbit/s (-5.0 %)``."""
+    kind = change.change.value
+    if change.change in (Change.SLOWER, Change.FASTER) and change.ratio is not None:
+        before, after = change.first.mean, change.second.mean
+        means = f", {mbit_per_s(before)} → {mbit_per_s(after)}" if before is not None and after is not None else ""
+        return f"{in_words(change)}: {kind}{means} ({change.ratio * 100:+.1f} %)"
+    counts = (f"{each.succeeded}/{each.conclusive}" for each in (change.first, change.second))
+    return f"{in_words(change)}: {kind}, {' → '.join(counts)} runs succeeded"
+
+
+def incomplete(results: ResultSet) -> str:
+    """``2026-11-21T06:00:00Z (2 of 8 runs)``: a campaign that did not end."""
+    started = printable(results.manifest.started)
+    return f"{started} ({len(results.done)} of {results.manifest.planned_runs} runs)"
+
+
+def document(
+    found: Comparison | None, before: ResultSet | None, after: ResultSet, place: str, passed_over: Iterable[str]
+) -> dict[str, Any]:
+    """What changed; ``place``: directory of ``before``; ``passed_over``: see :func:`incomplete`."""
+    told: dict[str, Any] = {
+        "before": None if before is None else {"directory": place, "started": before.manifest.started},
+        "after": {"started": after.manifest.started},
+        "passed over": list(passed_over),
+        "undecided": found is None or found.undecided,
+        "images": list(found.changed_images) if found is not None else [],
+        "changes": [],
+    }
+    for each in (*found.groups, *found.pairs) if found is not None else ():
+        if each.change in TOLD or each.change is Change.FAILING:
+            told["changes"].append(
+                {
+                    "server": each.first.server,
+                    "client": each.first.client,
+                    "test_case": each.first.test_case,
+                    "change": each.change.value,
+                    "worse": each.change in WORSE,
+                    "better": each.change in BETTER,
+                    "ratio": each.ratio,
+                    "p": each.p,
+                    "words": line(each),
+                }
+            )
+    return told
