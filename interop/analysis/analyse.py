@@ -26,7 +26,7 @@ from interop.model.emulated_link import EmulatedLink, SimulatorReport
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Deadline, Evidence
 from interop.model.flow import flow_directory
-from interop.model.functional_checks import Check
+from interop.model.functional_checks import Check, Rules
 from interop.model.implementation import Protocol, Role
 from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
 from interop.model.real_link import CLOCKS
@@ -153,7 +153,8 @@ def _flow(
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict, None, None
         if fault is None or (found.incomplete and not (own / SERIES_FILE).exists()):
-            traces = read_run(directory, run.protocol, run.test_case.link, found, flow)
+            upstream = run.test_case.rules is Rules.UPSTREAM
+            traces = read_run(directory, run.protocol, run.test_case.link, found, flow, upstream=upstream)
             series = traces.series()
             save(series, own)
         if fault is None and not run.test_case.functional:

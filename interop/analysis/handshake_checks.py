@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interop.analysis.run_outcome import failed, frames_of
+from interop.analysis.session_checks import closed
 from interop.model.arrays import Integers
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.model.text import escaped
@@ -140,12 +141,16 @@ def number_reset(client: Trace, row: Integers, highest: int) -> Verdict:
 def multiconnect(client: Trace, files: int) -> Verdict | None:
     """Whether each file came over a connection of its own; connections that carried none are ignored.
 
-    Packets are lost in these tests, and a client may give an attempt up and begin another. Where nothing could be
-    decrypted the connections that the server answered are counted.
+    Packets are lost in these tests, and a client may give an attempt up and begin another. Connections whose 1-RTT
+    packets no key opens are taken to have carried a file. Where nothing could be decrypted the connections that the
+    server answered are counted.
     """
     packets = client.frames.packet
     answers = packets[client.from_server[packets] & (client.frames.stream % 4 == 0)]
-    carrying = len({*client.connection[answers].tolist()} - {-1}) if len(answers) else handshakes(client)
+    protected = client.from_server & (client.form == Form.ONE_RTT)
+    closed = {*client.connection[protected].tolist()} - {*client.connection[protected & client.decrypted].tolist()}
+    known = ({*client.connection[answers].tolist()} | closed) - {-1}
+    carrying = len(known) if len(answers) else handshakes(client)
     if carrying >= files:
         return None
     reason = f"{files} files came over {carrying} connections, not over one each ({handshakes(client)} were answered)."
@@ -158,7 +163,7 @@ def multiconnect(client: Trace, files: int) -> Verdict | None:
 def http3(client: Trace) -> Verdict | None:
     """Whether the endpoints agreed on HTTP/3 and opened their control streams (RFC 9114, sections 3.1 and 6.2.1).
 
-    There is no verdict on the protocol or the streams if they could not be decrypted.
+    There is no verdict on the protocol or the streams of a side whose packets could not be decrypted.
     """
     other = next((each.alpn for each in client.connections if each.alpn and not each.alpn.startswith("h3")), None)
     if other is not None:
@@ -167,7 +172,7 @@ def http3(client: Trace) -> Verdict | None:
         return None
     kinds = {*(client.frames.stream % 4).tolist()}
     for kind, side in ((2, "client"), (3, "server")):
-        if kind not in kinds:
+        if kind not in kinds and not closed(client, from_server=side == "server"):
             reason = f"The {side} opened no unidirectional stream, so this is not HTTP/3, which begins with one."
             return failed(ErrorCode.HTTP3_MISSING, reason)
     return None

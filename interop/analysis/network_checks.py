@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from interop.analysis.run_outcome import failed, frames_of
-from interop.analysis.session_checks import sealed
+from interop.analysis.session_checks import closed, sealed
 from interop.model.arrays import Flags
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.traces.columns import Form, Trace
@@ -61,8 +61,8 @@ def _reports(receiver: Trace, from_server: bool) -> Verdict | None:
     """Whether the other side reported the marks that arrived there."""
     acks, side = receiver.acks, "client" if from_server else "server"
     reported = (receiver.from_server[acks.packet] != from_server) & (acks.ect0 >= 0)
-    if not (receiver.decrypted & (receiver.from_server != from_server)).any():
-        return sealed(f"the {side}'s packets")
+    if closed(receiver, from_server=not from_server):  # Initials need no key log
+        return sealed(f"the {side}'s 1-RTT packets")
     marked = reported & ((acks.ect0 > 0) | (acks.ect1 > 0))
     if not marked.any():
         return failed(ErrorCode.ECN, f"The {side} acknowledged marked packets, but never reported the marks.")

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from interop.analysis.run_outcome import failed, frames_of
-from interop.analysis.session_checks import sealed
+from interop.analysis.session_checks import closed, sealed
 from interop.model.arrays import Flags, Integers
 from interop.model.outcomes import ErrorCode, Verdict
 from interop.traces.columns import Form, Frame, Trace
@@ -136,6 +136,8 @@ def _validated(client: Trace, server: Trace, round_trip: float) -> Verdict | Non
         return _one_path(len(paths))
     if not (server.decrypted & server.from_server & (server.form == Form.ONE_RTT)).any():
         return sealed("the server's 1-RTT packets")
+    if closed(client, from_server=False):
+        return sealed("the client's 1-RTT packets")
     answers = _answers(client)
     challenges = _signals(server, Frame.PATH_CHALLENGE, from_server=True)
     probing, used = _probing(server), False

@@ -11,6 +11,7 @@ from interop.model.arrays import Flags, Integers
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.units import seconds
 from interop.traces.columns import Form, Frame, Message, Trace
+from interop.traces.streams import ByteRanges
 
 CHACHA20 = 0x1303
 """TLS_CHACHA20_POLY1305_SHA256 (RFC 8446, appendix B.4)."""
@@ -31,6 +32,12 @@ def sealed(what: str) -> Verdict:
     return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, f"The key logs do not open {what}.")
 
 
+def closed(trace: Trace, *, from_server: bool) -> bool:
+    """Whether no key opens any of the 1-RTT packets of a side."""
+    own = (trace.from_server == from_server) & (trace.form == Form.ONE_RTT)
+    return bool(own.any()) and not trace.decrypted[own].any()
+
+
 def _rows(flags: Flags) -> Integers:
     return np.flatnonzero(flags)
 
@@ -48,6 +55,7 @@ def long_rtt(client: Trace, *, round_trip: float) -> Verdict | None:
     """
     own = ~client.from_server & (client.form == Form.INITIAL)
     flight, answers = _rows(own & client.eliciting), _rows(client.from_server)
+    flight = flight[(np.arange(len(flight)) == 0) | ~np.isin(flight, _new_crypto(client, own))]
     if not len(flight):
         return failed(ErrorCode.HELLO_NOT_REPEATED, "The client sent no Initial that asks for an acknowledgement.")
     until = client.time[answers[0]] if len(answers) else np.inf
@@ -62,6 +70,15 @@ def long_rtt(client: Trace, *, round_trip: float) -> Verdict | None:
         f"{seconds(round_trip)} the longest first probe time-out is {seconds(longest)}."
     )
     return failed(ErrorCode.HELLO_NOT_REPEATED, reason)
+
+
+def _new_crypto(client: Trace, chosen: Flags) -> Integers:
+    """Chosen packets with a part of the ClientHello that none before had: a large one needs several packets."""
+    ranges, rows = ByteRanges(), list[int]()
+    for packet, offset, length in zip(client.crypto.packet, client.crypto.offset, client.crypto.length, strict=True):
+        if chosen[packet] and ranges.add(int(offset), int(offset + length)):
+            rows.append(int(packet))
+    return np.array(rows, dtype=np.int64)
 
 
 def chacha20(client: Trace) -> Verdict | None:
@@ -116,8 +133,9 @@ def resumption(client: Trace) -> Verdict | None:
     packets = client.messages.packet[client.messages.kind == Message.CERTIFICATE]
     packets = packets[client.from_server[packets]]
     certified = own[packets].tolist()
-    if not client.decrypted[flights].any():
-        return sealed("the server's Handshake packets")
+    for connection, which in zip(seen, ("first", "second"), strict=True):
+        if not client.decrypted[flights & (own == connection)].any():
+            return sealed(f"the server's Handshake packets of the {which} connection")
     if seen[0] not in certified:
         return failed(ErrorCode.CERTIFICATE_MISSING, "The server sent no certificate in the first handshake.")
     if seen[1] in certified:

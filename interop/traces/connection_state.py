@@ -43,6 +43,7 @@ class ConnectionState:
         """Length of the destination connection ids by direction."""
         self._handshake = Handshake()
         self._destinations = [destination]
+        self._retries: set[bytes] = set()
         self._initial: dict[tuple[int, bytes], tuple[Keys, Keys] | None] = {}
         self._found: dict[tuple[Form, bool], list[Keys]] = {}
         """The latest keys of each secret that has opened a packet, the last one used first."""
@@ -112,11 +113,21 @@ class ConnectionState:
         known.insert(0, keys if current is None or keys.generation > current.generation else current)
 
     def retry(self, destination: bytes) -> None:
-        """The client will begin again, with this destination, and perhaps with another ClientHello."""
-        if len(self._destinations) < 2:
+        """The client may begin again with this destination; of several Retries, it takes one."""
+        if len(self._destinations) == 1:
+            self._retries.add(destination)
+
+    def began_again(self, destination: bytes) -> None:
+        """An Initial of the client's to a destination; the first one after a Retry may have another ClientHello.
+
+        A server that keeps no state answers each Initial with a Retry, and a ClientHello may need several
+        (RFC 9000, sections 8.1.2 and 17.2.5.2).
+        """
+        if destination in self._retries:
+            self._retries.clear()
             self._destinations.append(destination)
-        self._assemblies.pop((INITIAL, False), None)
-        self._read.pop((INITIAL, False), None)
+            self._assemblies.pop((INITIAL, False), None)
+            self._read.pop((INITIAL, False), None)
 
     # ---- handshake ------------------------------------------------------------------------
 

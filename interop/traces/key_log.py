@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+OLD_PREFIX = "QUIC_"
+"""Begins labels of some implementations, as drafts of TLS over QUIC had them."""
 KEY_LOG_LIMIT = 4 * 1024 * 1024
 """Bytes of each key log that are read."""
 READ_NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """Neither follows a link nor waits for the other end of a pipe."""
+ACCEPTED = "SERVER_HANDSHAKE_TRAFFIC_SECRET"
 KEY_LINE = re.compile(rb"[A-Z0-9_]{1,48} [0-9a-fA-F]{64} (?:[0-9a-fA-F]{64}|[0-9a-fA-F]{96})")
 """A line of a key log (draft-ietf-tls-keylogfile)."""
 
@@ -32,6 +35,12 @@ def key_lines(*key_logs: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def upstream_lines(*key_logs: Path) -> tuple[str, ...]:
+    """The lines of the only key log that the QUIC Interop Runner takes: the first with a secret of ACCEPTED."""
+    each = (key_lines(key_log) for key_log in key_logs)
+    return next((lines for lines in each if any(line.startswith(ACCEPTED) for line in lines)), ())
+
+
 def well_formed(content: bytes) -> tuple[str, ...]:
     """The lines of a key log that can be right."""
     lines = map(bytes.strip, content.splitlines())
@@ -42,6 +51,6 @@ def secrets(keys: Iterable[str]) -> dict[bytes, dict[str, tuple[bytes, ...]]]:
     """The secrets in the lines of ``key_lines``, by client random and label."""
     found: defaultdict[bytes, defaultdict[str, dict[bytes, None]]] = defaultdict(lambda: defaultdict(dict))
     for line in keys:
-        label, random, secret = line.split()
+        label, random, secret = line.removeprefix(OLD_PREFIX).split()
         found[bytes.fromhex(random)][label][bytes.fromhex(secret)] = None
     return {random: {label: tuple(each) for label, each in labels.items()} for random, labels in found.items()}

@@ -152,6 +152,8 @@ class Dissector:
             connection.retry(packet.scid)
             self._know(connection, packet.scid, from_server=False)
         elif form in SPACES:
+            if form is Form.INITIAL and not from_server:
+                connection.began_again(packet.dcid)
             largest = connection.largest[SPACES[form]][from_server]
             if self._decrypt(connection, self._rows.last, from_server, packet, largest) is None:
                 self._defer(connection, from_server, packet, largest)

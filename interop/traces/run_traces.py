@@ -18,7 +18,7 @@ from interop.model.outcomes import ErrorCode
 from interop.model.test_case import Link
 from interop.traces.columns import Form
 from interop.traces.congestion import recovery
-from interop.traces.key_log import key_lines
+from interop.traces.key_log import key_lines, upstream_lines
 from interop.traces.network import TCP, UDP
 from interop.traces.packet_matching import match_packets
 from interop.traces.pcap import TraceState, check
@@ -141,8 +141,12 @@ def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceSta
     return TraceStates(check(directory / CLIENT_TRACE, kind, flow), check(directory / SERVER_TRACE, kind, flow))
 
 
-def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1) -> RunTraces:
+def read_run(
+    directory: Path, protocol: Protocol, link: Link, found: TraceStates, flow: int = 1, *, upstream: bool = False
+) -> RunTraces:
     """What both traces of a run have of a flow, which is that of ``found`` and counted from 1.
+
+    With ``upstream``, decrypted with the one key log that the QUIC Interop Runner takes, the client's if it can.
 
     Of damaged ones, what comes before the fault. Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a
     simulation and the other from 1970, although one simulator wrote both.
@@ -152,7 +156,7 @@ def read_run(directory: Path, protocol: Protocol, link: Link, found: TraceStates
         reason = f"The {side}'s trace counts from the start of a simulation, the other one from 1970."
         raise HarnessFault(ErrorCode.TRACE_CORRUPT, reason)
     own = flow_directory(directory, flow)
-    keys = key_lines(*(own / key_log for key_log in KEY_LOGS))
+    keys = (upstream_lines if upstream else key_lines)(*(own / key_log for key_log in KEY_LOGS))
     at_client, at_server = found.client.datagrams, found.server.datagrams
     matches = match_packets(at_server, at_client, forward=True), match_packets(at_client, at_server, forward=False)
     one_clock = isinstance(link, EmulatedLink)  # the simulator writes both traces

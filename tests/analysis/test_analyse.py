@@ -16,7 +16,7 @@ from interop.analysis.analyse import CLIENT_TRACE, SERVER_TRACE, analyse, analys
 from interop.analysis.metrics import METRICS
 from interop.model.emulated_link import EmulatedLink, LinkCounters, Profile, ProfileReport, Rebinding
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
-from interop.model.functional_checks import Check
+from interop.model.functional_checks import Check, Rules
 from interop.model.gateways import VPNS
 from interop.model.implementation import Implementation, Protocol
 from interop.model.outcomes import Cause, ErrorCode, Outcome, Verdict
@@ -374,7 +374,7 @@ def test_a_trace_longer_than_its_run(directory: Path) -> None:
 
 
 def failing(error: Exception, calls: list[object]) -> Callable[..., Any]:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         calls.append(arguments)
         raise error
 
@@ -426,10 +426,10 @@ def test_an_analysis_that_fails_once_is_repeated_and_one_without_files_is_a_faul
     truth = judged(directory)
     read, calls = run_traces.read_run, list[object]()
 
-    def once(*arguments: Any) -> RunTraces:
+    def once(*arguments: Any, **options: Any) -> RunTraces:
         if not calls:
             failing(MemoryError(), calls)()
-        return read(*arguments)
+        return read(*arguments, **options)
 
     monkeypatch.setattr(module, "read_run", once)
     assert judged(directory) == truth
@@ -548,6 +548,25 @@ def functional(directory: Path, check: Check, **changes: object) -> Verdict:
     verdict, measurement = analyse(run, replace(EVIDENCE, **changes), directory)  # type: ignore[arg-type]
     assert measurement is None
     return verdict
+
+
+def test_the_rules_of_upstream_take_one_key_log_alone(directory: Path) -> None:
+    """The first with SERVER_HANDSHAKE_TRAFFIC_SECRET, the client's before the server's."""
+    strict = replace(RUN, test_case=replace(CASE, check=Check.MULTIPLEXING, rules=Rules.UPSTREAM))
+    standard = replace(RUN, test_case=replace(CASE, check=Check.MULTIPLEXING))
+    whole = (directory / "server/keys.log").read_text()
+    part = "".join(line for line in whole.splitlines(keepends=True) if "SERVER_HANDSHAKE" not in line)
+    (directory / "server/keys.log").write_text(part)
+    verdict, _ = analyse(strict, EVIDENCE, directory)
+    assert (verdict.code, verdict.reason[:27]) == (ErrorCode.KEY_LOG_MISSING, "No endpoint wrote a key log")
+    (directory / "client/keys.log").write_text(whole)
+    assert analyse(strict, EVIDENCE, directory)[0].code is not ErrorCode.KEY_LOG_MISSING
+    (directory / "client/keys.log").write_text(part)
+    (directory / "server/keys.log").write_text("\n".join(line for line in whole.splitlines() if "HANDSHAKE" in line))
+    strict = replace(strict, test_case=replace(strict.test_case, check=Check.KEY_UPDATE))
+    standard = replace(standard, test_case=replace(standard.test_case, check=Check.KEY_UPDATE))
+    assert "No key shows the key phase" in analyse(strict, EVIDENCE, directory)[0].reason
+    assert "none of them with updated keys" in analyse(standard, EVIDENCE, directory)[0].reason
 
 
 def test_a_functional_test_is_passed_or_failed_without_numbers(directory: Path) -> None:

@@ -139,6 +139,8 @@ def test_multiconnect() -> None:
     assert checks.multiconnect(columns(*two), 2) is None
     assert checks.multiconnect(columns(*two, *connection(3)), 2) is None  # an attempt given up
     assert checks.multiconnect(columns(*connection(1), *connection(2)), 2) is None  # nothing decrypted
+    unread = Row(0, True, connection=2, decrypted=False)  # a key log of the first connection alone
+    assert checks.multiconnect(columns(*file_over(1), *connection(2), unread), 2) is None
     one = checks.multiconnect(columns(*file_over(1), *connection(2)), 2)
     assert fails(one, ErrorCode.HANDSHAKE_COUNT, "2 files came over 1 connections, not over one each (2 were answered)")
     requests = columns(*file_over(1), *connection(2), Row(0, False, connection=2, frames=[(0, 0, 10)]))
@@ -157,5 +159,6 @@ def test_http3() -> None:
     other = checks.http3(columns(streams(0, 2, 3), connections=[replace(NOBODY, alpn="hq-interop")]))
     assert fails(other, ErrorCode.HTTP3_MISSING, 'agreed on "hq-interop", not on HTTP/3')
     assert checks.http3(columns(Row(0, True, decrypted=False))) is None
+    assert checks.http3(columns(Row(0, True, decrypted=False), Row(0, False, frames=[(0, 0, 1), (2, 0, 1)]))) is None
     assert fails(checks.http3(columns(streams(0, 3))), ErrorCode.HTTP3_MISSING, "client opened no unidirectional")
     assert fails(checks.http3(columns(streams(0, 2))), ErrorCode.HTTP3_MISSING, "server opened no unidirectional")

@@ -83,6 +83,9 @@ def test_new_paths_that_no_key_shows() -> None:
     closed = columns(*(Row(0, True, path=path, decrypted=False) for path in (FIRST, PORT)))
     verdict = checks.rebinding(columns(), closed, address=False, round_trip=1)
     assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, "the server's 1-RTT packets")
+    unread = columns(Row(0, False, path=FIRST, decrypted=False))  # the key log has the server's secrets alone
+    verdict = checks.rebinding(unread, columns(sent(), challenge(PORT), sent(PORT), END), address=False, round_trip=1)
+    assert is_fault(verdict, Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, "the client's 1-RTT packets")
     strict = checks.rebinding(columns(), closed, address=False, round_trip=1, upstream=True)
     assert fails(strict, ErrorCode.PATH_CHALLENGE_MISSING, "(frame 2)")
 

@@ -41,6 +41,14 @@ def test_a_client_may_know_a_longer_round_trip_and_probe_later() -> None:
     assert long_rtt(columns(hello(0), hello(4.4), Row(6.0, True, Form.INITIAL))) is None
 
 
+def test_the_second_part_of_a_client_hello_is_no_probe_whenever_it_is_sent() -> None:
+    late = Row(4.6, True, Form.INITIAL)
+    paced = long_rtt(columns(hello(0), hello(0.3, 300), late))
+    assert fails(paced, ErrorCode.HELLO_NOT_REPEATED, "no probe")
+    assert long_rtt(columns(hello(0), hello(0.3, 300), hello(1.0, 300), late)) is None
+    assert long_rtt(columns(hello(0, 300), hello(0.3), hello(1.0, 100), late)) is None
+
+
 def test_a_client_that_never_probes() -> None:
     late = Row(4.6, True, Form.INITIAL)
     two_parts = long_rtt(columns(hello(0), hello(0.001, 300), late))
@@ -106,6 +114,13 @@ def test_resumption() -> None:
     assert fails(once, ErrorCode.HANDSHAKE_COUNT, "of 1 connections instead of 2")
     closed = [flight(number, decrypted=False) for number in (0, 1)]
     assert unsupported(checks.resumption(columns(*closed, connections=RESUMED)), "Handshake packets")
+
+
+def test_a_key_log_of_one_connection_alone_does_not_show_a_missing_certificate() -> None:
+    for which in (0, 1):
+        flights = [flight(number, decrypted=number != which) for number in (0, 1)]
+        name = ("first", "second")[which]
+        assert unsupported(checks.resumption(columns(*flights, connections=RESUMED)), f"of the {name} connection")
 
 
 def test_a_session_that_was_not_taken_up() -> None:

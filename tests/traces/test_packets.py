@@ -180,6 +180,44 @@ def test_version_negotiation_and_retry() -> None:
     assert [found.connection_ids[index] for index in found.scid[1:]] == [b"retry-id".hex(), b"original".hex()]
 
 
+@pytest.mark.parametrize("taken", [b"retry-1", b"retry-2"])
+@pytest.mark.parametrize("random", [b"r" * 32, b"R" * 32])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_client_hello_of_two_initials_may_get_two_retries(taken: bytes, random: bytes, late: bool) -> None:
+    """A server without state answers each Initial; the client takes one, and may have another ClientHello then.
+
+    At the client, the second Retry may come between its two new Initials.
+    """
+    first, again = Connection(), Connection(original=taken, random=random)
+    retries = [(True, first.retry(name)) for name in (b"retry-1", b"retry-2")]
+    hello = [(False, payload) for payload in first.client_hello_in_two(60)]
+    new = [(False, payload) for payload in again.client_hello_in_two(60)]
+    meeting = [retries[0], new[0], retries[1], new[1]] if late and taken == b"retry-1" else [*retries, *new]
+    flight = again.server_hello() + again.handshake(0, PING, from_server=True)
+    found = dissected(
+        [*hello, *meeting, (True, flight), (True, again.one_rtt(0, PING, from_server=True))], again.key_log
+    )
+    assert found.decrypted[found.form != Form.RETRY].all()
+    assert {*found.connection.tolist()} == {0}
+    assert found.connections[0].random == random.hex()
+    assert handshakes(found) == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_a_client_hello_of_two_initials_is_one_flight(order: tuple[int, int], acknowledged: bool) -> None:
+    """With shares for key exchange after quantum computers, in whatever order they come."""
+    made = Connection()
+    halves = made.client_hello_in_two(60)
+    payloads = [(False, halves[order[0]]), (False, halves[order[1]])]
+    payloads[1:1] = [(True, made.initial(9, ACK, from_server=True))] * acknowledged
+    flight = made.server_hello() + made.handshake(0, PING, from_server=True)
+    found = dissected([*payloads, (True, flight)], made.key_log)
+    assert found.decrypted.all()
+    assert (handshakes(found), len(found.connections)) == (1, 1)
+    assert found.messages.kind.tolist() == [Message.CLIENT_HELLO, Message.SERVER_HELLO]
+
+
 def test_a_connection_is_followed_to_another_path_by_its_id() -> None:
     made, other = Connection(), Connection(b"other-id", b"client-2", b"server-2", b"R" * 32)
     payloads = [

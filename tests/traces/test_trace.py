@@ -113,6 +113,11 @@ def test_key_logs_are_merged_and_cleaned(tmp_path: Path) -> None:
     assert key_lines(client, server, link, tmp_path / "pipe", tmp_path / "none", tmp_path) == (good, other)
 
 
+def test_labels_of_drafts_are_known() -> None:
+    line = f"SERVER_TRAFFIC_SECRET_0 {'ab' * 32} {'ef' * 32}"
+    assert key_log.secrets([f"QUIC_{line}"]) == key_log.secrets([line]) != {}
+
+
 def test_a_key_log_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_log, "KEY_LOG_LIMIT", 1000)
     log = tmp_path / "keys.log"
