@@ -6,13 +6,15 @@ Nothing is assumed of the link: only the runner's own output tells its rate, and
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from interop.analysis import metrics
 from interop.analysis.causes import FailureContext, explain
+from interop.analysis.series_metrics import series_metrics
 from interop.model.arrays import Flags
 from interop.model.emulated_link import UNKNOWN, EmulatedLink
 from interop.model.errors import HarnessFault
@@ -37,6 +39,7 @@ from interop.traces.run_traces import (
     check_traces,
     read_run,
 )
+from interop.traces.series import save
 from interop.traces.streams import ByteRanges, response_frames
 from interop.traces.trace import read
 
@@ -66,17 +69,24 @@ class Findings:
     loss_return: float | None = None
     notes: tuple[str, ...] = ()
     """A sentence each: the cause of a failure, and what could not be found out."""
+    complete: bool | None = None
+    """Whether the runner, the client and the streams say that nothing is missing; None if nothing is known."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """The metrics of ``interop.analysis.metrics.METRICS`` that are known, if series were wanted."""
 
 
-def examine(run: ForeignRun, size: int | None) -> Findings:
-    """What the files of a run say; ``size`` of all its files in bytes, if the caller knows it. Nothing is written."""
+def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Findings:
+    """What the files of a run say; ``size`` of all its files in bytes, if the caller knows it.
+
+    Nothing is written but the series of the run, if a directory for them is given.
+    """
     if run.refused:
         return Findings("not read", notes=(f"Not read: {run.refused}.",))
     with plain_captures(run.directory) as captures:
-        return _examined(run, captures, size)
+        return _examined(run, captures, size, series)
 
 
-def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None) -> Findings:
+def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:
     found = check_traces(captures.directory, Protocol.HQ)
     at_client, at_server = len(found.client.datagrams) > 0, len(found.server.datagrams) > 0
     notes = (*captures.notes, *_unusable(found))
@@ -92,7 +102,32 @@ def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None) -> Fin
     except HarnessFault as fault:
         return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, fault.reason))
     assert isinstance(traces.trace_pair, QuicTracePair)
-    return _findings(run, captures, found, traces.trace_pair.client, traces, size)
+    findings = _findings(run, captures, found, traces.trace_pair.client, traces, size)
+    return findings if series is None else _with_series(findings, run, traces, series)
+
+
+def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: Path) -> Findings:
+    """The findings with all metrics of a run, whose series are stored in ``place``."""
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    place.mkdir(parents=True, exist_ok=True)
+    save(traces.series(), place)
+    client = traces.trace_pair.client
+    values = {
+        "goodput": findings.goodput,
+        "efficiency": findings.efficiency,
+        "handshake_time": findings.handshake,
+        "loss_forward": findings.loss_forward,
+        "loss_return": findings.loss_return,
+    }
+    if findings.complete:
+        values |= {
+            "time_to_first_byte": metrics.time_to_first_byte(client),
+            "completion_time": metrics.completion_time(client),
+        }
+    if not traces.cut:
+        values |= series_metrics(traces.series(), run.runner_output.forward_rate or 0.0)
+    known = {name: value for name, value in values.items() if value is not None}
+    return replace(findings, values=known, notes=(*findings.notes, *traces.qlog_notes, *traces.unread))
 
 
 def _unusable(found: TraceStates) -> list[str]:
@@ -163,6 +198,7 @@ def _findings(
         loss_forward=losses[0],
         loss_return=losses[1],
         notes=tuple(filter(None, notes)),
+        complete=_complete(run, streams),
     )
 
 
@@ -237,6 +273,11 @@ def _failed(run: ForeignRun, streams: StreamBytes) -> bool:
     """Whether the runner, the client or the streams say that something is missing."""
     status = dict(run.runner_output.exits).get("client", 0)
     return run.runner_output.timeout is not None or status != 0 or streams.whole is False
+
+
+def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
+    known = streams.whole is not None or run.runner_output.outcome != UNKNOWN_OUTCOME
+    return not _failed(run, streams) if known else None
 
 
 def _losses(

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console
+from interop.cli import console, foreign_inputs
 from interop.cli import options as shared
 from interop.cli.exit_status import ExitStatus
-from interop.config import loader, quantities
+from interop.config import loader
 from interop.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,13 +39,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
         "directories", type=Path, nargs="+", metavar="DIR",
-        help="Campaigns, or log directories of QIR or QIR-SE; example: results/latest.",
+        help="Campaigns, log directories of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
+        "example: results/latest.",
     )  # fmt: skip
     group = parser.add_argument_group("logs of QIR and QIR-SE")
-    group.add_argument(
-        "--file-size", type=shared.value_of(quantities.within(quantities.size, "1 B", "1000 GB")), metavar="SIZE",
-        help='Total size of the files of a run (default: from output.txt or the streams; example: "10 MiB").',
-    )  # fmt: skip
+    foreign_inputs.add_file_size(group)
     shared.add_text_format(group)
 
 
@@ -59,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
     status = ExitStatus.SUCCESS
     texts = list[str]()
-    for place in options.directories:
+    for place in foreign_inputs.staged(options, options.directories):
         if (place / JOURNAL).exists() or not place.is_dir():
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status

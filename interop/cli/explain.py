@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console
+from interop.cli import console, foreign_inputs
 from interop.cli.exit_status import ExitStatus
 from interop.model.errors import HarnessFault, InputError
 from interop.model.implementation import Protocol, Role
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from interop.cli.parser import Parser
     from interop.model.results import ResultSet, RunResult
     from interop.report.run_story import StoryEvent
+    from interop.results.qir_logs import ForeignRun
     from interop.traces.columns import Trace
+    from interop.traces.series import Series
 
 DESCRIPTION = (
     "Explain a run in about ten lines: its outcome, the cause, and a list of events, each with the "
     "packets in which it is visible."
 )
-EXAMPLES = ("explain results/latest/quic-go_aioquic/sat/1",)
+EXAMPLES = (
+    "explain results/latest/quic-go_aioquic/sat/1",
+    "explain logs/quic-go_ngtcp2/goodput/1   # a run of another runner",
+)
 NAMED = 5
 """Runs of a campaign that a message names."""
 
@@ -32,8 +37,11 @@ NAMED = 5
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="Directory of a run; example: results/latest/quic-go_aioquic/sat/1."
-    )
+        "run", type=Path, metavar="RUN",
+        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
+        "example: results/latest/quic-go_aioquic/sat/1.",
+    )  # fmt: skip
+    foreign_inputs.add_file_size(parser.add_argument_group("logs of QIR and QIR-SE"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,10 +49,12 @@ def run(options: argparse.Namespace) -> int:
     from interop.analysis.endpoint_log_tail import CUT
     from interop.analysis.run_outcome import cited_frames
     from interop.model.run import OUTPUT
-    from interop.report.run_story import end_of, story
+    from interop.report.run_story import end_of
     from interop.traces.run_traces import SERVER_TRACE
     from interop.traces.series import SeriesError, load
 
+    if (foreign := foreign_inputs.one_run(options, options.run)) is not None:
+        return _explain_foreign(options, foreign)
     results, result, directory = _found(options.run)
     verdict = result.verdict
     case = next(each for each in results.manifest.test_cases if each.name == result.test_case)
@@ -62,25 +72,54 @@ def run(options: argparse.Namespace) -> int:
     except SeriesError as error:
         series = None
         console.message(f"{error}")
-    events = story(case.total_size, series) if series is not None else []
     trace = None if result.protocol is Protocol.TCP else _client_trace(directory)
-    shown = [_frame(trace, event) for event in events]
-    for event, frame in zip(events, shown, strict=True):
-        text = event.text if frame is None else f"{event.text.removesuffix('.')}; frame {frame}."
-        console.show(f"{event.time:9.3f} s  {text}")
+    shown = _show_events(series, case.total_size, trace)
     if series is None:
         kept = f"no packets of this run; its logs are in {logs}" if logs else "neither packets nor logs of this run"
         console.show(f"quicsat has stored {kept}.")
     console.show(end_of(result))
     side, cited = cited_frames(verdict)
-    if trace is not None and len(trace):
-        wanted = {int(trace.frame[0]), *filter(None, shown), *(cited if side is Role.CLIENT else ())}
-        frames = sorted(wanted.intersection(trace.frame.tolist()))
-        console.show(f"To see these frames of the client's trace: {command_line('packets', directory, *frames)}")
+    _show_command(directory, trace, {*shown, *(cited if side is Role.CLIENT else ())})
     if cited and side is Role.SERVER and (directory / SERVER_TRACE).is_file():
         again = command_line("packets", directory, *sorted({*cited}), "--server")
         console.show(f"To see the frames of the server's trace that the reason names: {again}")
     return ExitStatus.SUCCESS
+
+
+def _explain_foreign(options: argparse.Namespace, run: ForeignRun) -> int:
+    """Print what the files of a run of another runner say."""
+    from interop.analysis.foreign_runs import examine
+    from interop.traces.foreign_captures import plain_captures
+    from interop.traces.series import load
+
+    place = foreign_inputs.scratch(options)
+    found = examine(run, options.file_size, place)
+    console.show(f"{run.name}: {found.outcome}")
+    for note in found.notes:
+        console.show(printable(note, None))
+    with plain_captures(run.directory) as captures:
+        trace = _client_trace(captures.directory)
+    _show_command(options.run, trace, _show_events(load(place), found.size or 0, trace))
+    return ExitStatus.SUCCESS
+
+
+def _show_events(series: Series | None, size: int, trace: Trace | None) -> set[int]:
+    """Print the events of a run whose files have ``size`` bytes; the frames that show them in the client's trace."""
+    from interop.report.run_story import story
+
+    events = story(size, series) if series is not None else []
+    shown = [_frame(trace, event) for event in events]
+    for event, frame in zip(events, shown, strict=True):
+        text = event.text if frame is None else f"{event.text.removesuffix('.')}; frame {frame}."
+        console.show(f"{event.time:9.3f} s  {text}")
+    return {*filter(None, shown)}
+
+
+def _show_command(run: Path, trace: Trace | None, frames: set[int]) -> None:
+    """Print how to see the first frame of the client's trace, and those of ``frames`` that are QUIC packets."""
+    if trace is not None and len(trace):
+        known = sorted({int(trace.frame[0]), *frames}.intersection(trace.frame.tolist()))
+        console.show(f"To see these frames of the client's trace: {command_line('packets', run, *known)}")
 
 
 def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
@@ -90,9 +129,7 @@ def _found(given: Path) -> tuple[ResultSet, RunResult, Path]:
     """
     from interop.results import store
 
-    place = given.resolve()
-    files = ((each / name for name in (store.JOURNAL, store.DOCUMENT)) for each in _upwards(place))
-    campaign = next((found.parent for pair in files for found in pair if found.is_file()), None)
+    place, campaign = given.resolve(), store.campaign_above(given)
     if campaign is None and not given.exists():
         raise InputError(f"{given}: does not exist. Pass a directory like {EXAMPLES[0].split()[1]}")
     if campaign is None:

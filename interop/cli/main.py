@@ -8,6 +8,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,8 @@ def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[
     logging.basicConfig(level=logging.DEBUG if options.debug else logging.WARNING, format="%(name)s: %(message)s")
     logging.getLogger(PRIVATE).setLevel(logging.WARNING)
     _check_paths(options)
-    return commands.load(options.command).run(options)
+    with ExitStack() as options.closing:
+        return commands.load(options.command).run(options)
 
 
 def _check_paths(options: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interop.cli import console
+from interop.cli import console, foreign_inputs
 from interop.cli.exit_status import ExitStatus
 from interop.cli.options import value_of
 from interop.config import quantities
@@ -27,8 +27,10 @@ EXAMPLES = ("packets results/latest/quic-go_aioquic/sat/1 146",)
 def add_options(parser: Parser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
-        "run", type=Path, metavar="RUN", help="Directory of a run; example: results/latest/quic-go_aioquic/sat/1."
-    )
+        "run", type=Path, metavar="RUN",
+        help="Directory of a run, also of QIR or QIR-SE, or captures with a key log as LEFT.pcap:RIGHT.pcap:KEYS; "
+        "example: results/latest/quic-go_aioquic/sat/1.",
+    )  # fmt: skip
     parser.add_argument(
         "frames", type=value_of(quantities.within(quantities.count, "1", MOST)), nargs="+", metavar="FRAME",
         help="Frame numbers in the trace, as tshark and Wireshark count them; example: 146 147.",
@@ -47,15 +49,15 @@ def run(options: argparse.Namespace) -> int:
     from interop.traces.run_traces import CLIENT_TRACE, KEY_LOGS, SERVER_TRACE
     from interop.traces.tshark import tshark_fields
 
-    trace = options.run / (SERVER_TRACE if options.server else CLIENT_TRACE)
-    if not trace.is_file():
-        raise InputError(f"{trace}: no such trace. Pass the directory of a run: results/latest/quic-go_aioquic/sat/1")
-    keys = key_lines(*(options.run / log for log in KEY_LOGS))
-    found = tshark_fields(trace, keys, options.frames)
+    with foreign_inputs.readable_captures(options, options.run) as directory:
+        trace = directory / (SERVER_TRACE if options.server else CLIENT_TRACE)
+        if not trace.is_file():
+            raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
+        found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
     missing = sorted({*options.frames} - {*found})
     if missing:
         raise InputError(
-            f"{trace}: these frames are not QUIC packets: {', '.join(map(str, missing))}.",
+            f"{options.run}: these frames are not QUIC packets: {', '.join(map(str, missing))}.",
             'FRAME is the number of a captured frame, and "packet 6" in a reason is a QUIC packet number. To see what '
             f"happened in which frames: {command_line('explain', options.run)}",
         )

@@ -16,6 +16,7 @@ EXAMPLES = (
     "plot results/latest --format svg pdf pgf",
     "plot results/latest -p cdf heatmap --metric completion_time",
     "plot results/latest -p offset --pair picoquic_quic-go   # time-offset figures of one pair",
+    "plot logs_paper/picoquic_kwik/sat -p offset --link-rate 20Mbit/s   # runs of another runner",
 )
 
 
@@ -54,7 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o", "--output", type=Path, metavar="DIR",
-        help="Directory for the figures (default: plots/ in the first campaign; example: figures).",
+        help="Directory for the figures (default: plots/ in the first campaign, or in the current directory if another "
+        "runner made it; example: figures).",
     )  # fmt: skip
     group.add_argument(
         "--format", nargs="+", choices=FORMATS, default=["svg"], metavar="FORMAT",
@@ -66,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
     """Draw, and print the names of the files."""
     campaigns = stored_campaigns.open_campaigns(options)
     first = options.directories[0]
-    target = options.output or (first if first.is_dir() else first.parent) / "plots"
+    home = Path() if campaigns[0].foreign else first if first.is_dir() else first.parent
+    target = options.output or home / "plots"
     check_place(target, str(target))
     request = PlotRequest(
         campaigns=campaigns,

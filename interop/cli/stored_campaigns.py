@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from interop.cli import console
+from interop.cli import console, foreign_inputs
 from interop.config import loader, quantities
 from interop.model.errors import InputError, MachineError
 from interop.model.names import did_you_mean
@@ -24,8 +26,12 @@ def add_directories(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Declare campaigns and test cases; the group for further options that select."""
     parser.add_argument(
         "directories", type=Path, nargs="+", metavar="DIR",
-        help="Campaign directories, or result files of QIR or QIR-SE (see export); example: results/latest.",
+        help="Campaign directories; result files or log directories of QIR or QIR-SE; or captures with a key log as "
+        "LEFT.pcap:RIGHT.pcap:KEYS; example: results/latest.",
     )  # fmt: skip
+    group = parser.add_argument_group("logs of QIR and QIR-SE")
+    foreign_inputs.add_file_size(group)
+    foreign_inputs.add_link_rate(group)
     group = parser.add_argument_group("selection")
     group.add_argument(
         "-t", "--test", nargs="+", metavar="NAME", default=[],
@@ -61,23 +67,39 @@ def add_objectives(group: argparse._ArgumentGroup) -> None:
 
 def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
     """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError."""
-    from interop.results.qir_import import open_results
-
     conditions = [read_condition(text) for text in options.fact]
-    known = loader.load_implementations(options.root / "implementations.json")
     campaigns = list[CampaignResults]()
-    for place in options.directories:
-        record = open_results(place, known)
-        for warning in record.warnings:
-            console.message(warning)
-        campaigns.append(
-            CampaignResults(
-                _label(place, campaigns), where(record.result_set, conditions), place if place.is_dir() else None
-            )
-        )
+    for place in foreign_inputs.staged(options, options.directories):
+        found = _open(options, place, _label(place, campaigns))
+        campaigns.append(replace(found, results=where(found.results, conditions)))
     _check_tests(options.test, [campaign.results for campaign in campaigns])
     _check_clocks(campaigns)
     return tuple(campaigns)
+
+
+def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResults:
+    """A campaign of quicsat or of another runner, whose result file, if there is one, is read before its runs."""
+    from interop.results.qir_import import open_results
+    from interop.results.store import DOCUMENT
+
+    known = loader.load_implementations(options.root / "implementations.json")
+    tree = foreign_inputs.runs_below(options, place)
+
+    def read_runs(listed: Sequence[TestCase] = ()) -> CampaignResults:
+        assert tree is not None
+        record, series = foreign_inputs.read_runs(options, label, tree, listed)
+        return CampaignResults(label, record.result_set, series, foreign=True)
+
+    if tree is not None and not (place / DOCUMENT).is_file():
+        return read_runs()
+    record = open_results(place, known)
+    for warning in record.warnings:
+        console.message(warning)
+    results = record.result_set
+    foreign = not results.manifest.tool_version
+    directory = place if place.is_dir() and tree is None else None
+    of_runs = None if tree is None else partial(read_runs, results.manifest.test_cases)
+    return CampaignResults(label, results, directory, foreign, of_runs)
 
 
 def _label(place: Path, others: Sequence[CampaignResults]) -> str:

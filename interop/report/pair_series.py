@@ -100,6 +100,7 @@ class PairSeries:
 
 def load_pairs(request: PlotRequest) -> Iterator[PairSeries]:
     """Every wanted pair in every wanted test case that has series; raises InputError for a damaged file."""
+    request = request.of_runs()
     for campaign in request.campaigns:
         if campaign.directory is None:
             continue
@@ -117,6 +118,7 @@ def cells(request: PlotRequest) -> list[tuple[TestCase, tuple[str, str]]]:
 
     The test cases take turns; of each, the pairs with the lowest mean goodput come first.
     """
+    request = request.of_runs()
     rows: list[list[tuple[TestCase, tuple[str, str]]]] = []
     cases = {case.name: case for each in request.campaigns for case in request.measured(each.results)}
     for case in cases.values():

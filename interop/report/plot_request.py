@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from interop.model.emulated_link import loss_share
@@ -23,6 +24,15 @@ class CampaignResults:
     results: ResultSet
     directory: Path | None = None
     """None if only the results are available; then figures over runs cannot be drawn."""
+    foreign: bool = False
+    """Whether it is one of another runner."""
+    read_runs: Callable[[], CampaignResults] | None = None
+    """Of another runner: reads the traces of its runs, for figures over runs; None if that is done or impossible."""
+
+    @cached_property
+    def of_runs(self) -> CampaignResults:
+        """The campaign with its single runs and their directory, for figures over runs."""
+        return self if self.read_runs is None else self.read_runs()
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,10 @@ class PlotRequest:
     """Campaign whose transfers the figure ``offset`` also shows, as ``Measurement.sending_times`` describes them."""
     objectives: tuple[Objective, ...] = ()
     """Replace the objectives of all test cases; those of each test case if empty."""
+
+    def of_runs(self) -> PlotRequest:
+        """The request for figures over runs."""
+        return replace(self, campaigns=tuple(campaign.of_runs for campaign in self.campaigns))
 
     def cases(self, results: ResultSet) -> tuple[TestCase, ...]:
         """The requested test cases of a campaign, in its order."""

@@ -273,16 +273,23 @@ def _not_understood(places: Sequence[_Place]) -> Iterator[str]:
         yield f"{count} measurements succeeded, but their values cannot be read."
 
 
+def shown_name(name: str) -> str | None:
+    """Our name of an implementation of another runner; None if it cannot be shown, or be part of a name of a file."""
+    ours = _ours(name)
+    return ours if _NAME.fullmatch(ours) else None
+
+
 def _names(role: str, names: Sequence[str | None], warnings: list[str]) -> tuple[str | None, ...]:
     """Our names of implementations, None for those that cannot be shown."""
     found = list[str | None]()
     for name in names:
-        ours = _ours(name or "")
-        if not _NAME.fullmatch(ours):
+        ours = shown_name(name or "")
+        if ours is None:
             warnings.append(f"the {role} {quoted(name or '')} is left out: its name cannot be shown.")
         elif ours in found:
             warnings.append(f"the {role} {quoted(ours)} is there twice; the second one is left out.")
-        found.append(ours if _NAME.fullmatch(ours) and ours not in found else None)
+            ours = None
+        found.append(ours)
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from stat import S_ISREG
 from interop.model.errors import InputError
 from interop.model.run import OUTPUT
 from interop.model.text import escaped
-from interop.results.store import JOURNAL
+from interop.results.store import DOCUMENT, JOURNAL, is_campaign
 
 PARTS = ("client", "server", "sim")
 FILES = ("sim/trace_node_left.pcap", "sim/trace_node_right.pcap", "client/keys.log", "server/keys.log", OUTPUT)
@@ -163,7 +163,7 @@ def _walk(top: Path) -> tuple[list[tuple[Path, str]], list[str]]:
         names = {entry.name for entry in entries}
         if "sim" in names and ({"client", "server"} & names or _captures(place / "sim")):
             runs.append((place, _refusal(names, {*folders})))
-        elif place != top and JOURNAL in names:
+        elif place != top and {JOURNAL, DOCUMENT} & names and is_campaign(place):
             ignored.append(f"{where}: is a campaign of quicsat; analyse it by its own name")
         elif depth == DEEPEST:
             ignored.append(f"{where}: is more than {DEEPEST} levels deep")

@@ -337,6 +337,23 @@ def _relative(word: str) -> str:
 # ---- reading --------------------------------------------------------------------------------
 
 
+def campaign_above(place: Path) -> Path | None:
+    """The directory of the campaign of quicsat that ``place`` is or lies in; None if there is none."""
+    whole = place.resolve()
+    return next((each for each in (whole, *whole.parents) if is_campaign(each)), None)
+
+
+def is_campaign(place: Path) -> bool:
+    """Whether a directory has a journal, or a result.json that is none of another runner."""
+    if (place / JOURNAL).is_file():
+        return True
+    try:
+        with (place / DOCUMENT).open("rb") as stream:
+            return b'"schema_version"' in stream.read(100)
+    except OSError:
+        return False
+
+
 def newest(root: Path, most: int) -> tuple[ResultSet, ...]:
     """The newest campaigns below ``root`` that can be read, by the names of their directories; the newest first."""
     found = list[ResultSet]()

@@ -1,0 +1,117 @@
+"""Commands that work on runs of QIR and QIR-SE: log directories, and captures with a key log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interop.cli.main import main
+from plots.discovery import draw
+from tests.cli.conftest import ROOT, Draws
+from tests.foreign_builder import LEFT, RIGHT, foreign_run, qir_output
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two repetitions of a measurement; the current directory is another one."""
+    for number in (1, 2):
+        foreign_run(tmp_path / f"logs/quic-go_aioquic/goodput/{number}", output=qir_output())
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "logs"
+
+
+def triple(run: Path) -> str:
+    return ":".join(str(run / name) for name in (LEFT, RIGHT, "client/keys.log"))
+
+
+def result_file(logs: Path) -> None:
+    """A result.json of QIR with a mean that is not that of the traces."""
+    content = {
+        "start_time": 1795228738.5, "end_time": 1795228739.0, "log_dir": "logs", "servers": ["quic-go"],
+        "clients": ["aioquic"], "urls": {}, "results": [[]],
+        "tests": {"G": {"name": "goodput", "desc": "Measures connection goodput over a 10Mbps link."}},
+        "measurements": [[{"name": "goodput", "abbr": "G", "result": "succeeded", "details": "9501 (± 23) kbps"}]],
+    }  # fmt: skip
+    (logs / "result.json").write_text(json.dumps(content))
+
+
+def test_figures_are_drawn_in_the_current_directory(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a whole tree, of one test case, and of one run alike; the logs stay as they are."""
+    before = sorted(logs.rglob("*"))
+    for place in (logs, logs / "quic-go_aioquic/goodput", logs / "quic-go_aioquic/goodput/2"):
+        assert main(ROOT, ["plot", str(place), "-p", "offset"], draw) == 0
+        assert capsys.readouterr().out == "plots/offset-quic-go_aioquic-goodput.svg\n"
+    assert sorted(logs.rglob("*")) == before
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [triple(logs / f"quic-go_aioquic/goodput/{number}") for number in (1, 2)]
+    words = [run if keys else run.rpartition(":")[0] for run in runs]
+    draws = Draws()
+    assert main(ROOT, ["plot", *words, "-p", "offset", "--link-rate", "20Mbit/s", "-o", "out"], draws) == 0
+    [campaign] = draws.requests[0].campaigns
+    assert [result.repetition for result in campaign.results.results] == [1, 2]
+    assert campaign.results.manifest.test_cases[0].link.forward_rate == 20e6
+    goodputs = [result.measurement and result.measurement.values.get("goodput") for result in campaign.results.results]
+    assert all(goodput is not None for goodput in goodputs) is keys
+    assert ("No response could be decrypted" in capsys.readouterr().err) is not keys
+
+
+def test_a_file_of_captures_that_is_missing(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["plot"], ["analyse"], ["explain"], ["packets"]):
+        words = [*command, f"{logs}/a.pcap:{logs}/b.pcap", *(["1"] if command == ["packets"] else [])]
+        assert main(ROOT, words, draw) == 2
+        assert f"{logs}/a.pcap, {logs}/b.pcap is no file" in capsys.readouterr().err
+
+
+def test_a_result_file_gives_the_results_and_the_traces_the_runs(logs: Path) -> None:
+    result_file(logs)
+    draws = Draws()
+    assert main(ROOT, ["plot", str(logs)], draws) == 0
+    [campaign] = draws.requests[0].campaigns
+    [result] = campaign.results.results
+    assert result.measurement is not None
+    assert result.measurement.values["goodput"] == 9_501_000
+    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "G"], draw) == 0
+    assert [path.name for path in Path("plots").glob("*.svg")] == ["offset-quic-go_aioquic-G.svg"]
+
+
+def test_only_selected_runs_are_read(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign_run(logs / "picoquic_quic-go/handshake", output=qir_output(status=1, checked=False))
+    draws = Draws()
+    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "GOODPUT", "--pair", "quic-go_aioquic"], draws) == 0
+    assert {result.test_case for result in draws.requests[0].campaigns[0].results.results} == {"goodput"}
+    assert main(ROOT, ["plot", str(logs), "-p", "offset", "-t", "goodputt"], draws) == 2
+    assert "Did you mean goodput?" in capsys.readouterr().err
+
+
+def test_tables_of_the_same_runs(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(ROOT, ["tables", str(logs), "--table", "pairs", "--format", "csv"]) == 0
+    assert "goodput,quic-go,aioquic,succeeded,154" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["directory", "result file above", "triple"])
+def test_a_run_is_explained_and_its_packets_are_shown(
+    logs: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = logs / "quic-go_aioquic/goodput/1"
+    given = triple(run) if form == "triple" else str(run)
+    if form == "result file above":
+        result_file(logs)
+    assert main(ROOT, ["explain", given]) == 0
+    first, *events, last = capsys.readouterr().out.splitlines()
+    shown = "unknown_unknown/captures/1: streams complete" if form == "triple" else "quic-go_aioquic/goodput/1: files"
+    assert first.startswith(shown)
+    assert "The client sends its first packet" in events[0]
+    assert any("is lost for the first time" in event for event in events)
+    assert last.endswith(f"./run.py packets {given} 1 6 37 38")
+    assert main(ROOT, ["packets", given, "6"]) in (0, 3)  # 3: tshark is not installed
+
+
+def test_of_several_runs_one_must_be_named(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(ROOT, ["explain", str(logs)]) == 2
+    assert f"holds 2 runs. Name one of them, such as {logs}/quic-go_aioquic/goodput/1" in capsys.readouterr().err
