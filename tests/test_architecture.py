@@ -6,6 +6,7 @@ import ast
 import copy
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,7 @@ PROBES = [
     ("template-library", "interop.site.matrix_cell_text", "jinja2"),
     ("trace-libraries", "interop.analysis.analyse", "pyshark"),
     ("trace-libraries", "plots.rtt", "pyarrow"),
+    ("cryptography-library", "interop.execution.transfer", "cryptography"),
     ("schema-library", "interop.config.test_cases", "pydantic"),
 ]
 """Contract, module, and an import that it must not have."""
@@ -97,6 +99,21 @@ def test_contract_catches(contract: str, importer: str, imported: str) -> None:
 
 def test_every_contract_has_a_probe() -> None:
     assert {contract for contract, _, _ in PROBES} == set(CONTRACTS)
+
+
+WIDELY_USED = {"numpy", "matplotlib", "seaborn"}
+"""Libraries that CONTRIBUTING.md exempts."""
+NOT_IMPORTED = {"pillow": "matplotlib's", "tzdata": "data"}
+IMPORT_NAMES = {"Jinja2": "jinja2", "PyYAML": "yaml"}
+
+
+def test_every_library_has_its_modules() -> None:
+    """As CONTRIBUTING.md says: a contract forbids it to all but a few modules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    libraries = {IMPORT_NAMES.get(name, name) for name in names} - WIDELY_USED - NOT_IMPORTED.keys()
+    everywhere = [each for each in CONTRACTS.values() if set(each.get("source_modules", ())) == {"interop", "plots"}]
+    assert libraries - {library for each in everywhere for library in each["forbidden_modules"]} == set()
 
 
 def test_packages_have_no_cycles() -> None:

@@ -129,5 +129,6 @@ def test_the_losses_of_the_satcom_paper() -> None:
         "satcom-wifi": 0.027,
     }
     found = sorted((case.total_size // MB, loss_share(case.emulated.forward_loss)) for case in cases[2:])
+    assert {(case.emulated.forward_rate, case.emulated.return_rate) for case in cases[2:]} == {(10e6, 10e6)}
     losses = (0, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.02, 0.05)
     assert found == [*product((2, 10, 100), losses), *product([1000], losses[:5])]
