@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lets an endpoint crash at five moments, in both roles, in five manners and with both clocks, and shows whom the
-verdicts name.
+"""Lets an endpoint crash at five moments, in both roles, in five manners and with both clocks, then the machine, and
+shows whom the verdicts blame.
 
 Run it with `bench/crashes.py`, or with `make bench-crashes`. It needs the images simulator, virtual-time and aioquic.
 """
@@ -12,7 +12,10 @@ import argparse
 import os
 import sys
 import tempfile
+import threading
+import time
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
@@ -21,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from interop.docker.client import Daemon
+from interop.docker.containers import CAMPAIGN_LABEL
 from interop.docker.daemon_images import DaemonImages
 from interop.images import build_recipes
 from interop.images.build_recipes import OWN_FOLDERS
@@ -29,58 +33,102 @@ from interop.links.ns3_testbed import Ns3Backend
 from interop.links.virtual_machine import VirtualBackend
 from interop.model.clock import Clock
 from interop.model.implementation import Role
+from interop.model.outcomes import Verdict
 from tests.engine.crashes import MANNERS, MOMENTS, Crash, image, play
 
 CPU_COST = 3e-6
 """Simulated seconds of a system call."""
 
 
+FAULTS = {
+    Clock.REAL: ("the simulator is killed", "the client's container is killed", "the server's container is stopped"),
+    Clock.VIRTUAL: ("the virtual machine is killed",),
+}
+"""Faults of the machine, by the clock in which they can happen."""
+PARTS = {"simulator": "simulator", "client": "-client", "server": "-server", "virtual machine": "-machine"}
+"""What the name of the container contains that a fault is about."""
+WHILE = 0.5
+"""Seconds after which a container has the fault."""
+
+
 def main() -> int:
-    """Exit status: 0 every verdict names the endpoint that crashed, 1 one does not."""
+    """Exit status: 0 every verdict names who is to blame, 1 one does not."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clock", choices=[*Clock], nargs="+", default=[*Clock])
-    parser.add_argument("--moment", choices=MOMENTS, nargs="+", default=MOMENTS)
+    parser.add_argument("--moment", choices=MOMENTS, nargs="*", default=MOMENTS)
     parser.add_argument("--manner", choices=MANNERS, nargs="+", default=MANNERS)
     parser.add_argument("--role", choices=[*Role], nargs="+", default=[*Role])
     options = parser.parse_args()
     daemon = Daemon(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock", f"crashes-{os.getpid()}")
-    references = build_recipes.expected(ROOT)
-    references |= {name: build_recipes.find_recipe(ROOT, name, folder).tag for name, folder in OWN_FOLDERS.items()}
-    found = {name: DaemonImages(daemon).find(references[name]) for name in ("simulator", "virtual-time", "aioquic")}
-    if missing := [name for name, facts in found.items() if facts is None and name != "virtual-time"]:
-        sys.exit(f"Images are missing; `./run.py images build {' '.join(missing)}`")
-    images = {name: facts.id for name, facts in found.items() if facts is not None}
-    images["crashing"] = image(daemon, images["aioquic"])
+    images = found_images(daemon, options.clock)
     codes: dict[Clock, Counter[str]] = {}
     wrong, slowest = 0, 0.0
     for clock in map(Clock, options.clock):
         codes[clock] = Counter()
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-crashes-")))
-            testbed: Testbed
-            if clock is Clock.REAL:
-                testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
-            else:
-                testbed = stack.enter_context(VirtualBackend(daemon, images, CPU_COST).open())
-            for number, (moment, manner, role) in enumerate(product(options.moment, options.manner, options.role)):
-                crash = Crash(Role(role), moment, manner)
-                verdict, _, seconds = play(crash, testbed, images, clock, folder / str(number))
-                right = crash.told_by(verdict)
-                wrong += not right
-                slowest = max(slowest, seconds)
-                codes[clock][verdict.code or verdict.outcome] += 1
-                mark = "" if right else "WRONG: "
-                print(
-                    f"{clock} {moment}, {manner}, {role}: {mark}{verdict.code or verdict.outcome}: {verdict.reason}"
-                    f" ({seconds:.0f} s)",
-                    flush=True,
-                )
+        for name, right, verdict, seconds in carry_out(daemon, images, clock, options):
+            wrong += not right
+            slowest = max(slowest, seconds)
+            codes[clock][verdict.code or verdict.outcome] += 1
+            mark = "" if right else "WRONG: "
+            code = verdict.code or verdict.outcome
+            print(f"{clock}, {name}: {mark}{code}: {verdict.reason} ({seconds:.0f} s)", flush=True)
     for clock, counts in codes.items():
         print(f"{clock}: " + ", ".join(f"{count} {code}" for code, count in counts.most_common()))
     print(
         f"{sum(map(Counter.total, codes.values()))} runs, {wrong} wrong verdicts, the longest run took {slowest:.0f} s"
     )
     return int(wrong > 0)
+
+
+def found_images(daemon: Daemon, clocks: Collection[str]) -> dict[str, str]:
+    """Ids of the images by name, with that of the endpoint that crashes."""
+    references = build_recipes.expected(ROOT)
+    references |= {name: build_recipes.find_recipe(ROOT, name, folder).tag for name, folder in OWN_FOLDERS.items()}
+    needed = ["simulator", "aioquic", *(["virtual-time"] if Clock.VIRTUAL in clocks else [])]
+    found = {name: DaemonImages(daemon).find(references[name]) for name in needed}
+    if missing := [name for name, facts in found.items() if facts is None]:
+        sys.exit(f"Images are missing; `./run.py images build {' '.join(missing)}`")
+    images = {name: facts.id for name, facts in found.items() if facts is not None}
+    return {**images, "crashing": image(daemon, images["aioquic"])}
+
+
+def carry_out(
+    daemon: Daemon, images: Mapping[str, str], clock: Clock, options: argparse.Namespace
+) -> Iterator[tuple[str, bool, Verdict, float]]:
+    """Name, whether the verdict is right, verdict and seconds of each run."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-crashes-")))
+        testbed: Testbed
+        if clock is Clock.REAL:
+            testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
+        else:
+            testbed = stack.enter_context(VirtualBackend(daemon, images, CPU_COST).open())
+        for number, (moment, manner, role) in enumerate(product(options.moment, options.manner, options.role)):
+            crash = Crash(Role(role), moment, manner)
+            verdict, _, seconds = play(crash, testbed, images, clock, folder / str(number))
+            yield f"{role}, {moment}, {manner}", crash.told_by(verdict), verdict, seconds
+    for fault in FAULTS[clock]:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="quicsat-crashes-")))
+            if clock is Clock.REAL:
+                testbed = stack.enter_context(Ns3Backend(daemon, images["simulator"]).open())
+            else:
+                testbed = stack.enter_context(VirtualBackend(daemon, images, CPU_COST).open())
+            threading.Thread(target=cause, args=(daemon, fault), daemon=True).start()
+            verdict, _, seconds = play(None, testbed, images, clock, folder)
+            yield fault, verdict.excluded, verdict, seconds
+
+
+def cause(daemon: Daemon, fault: str) -> None:
+    """Wait for the container that ``fault`` is about to run for a while, and send it a signal."""
+    part = next(name for words, name in PARTS.items() if words in fault)
+    while True:
+        for each in daemon.quick.containers(filters={"label": f"{CAMPAIGN_LABEL}={daemon.campaign}"}):
+            if part in each["Names"][0] and not each["Names"][0].endswith("-holder"):
+                time.sleep(WHILE)
+                daemon.quick.kill(each["Id"], "SIGTERM" if "stopped" in fault else "SIGKILL")
+                return
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -83,13 +83,16 @@ def image(daemon: Daemon, aioquic: str) -> str:
 
 
 def play(
-    crash: Crash, testbed: Testbed, images: Mapping[str, str], clock: Clock, directory: Path
+    crash: Crash | None, testbed: Testbed, images: Mapping[str, str], clock: Clock, directory: Path
 ) -> tuple[Verdict, Evidence, float]:
-    """Verdict, evidence and seconds of a run; repeated if the machine was too busy to emulate the link."""
+    """Verdict, evidence and seconds of a run; repeated if the machine was too busy to emulate the link.
+
+    Without a crash, the endpoints do nothing wrong.
+    """
     case = replace(CASE, limits=RunLimits(memory=MEMORY)) if clock is Clock.REAL else CASE
     both = Implementation("crashing", "", "", frozenset(Role))
     run = Run(both, both, case, 1, 1)
-    config = RunConfig(parameters=crash.parameters, clock=clock)
+    config = RunConfig(parameters=crash.parameters if crash else {}, clock=clock)
     for attempt in range(1, ATTEMPTS + 1):
         begin = time.monotonic()
         place = directory / str(attempt)
