@@ -877,7 +877,7 @@ def run_context(daemon: Daemon, testbed: Testbed, engine: FakeEngine, **options:
 def judge(run: Run, evidence: Evidence, _directory: Path) -> tuple[Verdict, Measurement | None]:
     """The verdict over evidence and files alone: traces take half a second each."""
     verdict = (
-        run_outcome.harness(evidence)
+        run_outcome.harness(evidence, run.test_case)
         or run_outcome.endpoint_ends(evidence, run.test_case)
         or run_outcome.simulator(evidence.simulator, run.test_case.link.round_trip_delay)
         or run_outcome.transfer(evidence, run.test_case)

@@ -76,7 +76,7 @@ def analyse(run: Run, evidence: Evidence, directory: Path) -> tuple[Verdict, Mea
     far as the evidence tells. Functional tests have no numbers; of measurements, a run that timed out has the
     measured loss, but no goodput.
     """
-    broken_off = run_outcome.harness(evidence)
+    broken_off = run_outcome.harness(evidence, run.test_case)
     if broken_off is not None:
         return broken_off, None
     disturbance = _disturbance(evidence, run.test_case)

@@ -71,13 +71,19 @@ def our_error(code: ErrorCode, reason: str) -> Verdict:
 # ---- evidence -------------------------------------------------------------------------------
 
 
-def harness(evidence: Evidence) -> Verdict | None:
-    """Whether the run took place as planned, as far as it was up to us."""
+def harness(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+    """Whether the run took place as planned, as far as it was up to us.
+
+    What endpoints write, and the packets that they send over an emulated link, are their own doing. On a real link,
+    strangers may send packets, too.
+    """
     if evidence.fault or evidence.fault_code:
         known = {code.value: code for code in ErrorCode}
         code = known.get(evidence.fault_code) or ErrorCode.HARNESS_FAULT
-        if code is ErrorCode.ARTEFACT_LIMIT:  # what a client downloads is its own doing; traces are ours
+        if code is ErrorCode.ARTEFACT_LIMIT:
             return failed(code, evidence.fault)
+        if code is ErrorCode.TRACE_LIMIT and not test_case.real:
+            return failed(ErrorCode.ARTEFACT_LIMIT, f"The endpoints sent and wrote more than allowed: {evidence.fault}")
         return our_error(code, evidence.fault or "The run broke off without saying why.")
     return None
 

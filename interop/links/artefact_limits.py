@@ -1,7 +1,8 @@
 """Limits of the files that a run leaves: its test case sets them, else they follow from files, link and deadline.
 
-Traces beyond their limit are a harness error. Downloads beyond their limit, twice the bytes that the server offers,
-are a failure of the pair. Logs beyond their limit are cut, which does not change the outcome.
+Traces beyond their limit are a failure of the pair, or on a real link a harness error. Downloads beyond their limit,
+twice the bytes that the server offers, are a failure of the pair. Logs beyond their limit are cut, which does not
+change the outcome.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def trace_limits(test_case: TestCase) -> ArchiveLimits:
 
     There are two, and with a VPN two more, of the packets outside the tunnel.
 
-    A competing flow needs what the link can carry. Reaching the limit is a harness error (trace-limit).
+    A competing flow needs what the link can carry. Reaching the limit has the code trace-limit.
     """
     if test_case.limits is not None and test_case.limits.traces is not None:
         return ArchiveLimits(total=test_case.limits.traces, fault=ErrorCode.TRACE_LIMIT)
@@ -64,7 +65,7 @@ def download_limits(test_case: TestCase) -> ArchiveLimits:
 
 
 def run_limits(test_case: TestCase) -> ArchiveLimits:
-    """Of all files of a run together, as a worker sends them; reaching them is a harness error."""
+    """Of all files of a run together, as a worker sends them; reaching them has the code trace-limit."""
     parts = (trace_limits(test_case), log_limits(test_case), log_limits(test_case), download_limits(test_case))
     size = sum(part.total for part in parts) + test_case.total_size  # and what the server offered
     flows = test_case.flow_count

@@ -11,6 +11,7 @@ from interop.model.clock import Clock
 from interop.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
 from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
+from interop.model.real_link import RealLink
 from interop.model.run import File
 from interop.model.test_case import TestCase
 from interop.model.webtransport import WebTransport
@@ -35,7 +36,7 @@ def is_fault(verdict: Verdict | None, outcome: Outcome, code: ErrorCode, words: 
 
 
 def test_a_run_without_fault_passes() -> None:
-    assert run_outcome.harness(DONE) is None
+    assert run_outcome.harness(DONE, CASE) is None
     assert run_outcome.endpoint_ends(DONE, CASE) is None
     assert run_outcome.transfer(DONE, CASE) is None
     assert run_outcome.simulator(REPORT, 0.03) is None
@@ -43,13 +44,15 @@ def test_a_run_without_fault_passes() -> None:
 
 def test_our_own_faults() -> None:
     full = replace(DONE, fault_code="disk-full", fault="The disk is full.")
-    assert is_fault(run_outcome.harness(full), Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full.")
+    assert is_fault(run_outcome.harness(full, CASE), Outcome.ERROR, ErrorCode.DISK_FULL, "The disk is full.")
     odd = replace(DONE, fault_code="who-knows")
-    assert is_fault(run_outcome.harness(odd), Outcome.ERROR, ErrorCode.HARNESS_FAULT, "without saying why")
+    assert is_fault(run_outcome.harness(odd, CASE), Outcome.ERROR, ErrorCode.HARNESS_FAULT, "without saying why")
     bomb = replace(DONE, fault_code="artefact-limit", fault="Too much.")
-    assert is_fault(run_outcome.harness(bomb), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
+    assert is_fault(run_outcome.harness(bomb, CASE), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
     large = replace(DONE, fault_code="trace-limit", fault="Too much.")
-    assert is_fault(run_outcome.harness(large), Outcome.ERROR, ErrorCode.TRACE_LIMIT, "Too much.")
+    assert is_fault(run_outcome.harness(large, CASE), Outcome.FAILED, ErrorCode.ARTEFACT_LIMIT, "Too much.")
+    far = replace(CASE, link=RealLink("a", "b", 1e6, 1e6, 0.1))
+    assert is_fault(run_outcome.harness(large, far), Outcome.ERROR, ErrorCode.TRACE_LIMIT, "Too much.")
 
 
 @pytest.mark.parametrize(
