@@ -152,7 +152,8 @@ def _failure(role: Role, end: Exit, evidence: Evidence) -> Verdict:
         return failed(ErrorCode.CRASHED, f"The {role} was ended by signal {_signal(end.status - 128)}{when}.")
     if role is Role.SERVER:
         return failed(ErrorCode.SERVER_EXITED, f"The server ended with exit status {end.status}{when}.")
-    return failed(ErrorCode.CLIENT_FAILED, f"The client ended with exit status {end.status} instead of 0.")
+    reason = f"The client ended with exit status {end.status} instead of 0.{_computed(evidence)}"
+    return failed(ErrorCode.CLIENT_FAILED, reason)
 
 
 def _when(role: Role, evidence: Evidence) -> str:
@@ -262,8 +263,12 @@ def _computed(evidence: Evidence) -> str:
 
 
 def _session_over(evidence: Evidence, test_case: TestCase) -> bool:
-    """Whether the server ended with success before the client did, as it may at the end of a WebTransport session."""
-    return test_case.webtransport is not None and evidence.server is not None and evidence.server.status == 0
+    """Whether the server ended with success before the client did: at the end of a WebTransport session, or when the
+    client had all files and only did not end."""
+    if evidence.server is None or evidence.server.status != 0:
+        return False
+    complete = bool(evidence.offered) and files(evidence.offered, evidence.downloaded) is None
+    return test_case.webtransport is not None or complete
 
 
 def _sides(evidence: Evidence) -> list[tuple[Role, Exit]]:

@@ -410,13 +410,9 @@ def _computed(ends: Mapping[tuple[int, Role], Exit]) -> dict[tuple[int, Role], E
 
 
 def _held_up(ends: Mapping[Role, Exit]) -> bool:
-    """Whether an endpoint that computed without end ended before the other one, which waited for it."""
-    return any(
-        end.status == COMPUTED_STATUS
-        and end.killed
-        and all(end.life and other.life and end.life.end <= other.life.end for other in ends.values())
-        for end in ends.values()
-    )
+    """Whether an endpoint computed without end before the other one had finished."""
+    done = any(end.status == 0 and not end.killed for end in ends.values())
+    return not done and any(end.status == COMPUTED_STATUS and end.killed for end in ends.values())
 
 
 @contextmanager

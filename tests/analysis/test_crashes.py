@@ -16,7 +16,7 @@ from interop.model.emulated_link import Interval
 from interop.model.evidence import COMPUTED_STATUS, LINK_END, Deadline, Evidence, Exit, FlowEvidence, ResourceUse
 from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
-from interop.model.run import OUTPUT
+from interop.model.run import OUTPUT, File
 from tests.analysis.test_analyse import EVIDENCE, RUN
 from tests.analysis.test_analyse import directory as directory
 from tests.analysis.test_run_outcome import CASE
@@ -94,6 +94,20 @@ def test_who_computes_without_end_misses_the_deadline(role: Role, clock: Clock) 
         assert verdict.code is ErrorCode.SERVER_NOT_READY
         assert said.replace("59.0", "29.5") in verdict.reason
         assert verdict_of(of_both(role, own, living(Exit(0), 5.0), **more)) is None
+        gave_up = verdict_of(of_both(role, own, living(Exit(1), 35.0), **{**more, "phases": {"transfer": 30.0}}))
+        assert gave_up is not None
+        assert said.replace("59.0", "29.5") in gave_up.reason
+
+
+def test_a_client_that_has_all_files_may_be_stopped_after_a_server_that_has_ended_well() -> None:
+    """As in the QUIC Interop Runner, the files decide."""
+    file = File("f", 10, "x")
+    whole = of_both(Role.CLIENT, Exit(137, killed=True), Exit(0), offered=(file,), downloaded=(file,))
+    assert verdict_of(whole) is None
+    for other in (replace(whole, downloaded=()), replace(whole, server=Exit(1))):
+        verdict = verdict_of(other)
+        assert verdict is not None
+        assert verdict.code is ErrorCode.SERVER_EXITED
 
 
 @pytest.mark.parametrize("clock", Clock)

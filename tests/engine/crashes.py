@@ -20,7 +20,7 @@ from interop.model.clock import Clock
 from interop.model.emulated_link import EmulatedLink
 from interop.model.evidence import Evidence
 from interop.model.implementation import Implementation, Role
-from interop.model.outcomes import ErrorCode, Verdict
+from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.run import Run
 from interop.model.run_limits import RunLimits
 from interop.model.test_case import TestCase
@@ -61,10 +61,10 @@ class Crash:
     def told_by(self, verdict: Verdict) -> bool:
         """Whether the verdict names the endpoint, and nothing else.
 
-        An endpoint that computes after the other one has ended is stopped, as any other that still runs then.
+        An endpoint that computes when the transfer is over is stopped, as any other that still runs then.
         """
-        if self.manner == "endless" and self.moment == "after the other":
-            return not verdict.excluded
+        if self.manner == "endless" and self.moment in MOMENTS[-2:] and verdict.outcome is Outcome.SUCCEEDED:
+            return True
         named = f"The {self.role} " in verdict.reason
         if self.manner == "endless":
             return verdict.code in CODES[self.manner] and named
