@@ -45,7 +45,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=endpoint, other=refuse)
     engine.architectures["other"] = "arm64"
     install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(campaign_setup, "analyse", judge)
+    monkeypatch.setattr(campaign_setup, "analyse_once", judge)
     return engine
 
 

@@ -41,7 +41,7 @@ class Two:
         urls = {"unix:///here": "here", "unix:///far": "far"}
         monkeypatch.setattr(docker, "APIClient", lambda base_url, **_: self.engines[urls[base_url]].client())
         monkeypatch.setattr(campaign_setup, "start_reaper", lambda *_: nullcontext())
-        monkeypatch.setattr(campaign_setup, "analyse", judge)
+        monkeypatch.setattr(campaign_setup, "analyse_once", judge)
         # its processes would wait for an idle CPU
         monkeypatch.setattr(campaign_setup, "analysis_pool", lambda act, **_: nullcontext(act))
         monkeypatch.setattr("interop.execution.lock.FOLDERS", (str(folder),))

@@ -39,7 +39,7 @@ TWICE = replace(CASE, repetitions=2)
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
     install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(module, "analyse", judge)
+    monkeypatch.setattr(module, "analyse_once", judge)
     return engine
 
 

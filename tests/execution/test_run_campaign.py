@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine(good=endpoint, bad=only_as(Role.CLIENT, end_with(1)))
     install(engine, monkeypatch, tmp_path)
-    monkeypatch.setattr(campaign_setup, "analyse", judge)
+    monkeypatch.setattr(campaign_setup, "analyse_once", judge)
     return engine
 
 

@@ -246,7 +246,13 @@ def test_a_worker_whose_daemon_is_in_use_takes_part_later(
     farm.add("busy", Loader("busy", good=endpoint))
     stack = ExitStack()
     stack.enter_context(exclusive("busy /", "something else"))
-    threading.Timer(1.0, stack.close).start()
+
+    def end_after_refusal() -> None:
+        while not heard.said:
+            time.sleep(0.01)
+        stack.close()
+
+    threading.Thread(target=end_after_refusal, daemon=True).start()
     with campaign(farm, heard, [run_of()]) as opened:
         opened.run_all(RemainingWork((run_of(),), {}), set())
     assert heard.codes == [""]
