@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from interop.analysis import metrics, run_outcome
+from interop.analysis import metrics, run_outcome, upstream_outcome
 from interop.analysis.causes import FailureContext, explain, explain_tcp
 from interop.analysis.endpoint_log_tail import quote
 from interop.analysis.failure_context import last_sent
@@ -36,11 +36,12 @@ from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS,
 from interop.model.units import byte_size, seconds
 from interop.model.webtransport import WebTransport
 from interop.results.compression import compress_qlogs
+from interop.traces.key_log import upstream_lines
 from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition
 from interop.traces.run_traces import CLIENT_TRACE as CLIENT_TRACE
+from interop.traces.run_traces import KEY_LOGS, RunTraces, TraceStates, check_traces, read_run
 from interop.traces.run_traces import SERVER_TRACE as SERVER_TRACE
-from interop.traces.run_traces import RunTraces, TraceStates, check_traces, read_run
 from interop.traces.series import FILE_NAME as SERIES_FILE
 from interop.traces.series import Series, save
 from interop.traces.tcp import TcpTrace
@@ -104,7 +105,7 @@ def _readable_outcome(run: Run, evidence: Evidence, directory: Path) -> tuple[Ve
         except Exception as error:  # noqa: BLE001 - whatever it is, an endpoint must not escape its verdict
             fault = f"{type(error).__name__}{_place(error)}"
     flows = (run_outcome.of_flow(evidence, number) for number in range(1, 2 + len(run.others)))
-    verdict = next(filter(None, (_endpoints(flow, run.test_case) for flow in flows)), None)
+    verdict = next(filter(None, (_endpoints(flow, run.test_case, directory) for flow in flows)), None)
     unread = f"The analysis of its packets and logs failed {TRIES} times: {fault}."
     if verdict is not None:
         return replace(verdict, reason=f"{verdict.reason} {unread}"), None
@@ -142,7 +143,7 @@ def _flow(
     Faults of the traces come before what the endpoints did.
     """
     own = flow_directory(directory, flow)
-    verdict = _endpoints(evidence, run.test_case)
+    verdict = _endpoints(evidence, run.test_case, directory)
     if verdict is not None:
         verdict = replace(verdict, reason=verdict.reason + quote(verdict, evidence, directory, flow))
         if verdict.excluded or not _began(evidence):
@@ -153,8 +154,7 @@ def _flow(
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict, None, None
         if fault is None or (found.incomplete and not (own / SERIES_FILE).exists()):
-            upstream = run.test_case.rules is Rules.UPSTREAM
-            traces = read_run(directory, run.protocol, run.test_case.link, found, flow, upstream=upstream)
+            traces = read_run(directory, run.protocol, run.test_case.link, found, flow, upstream=_strict(run.test_case))
             series = traces.series()
             save(series, own)
         if fault is None and not run.test_case.functional:
@@ -173,13 +173,19 @@ def _flow(
     return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None, None
 
 
-def _endpoints(evidence: Evidence, test_case: TestCase) -> Verdict | None:
+def _endpoints(evidence: Evidence, test_case: TestCase, directory: Path) -> Verdict | None:
     """What the endpoints did wrong, by their ends and by the files; None if nothing."""
-    return (
-        run_outcome.endpoint_ends(evidence, test_case)
-        or run_outcome.transfer(evidence, test_case)
-        or (None if _stopped(evidence, test_case) else _files(evidence, test_case))
-    )
+    if _strict(test_case):
+        keys = bool(upstream_lines(*(directory / key_log for key_log in KEY_LOGS)))
+        ends = upstream_outcome.endpoints(evidence, test_case, directory, keys)
+    else:
+        ends = run_outcome.endpoint_ends(evidence, test_case) or run_outcome.transfer(evidence, test_case)
+    return ends or (None if _stopped(evidence, test_case) else _files(evidence, test_case))
+
+
+def _strict(test_case: TestCase) -> bool:
+    """Whether the QUIC Interop Runner's rules judge the run."""
+    return test_case.functional and test_case.rules is Rules.UPSTREAM
 
 
 def _files(evidence: Evidence, test_case: TestCase) -> Verdict | None:
@@ -304,10 +310,8 @@ def _functional(run: Run, traces: RunTraces) -> Verdict:
     """What both traces of a functional test say."""
     if isinstance(traces.trace_pair, TcpTracePair):
         return PASSED
-    return (
-        judge(Observation(run.test_case, traces.trace_pair.client, traces.trace_pair.server, bool(traces.keys)))
-        or PASSED
-    )
+    pair, keys = traces.trace_pair, _strict(run.test_case) or bool(traces.keys)  # upstream's have been looked at
+    return judge(Observation(run.test_case, pair.client, pair.server, keys)) or PASSED
 
 
 def _trace_verdict(traces: RunTraces, test_case: TestCase, sizes: tuple[int, ...], *, whole: bool) -> Verdict | None:

@@ -53,8 +53,7 @@ def judge(seen: Observation) -> Verdict | None:
     if check is None:
         return None
     if check in NEED_KEYS and not seen.keys:
-        reason = f'No endpoint wrote a key log, without which "{check}" cannot be seen.'
-        return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, reason)
+        return without_keys(check)
     return (UPSTREAM_CHECKS if seen.upstream else CHECKS)[check](seen)
 
 
@@ -105,6 +104,12 @@ def _of_server(check: Callable[[Trace], Verdict | None]) -> Judge:
 
 def _of_both(check: Callable[[Trace, Trace], Verdict | None]) -> Judge:
     return lambda seen: check(seen.client, seen.server)
+
+
+def without_keys(check: Check) -> Verdict:
+    """The verdict if no endpoint wrote a key log that a check needs."""
+    reason = f'No endpoint wrote a key log, without which "{check}" cannot be seen.'
+    return Verdict(Outcome.UNSUPPORTED, ErrorCode.KEY_LOG_MISSING, reason)
 
 
 _no_retry = _of_client(handshake_checks.no_retry)

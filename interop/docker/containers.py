@@ -233,14 +233,22 @@ class Container:
 
     def stop(self, grace: float) -> None:
         """SIGTERM, and SIGKILL if it still runs after ``grace`` seconds."""
-        if not self.running():
+        self.terminate()
+        self.finish(grace)
+
+    def terminate(self) -> None:
+        """SIGTERM, if it runs; :meth:`finish` has to follow."""
+        if self.running():
+            self._killed = True
+            self.signal("SIGTERM")
+
+    def finish(self, grace: float) -> None:
+        """SIGKILL if it still runs after ``grace`` seconds."""
+        if self.wait(grace):
             return
-        self._killed = True
-        for signal, patience in (("SIGTERM", grace), ("SIGKILL", QUICK)):
-            self.signal(signal)
-            if self.wait(patience):
-                return
-        raise HarnessFault(ErrorCode.DAEMON_FAULT, f"container {self.spec.name} could not be killed")
+        self.signal("SIGKILL")
+        if not self.wait(QUICK):
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"container {self.spec.name} could not be killed")
 
     def wait(self, patience: float) -> bool:
         """Whether it ended within ``patience`` seconds. Polling costs CPU time, so it becomes less frequent."""

@@ -29,6 +29,7 @@ from interop.docker.resource_use import ResourceMonitor
 from interop.links.session import (
     CANNOT_EXECUTE,
     DIRECTORIES,
+    LOG_GRACE,
     READY_TIMEOUT,
     STOP_GRACE,
     Endpoint,
@@ -334,6 +335,10 @@ class ContainerSession:
         for flow in self._request.flows:
             self._stop_flow(flow)
         self._link.stop()
+        for flow in self._request.flows:
+            server = self._containers[flow, Role.SERVER]
+            server.finish(0 if self._request.stop.is_set() else LOG_GRACE)
+            self._record.exits_of(flow).setdefault(Role.SERVER, server.exit())
 
     def _stop_flow(self, flow: int) -> None:
         client, server = self._containers[flow, Role.CLIENT], self._containers[flow, Role.SERVER]
@@ -346,5 +351,5 @@ class ContainerSession:
             exits[Role.CLIENT] = client.exit()
         elif server.running():
             server.wait(linger)
-        server.stop(grace=STOP_GRACE)
-        exits.setdefault(Role.SERVER, server.exit())
+        server.terminate()
+        server.wait(STOP_GRACE)

@@ -12,7 +12,7 @@ from interop.links.addresses import ADDRESSES, CLIENT, GATEWAYS, hosts, interfac
 from interop.links.cross_traffic import ROUTE
 from interop.links.gateway_description import layout_of
 from interop.links.memlock import MEMLOCK
-from interop.links.session import READY_TIMEOUT, STOP_GRACE, SessionRequest, part_name
+from interop.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, SessionRequest, part_name
 from interop.links.simulator_arguments import CROSS_PORT, simulator_environment
 from interop.links.tcp_samples import COMMAND, LOGS, SAMPLER, sampled_part
 from interop.model.emulated_link import CrossTraffic
@@ -77,6 +77,7 @@ def describe(
             "transfer timeout": run.test_case.timeout if wait_for_ends is None else wait_for_ends,
             "linger": request.linger,
             "stop grace": STOP_GRACE,
+            "log grace": LOG_GRACE,
             "settle": SETTLE,
         }
     )

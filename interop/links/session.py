@@ -19,8 +19,12 @@ from interop.model.run import Run
 
 READY_TIMEOUT = 30.0
 """Seconds from the start of the server until the link carries packets."""
-STOP_GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL of a server whose client has finished."""
+STOP_GRACE, LOG_GRACE = 2.0, 8.0
+"""Seconds between SIGTERM and SIGKILL of a server whose client has finished: first with the link, then without it.
+
+Together they are those of the QUIC Interop Runner, in which a server may write its logs. What it still sends to a
+client that has gone is not captured any more.
+"""
 LINGER_ROUND_TRIPS = 4
 """Round trips for which the server runs on after its client, to close its connection and write its qlog."""
 CANNOT_EXECUTE = 126

@@ -56,6 +56,7 @@ from tests.fakes import (
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is asked to stop does so, however busy the machine is."""
     monkeypatch.setattr(container_session, "STOP_GRACE", PATIENCE)
+    monkeypatch.setattr(container_session, "LOG_GRACE", PATIENCE)
 
 
 def carry_out(
@@ -303,8 +304,27 @@ def test_an_image_without_entry_point(role: Role, tmp_path: Path) -> None:
     assert verdict_of(run, evidence, tmp_path).outcome is Outcome.FAILED
 
 
+def test_a_server_that_writes_its_logs_late_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for when the link has already stopped, so that nothing that it still sends is in the traces."""
+    monkeypatch.setattr(container_session, "STOP_GRACE", 0.0)
+    monkeypatch.setattr(container_session, "LOG_GRACE", PATIENCE)
+
+    def thorough(life: Life) -> int:
+        life.listening.set()
+        life.terminated.wait()
+        [simulator] = (each for each in [*life.engine.lives.values()] if "SCENARIO" in each.environment)
+        if simulator.ended.wait(PATIENCE):
+            life.files["logs/late.log"] = b"all is well"
+        return 143
+
+    evidence = carry_out(server_that(thorough), tmp_path, BAD_SERVER)
+    assert (tmp_path / "server/late.log").read_bytes() == b"all is well"
+    assert evidence.server == Exit(143, killed=True)
+
+
 def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container_session, "STOP_GRACE", 0.05)
+    monkeypatch.setattr(container_session, "LOG_GRACE", 0.05)
 
     def stubborn(life: Life) -> int:
         life.listening.set()

@@ -12,7 +12,7 @@ from interop.docker.containers import CONTRACT_CAPABILITIES
 from interop.docker.daemon_images import ImageProgram
 from interop.links.guest_description import CAPABILITIES, LOG_BYTES, SEEDED, SETTLE, describe, further_parts, host_names
 from interop.links.memlock import MEMLOCK
-from interop.links.session import READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest, part_name
+from interop.links.session import LOG_GRACE, READY_TIMEOUT, STOP_GRACE, Endpoint, FurtherFlow, SessionRequest, part_name
 from interop.links.simulator_arguments import scenario
 from interop.model.emulated_link import CrossTraffic
 from interop.model.flow import Flow
@@ -88,7 +88,8 @@ def test_deadlines_are_nanoseconds_of_simulated_time() -> None:
     case = replace(CASE, timeout=12.5, link=replace(SYMMETRIC, forward_delay=0.3, return_delay=0.3))
     found = keys(run_of(case=case))
     times = {name: int(found[name][0]) / 1e9 for name in found if name.split(" ")[-1] in ("timeout", "grace")}
-    assert times == {"ready timeout": READY_TIMEOUT, "transfer timeout": 12.5, "stop grace": STOP_GRACE}
+    graces = {"stop grace": STOP_GRACE, "log grace": LOG_GRACE}
+    assert times == {"ready timeout": READY_TIMEOUT, "transfer timeout": 12.5, **graces}
     assert found["linger"] == ["2400000000"]
     assert found["settle"] == [str(round(SETTLE * 1e9))]
 

@@ -69,6 +69,7 @@ static bool read_entry(const char* key, char* value, struct description* descrip
                  {"transfer timeout", &description->transfer_timeout},
                  {"linger", &description->linger},
                  {"stop grace", &description->stop_grace},
+                 {"log grace", &description->log_grace},
                  {"gateway grace", &description->gateway_grace},
                  {"settle", &description->settle}};
     for (size_t index = 0; index < sizeof times / sizeof *times; ++index) {

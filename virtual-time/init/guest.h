@@ -63,6 +63,7 @@ struct description {
     int64_t transfer_timeout;
     int64_t linger;
     int64_t stop_grace;
+    int64_t log_grace;
     int64_t gateway_grace;
     int64_t settle; /* between the set-up of the network and the start of the server */
     size_t output_limit;

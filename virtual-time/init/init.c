@@ -215,18 +215,26 @@ static void wait_for_end(int part, int64_t patience) {
     }
 }
 
-static void stop(int part, int64_t grace) {
+static void terminate(int part) {
     if (running(part)) {
         containers[part].killed = true;
         kill(containers[part].pid, SIGTERM);
-        wait_for_end(part, grace);
     }
+}
+
+static void finish(int part, int64_t grace) {
+    wait_for_end(part, grace);
     if (running(part)) {
         kill(containers[part].pid, SIGKILL);
         wait_for_end(part, 10 * SECOND);
     }
     while (containers[part].pid && containers[part].output >= 0 && step(now(CLOCK_MONOTONIC) + 1000)) {
     }
+}
+
+static void stop(int part, int64_t grace) {
+    terminate(part);
+    finish(part, grace);
 }
 
 /* ---- one run ------------------------------------------------------------------------------- */
@@ -359,7 +367,8 @@ static void stop_flow(int client) {
         wait_for_end(server, description.linger);
     }
     stop(client, 0);
-    stop(server, description.stop_grace);
+    terminate(server);
+    wait_for_end(server, description.stop_grace);
 }
 
 static void stop_all(void) {
@@ -372,6 +381,9 @@ static void stop_all(void) {
     stop(SAMPLER, SECOND);
     stop(CLIENT_GATEWAY, description.gateway_grace);
     stop(SERVER_GATEWAY, description.gateway_grace);
+    for (int client = CLIENT; client < NETWORKS; client = next_flow(client)) {
+        finish(server_of(client), description.log_grace); /* it may still write its logs */
+    }
 }
 
 /* How the endpoints end by themselves. */
