@@ -21,7 +21,7 @@ from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Manifest, Measurement, ResultSet, RunResult
 from interop.results.document import document, parse_document
 from interop.statistics.comparison import Goodputs
-from interop.statistics.samples import GOODPUT, PairOutcome, Sample, samples
+from interop.statistics.samples import CONCLUSIVE, CONCLUSIVE_RUNS, GOODPUT, PairOutcome, Sample, samples
 
 FILE_NAME = "brief.bin"
 """In the folder of the campaign."""
@@ -55,6 +55,14 @@ class Brief:
     def keys(self) -> frozenset[tuple[str, str, str]]:
         """Server, client and test case of each cell of a measurement."""
         found = {row[:3] for row in self.rows}
+        servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
+        return frozenset((servers[server], clients[client], cases[case].name) for server, client, case in found)
+
+    @cached_property
+    def conclusive(self) -> frozenset[tuple[str, str, str]]:
+        """Server, client and test case of each cell in which a run succeeded, failed or timed out."""
+        found = {row[:3] for row in self.rows if row[4] in CONCLUSIVE_RUNS}
+        found |= {(server, client, case) for server, client, case, outcome in self.tested if outcome in CONCLUSIVE}
         servers, clients, cases = self.manifest.servers, self.manifest.clients, self.manifest.test_cases
         return frozenset((servers[server], clients[client], cases[case].name) for server, client, case in found)
 

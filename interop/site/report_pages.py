@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
 from interop.model.test_case import TestCase
 from interop.model.text import printable
-from interop.model.units import mbit_per_s, percent
+from interop.model.units import mbit_per_s
 from interop.report import attempt_tables, campaign_tables
+from interop.report.comparison_lines import line
 from interop.report.table import Table, Unit, render
 from interop.site import address, figures, recent
 from interop.site.badges import badge, badge_picture
@@ -24,6 +24,7 @@ from interop.site.recent import Past, Trends
 from interop.site.since import sentence
 from interop.statistics import comparison, history
 from interop.statistics.comparison import Goodputs
+from interop.statistics.previous import LOOKED_BACK, most_alike
 from interop.statistics.samples import CONCLUSIVE, GOODPUT, PairOutcome
 
 MOST_COMPARED = 8
@@ -111,7 +112,7 @@ class Compared:
     since: str
     """What changed, as a sentence."""
     lines: tuple[str, ...]
-    """Some of what got worse, a line each."""
+    """Some of what got worse, and better, and the images that changed, a line each."""
 
     @property
     def address(self) -> PurePosixPath:
@@ -136,14 +137,18 @@ def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodpu
     both = tuple(pair for pair in found.pairs if pair.change is not comparison.Change.ABSENT)
     changed = (*found.groups, *found.pairs)
     worse = [pair for pair in changed if pair.change in comparison.WORSE]
+    better = [pair for pair in changed if pair.change in comparison.BETTER]
     compared = Compared(
         before,
         after,
         len(both),
         len(worse),
-        sum(pair.change in comparison.BETTER for pair in changed),
+        len(better),
         sentence(found, day(before.started)),
-        tuple(map(_line, worse[:_MOST_LINES])),
+        (
+            *map(line, [*worse, *better][:_MOST_LINES]),
+            *(f"Image that changed: {each}" for each in found.changed_images),
+        ),
     )
     if both:
         title = " → ".join(printable(each.manifest.started) for each in (before, after))
@@ -160,11 +165,6 @@ def compare(site: Site, before: SiteCampaign, after: SiteCampaign, first: Goodpu
         values |= {"blind": found.blind, "method": address.campaign(after.folder, "method")}
         site.show(compared.address, "comparison.html", None, "Compare", **values)
     return compared
-
-
-def _line(pair: comparison.PairChange) -> str:
-    share = f" ({percent(pair.ratio)})" if pair.ratio is not None else ""
-    return f"{pair.first.server} to {pair.first.client}, {pair.first.test_case}: {pair.change.value}{share}"
 
 
 def trends_by_clock(campaigns: Sequence[SiteCampaign]) -> list[Trends]:
@@ -184,13 +184,16 @@ def histories(
     for alike in _by_clock(campaigns):
         if len(alike) > MOST_CAMPAIGNS:
             settled |= {each.folder for each in alike[MOST_CAMPAIGNS - recent.SHOWN + 1 :]}
-    for two in compared:  # of several with the same campaign, the newest partner comes first
-        since.setdefault(two.after.folder, two)
+    chosen = before(campaigns)
+    for two in compared:
+        if chosen.get(two.after.folder) is two.before:
+            since[two.after.folder] = two
     found = {}
     for campaign in campaigns:
         words = History(past.get(campaign.folder, {}), settled=campaign.folder in settled)
         if other := since.get(campaign.folder):
-            words = replace(words, since=other.since, comparison=other.address)
+            told = " ".join((other.since, *_incomplete(campaigns, other)))
+            words = replace(words, since=told, comparison=other.address)
         found[campaign.folder] = words
     return found
 
@@ -200,8 +203,8 @@ def write_all(site: Site, compared: Sequence[Compared], trends: Trends) -> None:
     site.show(address.COMPARISONS, "comparisons.html", None, "Compare", compared=compared)
     site.show(address.SIDE_BY_SIDE, "side.html", None, "Compare", uplot=site.uplot)
     _trends(site, trends)
-    neighbours = {two for alike in _by_clock(site.campaigns) for two in pairwise(reversed(alike))}
-    entries = [each for each in compared if (each.before, each.after) in neighbours and each.worse]
+    chosen = before(site.campaigns)
+    entries = [each for each in compared if chosen.get(each.after.folder) is each.before and each.worse + each.better]
     updated = site.campaigns[0].started
     site.put(address.FEED, site.renderer.page("feed.xml", entries=entries[:30], updated=updated))
     _badges(site, site.campaigns[0])
@@ -213,14 +216,36 @@ def _by_clock(campaigns: Sequence[SiteCampaign]) -> list[list[SiteCampaign]]:
     return [[each for each in campaigns if each.time == time] for time in times]
 
 
+def before(campaigns: Sequence[SiteCampaign]) -> dict[str, SiteCampaign]:
+    """The earlier campaign with which each is compared, by its folder; see ``interop.statistics.previous``."""
+    found = {}
+    for alike in _by_clock(campaigns):
+        for number, later in enumerate(alike):
+            earlier = alike[number + 1 : number + 1 + LOOKED_BACK]
+            at = most_alike(later.brief.conclusive, [each.brief.conclusive for each in earlier])
+            if at is not None:
+                found[later.folder] = earlier[at]
+    return found
+
+
+def _incomplete(campaigns: Sequence[SiteCampaign], two: Compared) -> Iterator[str]:
+    """A sentence for each campaign between two of one clock that did not end."""
+    for each in campaigns[campaigns.index(two.after) + 1 : campaigns.index(two.before)]:
+        if each.time == two.after.time and each.finished is None:
+            runs = f"{each.brief.runs} of {each.manifest.planned_runs} runs"
+            yield f"The campaign of {day(each.started)} is incomplete ({runs}) and was left out."
+
+
 def twos(campaigns: Sequence[SiteCampaign]) -> list[tuple[SiteCampaign, SiteCampaign]]:
     """Which campaigns are compared: (earlier, later), the newest first; only those of one clock."""
     found: list[tuple[SiteCampaign, SiteCampaign]] = []
+    chosen = before(campaigns)
     for alike in _by_clock(campaigns):
-        newest, older = alike[:MOST_COMPARED], alike[MOST_COMPARED - 1 :]
+        newest = alike[:MOST_COMPARED]
         found += [(earlier, later) for number, later in enumerate(newest) for earlier in newest[number + 1 :]]
-        found += [(earlier, later) for later, earlier in pairwise(older)]
-    return found
+        older = {each.folder: each for each in alike[MOST_COMPARED - 1 :]}
+        found += [(earlier, older[name]) for name, earlier in chosen.items() if name in older]
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)

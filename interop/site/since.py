@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from interop.report.comparison_lines import line
 from interop.site.matrix_cell_text import goodput
 from interop.statistics.comparison import BETTER, WORSE, Change, Comparison, PairChange
 
@@ -12,6 +13,12 @@ _ORDER = (Change.BROKEN, Change.LESS_RELIABLE, Change.SLOWER)
 
 def sentence(found: Comparison, before: str) -> str:
     """``12 pairs got worse since 2026-11-20, 1 got better; the largest: …``; ``before``: when the other began."""
+    words = [_of_pairs(found, before), *(f"{line(each)}." for each in found.groups)]
+    words += ["Some changes could not be found with these results."] if found.undecided else []
+    return " ".join(f"{each[0].upper()}{each[1:]}" for each in words)
+
+
+def _of_pairs(found: Comparison, before: str) -> str:
     worse = [pair for pair in found.pairs if pair.change in WORSE]
     better = sum(pair.change in BETTER for pair in found.pairs)
     if not worse and not better:

@@ -12,7 +12,7 @@ from interop.model.clock import Clock
 from interop.model.results import ResultSet
 from interop.site.campaign_pages import fingerprint
 from interop.site.campaigns import SiteCampaign
-from tests.results_builder import result_set, runs
+from tests.results_builder import result_set, runs, virtual
 from tests.site import builder
 
 DAYS = {
@@ -77,6 +77,22 @@ def test_the_feed_tells_of_regressions_although_clocks_alternate(tmp_path: Path)
     feed = (tmp_path / "site" / "feed.xml").read_text()
     assert feed.count("<entry>") == 1
     assert "2026-11-18-real-1/2026-11-20-real-2" in feed
+
+
+def test_a_campaign_that_was_killed_hides_nothing_and_gains_are_told(tmp_path: Path) -> None:
+    """The second of three campaigns has results of one pair of four."""
+    for day, (name, rate) in enumerate((("a", 8e6), ("killed", 4e6), ("b", 4e6)), 10):
+        results = [each for server in "wxyz" for each in runs(rate, 2 * rate, server=server)]
+        made = virtual(result_set(results, servers=tuple("wxyz"), repetitions=2))
+        made = replace(made, manifest=replace(made.manifest, id=name, started=f"2026-11-{day}T06:00:00Z"))
+        made = replace(made, results=made.results[:2], finished=None) if name == "killed" else made
+        builder.on_disk(tmp_path / "results" / name, made)
+    builder.build(tmp_path / "results", tmp_path / "site")
+    feed = (tmp_path / "site" / "feed.xml").read_text()
+    assert "4 got worse, 0 got better" in feed
+    start = (tmp_path / "site" / "index.html").read_text()
+    assert "4 pairs got worse since 2026-11-" in start
+    assert "is incomplete (2 of 8 runs) and was left out." in start
 
 
 def test_the_method_tells_the_clock(pages: Mapping[str, str]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from interop.model.outcomes import Outcome
 from interop.site.since import sentence
-from interop.statistics.comparison import Change, Comparison, PairChange
+from interop.statistics.comparison import ALL, Change, Comparison, PairChange
 from interop.statistics.samples import Sample
 
+UNDECIDED = "Some changes could not be found with these results."
 LARGEST = "2 pairs got worse since Monday, {} got better; the largest change for the worse: {}."
 
 
@@ -20,7 +23,10 @@ def pair(change: Change, before: float, after: float, server: str = "picoquic") 
 @pytest.mark.parametrize(
     ("pairs", "told"),
     [
-        ([], "No pair got significantly worse or better since Monday."),
+        (
+            [],
+            f"No pair got significantly worse or better since Monday. {UNDECIDED}",
+        ),
         ([pair(Change.NONE, 8e6, 7e6)], "No pair got significantly worse or better since Monday."),
         ([pair(Change.FASTER, 8e6, 16e6)], "No pair got worse since Monday, 1 got better."),
         (
@@ -35,3 +41,10 @@ def pair(change: Change, before: float, after: float, server: str = "picoquic") 
 )
 def test_the_sentence(pairs: list[PairChange], told: str) -> None:
     assert sentence(Comparison(tuple(pairs), 1), "Monday") == told
+
+
+def test_what_changed_over_all_pairs_is_in_the_sentence() -> None:
+    group = replace(pair(Change.SLOWER, 8e6, 4e6), over_all=-0.5)
+    first = replace(group.first, server=ALL, client=ALL, test_case=ALL, values=())
+    told = sentence(Comparison((pair(Change.NONE, 8e6, 8e6),), 1, (replace(group, first=first),)), "Monday")
+    assert told == ("No pair got significantly worse or better since Monday. All pairs together: slower (-50.0 %).")
