@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Protocol
 
+from interop.images.build_log import BuildLog
 from interop.images.build_recipes import (
     BASE,
     BASES,
@@ -41,8 +41,6 @@ FIRST_PULL = 15.0
 PULL_STALL = 120.0
 """Seconds without progress after which a pull without alternative fails."""
 BOOTSTRAP_TIMEOUT = 1800.0
-STEP = re.compile(r"Step \d|(\[\d+/\d+\] )?STEP \d")
-"""How Docker and podman begin the line with which they announce a step of a build."""
 
 Say = Callable[[str], None]
 
@@ -220,24 +218,23 @@ class Images:
         log = self._log(recipe.name)
         self._say(f"{recipe.name}: building {tag}, which takes seconds to minutes; log in {self._relative(log)}")
         begin = time.monotonic()
-        step = "before its first step"
+        output = BuildLog()
         with log.open("w", encoding="utf-8") as stream:
 
             def on_line(line: str) -> None:
-                nonlocal step
                 stream.write(f"{line}\n")
                 stream.flush()
-                if STEP.match(line):
-                    step = f"in {line.strip()}"
+                output.add(line)
 
             try:
                 image = self._store.build(build_context(recipe.folder), tag, recipe.arguments, on_line)
             except HarnessFault as fault:
                 stream.write(f"{fault.reason}\n")
+                step = f"It failed in {output.step}: {fault.reason}\n" if output.step else ""
                 raise MachineError(
-                    f"{recipe.name}: the image could not be built; it failed {step}: {fault.reason}\n"
-                    f"The whole log is in {self._relative(log)}. Usually a package registry did not answer: try "
-                    f"again; behind a proxy, put its CA (*.crt) into {HOST_CERTIFICATES}."
+                    f"{recipe.name}: the image could not be built: {output.reason or fault.reason}\n{step}"
+                    f"The whole log is in {self._relative(log)}. If a package registry did not answer, try again; "
+                    f"behind a proxy, put its CA (*.crt) into {HOST_CERTIFICATES}."
                 ) from fault
         self._store.tag(tag, recipe.latest)
         self._say(f"{recipe.name}: built in {seconds(time.monotonic() - begin)}, {byte_size(image.size)}")
@@ -301,5 +298,7 @@ def _run_bootstrap(archive: Path, log: Path) -> str:
             return f"it did not end within {seconds(BOOTSTRAP_TIMEOUT)}"
     if done.returncode == 0:
         return ""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith(("E:", "W:"))]
-    return lines[0] if lines else f"exit status {done.returncode}"
+    output = BuildLog()
+    for line in log.read_text(errors="replace").splitlines():
+        output.add(line)
+    return output.reason or f"exit status {done.returncode}"

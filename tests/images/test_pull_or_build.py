@@ -50,6 +50,8 @@ class FakeStore:
         on_line("Step 1/2 : FROM somewhere")
         if self.broken == name:
             on_line("Step 2/2 : RUN go install")
+            on_line("main.go:3:1: undefined: quic.Foo")
+            on_line("make: *** [all] Error 1")
             raise HarnessFault(ErrorCode.IMAGE_MISSING, "go: TLS failure")
         self.here.add(tag)
         return ImageFacts(tag, f"id of {tag}", size=100)
@@ -307,8 +309,10 @@ def test_failing_build_names_step_reason_log_and_remedy(root: Path) -> None:
         "ca-certificates",
     ):
         assert part in str(caught.value)
+    first = "quic-go: the image could not be built: main.go:3:1: undefined: quic.Foo"
+    assert str(caught.value).splitlines()[0] == first  # which tables show
     log = (root / "build/logs/quic-go.log").read_text(encoding="utf-8")
-    assert log == "Step 1/2 : FROM somewhere\nStep 2/2 : RUN go install\ngo: TLS failure\n"
+    assert log.splitlines()[-3:] == [first.partition("built: ")[2], "make: *** [all] Error 1", "go: TLS failure"]
 
 
 def test_failed_build_leaves_no_tag(root: Path) -> None:
