@@ -177,7 +177,7 @@ def _findings(
         notes.append(f"The client's trace shows {connections} handshakes, so there is no goodput of one connection.")
     elif size is None:
         notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
-    elif not _failed(run, streams):
+    elif not _failed(run, streams) and not _hidden(client, found, from_server=True):
         if Role.CLIENT in captures.damaged and streams.whole is None:
             notes.append("The client's trace ends before the last byte of the response, so there is no goodput.")
         else:
@@ -192,7 +192,7 @@ def _findings(
         clock=_clock(found),
         size=size,
         size_from=source,
-        handshake=metrics.handshake_time(client),
+        handshake=None if _hidden(client, found, from_server=False) else metrics.handshake_time(client),
         goodput=goodput,
         efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
         loss_forward=losses[0],
@@ -200,6 +200,15 @@ def _findings(
         notes=tuple(filter(None, notes)),
         complete=_complete(run, streams),
     )
+
+
+def _hidden(client: Trace, found: TraceStates, *, from_server: bool) -> bool:
+    """Whether cut records may hold 1-RTT packets of a side behind others that have long headers."""
+    if not found.client.cut or not len(client):
+        return False
+    firsts = np.flatnonzero(client.size > 0)
+    cut = np.add.reduceat(client.length, firsts) < client.size[firsts]
+    return bool((cut & (client.version[firsts] >= 0) & (client.from_server[firsts] == from_server)).any())
 
 
 def _initials(client: Trace) -> Flags:

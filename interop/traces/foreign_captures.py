@@ -26,9 +26,11 @@ from interop.traces.network import LINK_TYPES, RAW_IP, TCP, UDP, IpPacket, Segme
 from interop.traces.packets import Dissector
 from interop.traces.records import (
     BACKWARD_LIMIT,
+    EARLIEST,
     NANOSECONDS,
     DamagedTraceError,
     PacketRecord,
+    dated,
     embedded_secrets,
     simulated,
     unsorted_records,
@@ -55,6 +57,8 @@ TUNNELS = {4789: "VXLAN", 6081: "Geneve", 2152: "GTP-U", 51820: "WireGuard"}
 MOST_KINDS = 5
 """Kinds of packets that a note names."""
 
+SIMULATION, SINCE_1970, WRONG = "simulation", "1970", "wrong"
+"""Where times count from."""
 End = tuple[bytes, int]
 """Address and port."""
 
@@ -205,8 +209,10 @@ class _Capture:
     records: int = 0
     late: int = 0
     """Records that are older than one before them."""
-    by_simulation: int = 0
-    """Records whose time counts from the start of a simulation."""
+    clocks: Counter[str] = field(default_factory=Counter)
+    """Records by the kind of their time, see ``_clock``."""
+    first: int = 0
+    """Time of the first record."""
     damage: str = ""
     kinds: Counter[str] = field(default_factory=Counter)
     """Records that are no UDP packets."""
@@ -243,7 +249,8 @@ class _Capture:
                 self.records += 1
                 self.late += record.time < newest - BACKWARD_LIMIT
                 newest = max(newest, record.time)
-                self.by_simulation += simulated(record.time)
+                self.clocks[_clock(record.time)] += 1
+                self.first = self.first or record.time
                 found = _datagram(record)
                 if found is None:
                     self.kinds[_kind(record)] += 1
@@ -298,7 +305,7 @@ class _Capture:
         notes, whose = list[str](), f"The {self.role}'s trace"
         if self.damage and self.records:
             notes.append(f"{whose} is damaged: {self.damage} Before that, {self.records} are complete, and are used.")
-        strange = {kind: count for kind, count in self.kinds.items() if kind.startswith("link type")}
+        strange = {kind: count for kind, count in self.kinds.items() if self.flows and kind.startswith("link type")}
         notes += [f"{whose} has {_records(count, kind)}, which is not read." for kind, count in strange.items()]
         if fragments := self.kinds["IP fragments"]:
             notes.append(f"{whose} has {fragments} IP fragments, which are not put together, so packets are missing.")
@@ -314,6 +321,11 @@ class _Capture:
             kinds[tunnel or f"UDP port {min(ports)}"] += 1
         named = [f"{count} of {kind}" for kind, count in kinds.most_common(MOST_KINDS)]
         return f"{self.records} records: {', '.join(named)}"
+
+
+def _clock(time: int) -> str:
+    """Where a time in nanoseconds counts from."""
+    return SIMULATION if simulated(time) else SINCE_1970 if dated(time) else WRONG
 
 
 def _records(count: int, whose: str) -> str:
@@ -362,8 +374,10 @@ class _Repair:
         self._split = any(self._splittable(from_server) for from_server in (False, True))
         self._dropped = {ends for ends in capture.pairs if ends not in capture.flows and _usual(*ends) is not None}
         self._moved = {ends for ends, server in capture.flows.items() if _usual(*ends) is not server}
-        self._mixed = 0 < capture.by_simulation < capture.records
-        changes = (self._copied, self._split, self._dropped, self._moved, self._mixed, capture.late)
+        self._clock = capture.clocks.most_common(1)[0][0] if capture.clocks else ""
+        self._wrong = capture.records - capture.clocks[self._clock]
+        self._shift = EARLIEST * NANOSECONDS - capture.first if self._clock == WRONG else 0
+        changes = (self._copied, self._split, self._dropped, self._moved, self._wrong, self._shift, capture.late)
         self.needed = bool(capture.flows) and any(changes)
 
     def _splittable(self, from_server: bool) -> bool:
@@ -381,8 +395,10 @@ class _Repair:
         if capture.late:
             late = _records(capture.late, whose)
             notes.append(f"All records were sorted by time: {late} came after a newer one.")
-        if self._mixed:
-            notes.append(f"Some records of {whose} have an impossible time, and were left out.")
+        if self._wrong:
+            notes.append(f"{_records(self._wrong, whose)} with an impossible time: left out.")
+        if self._shift:
+            notes.append(f"The clock of {whose} was wrong: its first record is not of the years 2000 to 2099.")
         if self._copied:
             notes.append(
                 f"{whose.capitalize()} has its packets several times, of several interfaces; copies were left out."
@@ -415,11 +431,10 @@ class _Repair:
         return sorted(made, key=lambda record: record.time) if self.capture.late else made
 
     def _plausible(self) -> Iterator[PacketRecord]:
-        clock = 2 * self.capture.by_simulation >= self.capture.records
         with suppress(DamagedTraceError):
             for record in unsorted_records(self.capture.path):
-                if not self._mixed or simulated(record.time) is clock:
-                    yield record
+                if _clock(record.time) == self._clock:
+                    yield record._replace(time=max(record.time + self._shift, 0))
 
     def _made(self, record: PacketRecord, found: Datagram, from_server: bool, piece: bytes | None) -> PacketRecord:
         """The record without its link layer, with the server at its usual port, and with a piece of its payload."""

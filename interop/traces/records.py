@@ -115,6 +115,11 @@ def simulated(time: int) -> bool:
     return 0 <= time < LONGEST_SIMULATION * NANOSECONDS
 
 
+def dated(time: int) -> bool:
+    """Whether a time in nanoseconds since 1970 can be true."""
+    return EARLIEST * NANOSECONDS <= time < LATEST * NANOSECONDS
+
+
 def _in_order(records: Iterator[PacketRecord], name: str) -> Iterator[PacketRecord]:
     """The same records, as long as their times can be true. The first one decides on the clock of all."""
     before, least, most = 0, EARLIEST * NANOSECONDS, LATEST * NANOSECONDS

@@ -203,6 +203,14 @@ PLAIN: dict[str, Callable[[Records], bytes]] = {
 REPAIRED: dict[str, tuple[Callable[[Records], bytes], str]] = {
     "late record": (late, "All records were sorted by time: 1 record of"),
     "reversed": (reversed_order, "All records were sorted by time: "),
+    "clock of 1990": (
+        lambda records: pcap([replace(each, time=each.time + 640_000_000_000_000) for each in records]),
+        "clock of",
+    ),
+    "a record of another clock": (
+        lambda records: pcap([*records[:1], replace(records[0], time=10**15), *records[1:]]),
+        "impossible time",
+    ),
     "port": (in_port(4433, "10.0.0.2", "10.0.1.2"), "has port 4433."),
     "low port of the contract": (in_port(853, "193.167.0.100", "193.167.100.100"), "has port 853."),
     "two copies": (twice, "copies were left out."),
@@ -330,7 +338,7 @@ def test_a_key_log_deeper_in_a_folder(run: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (framed(lambda _: bytes(30), 127), "38 records of link type 127, which is not read"),
+        (framed(lambda _: bytes(30), 127), "It holds 38 records: 38 of link type 127."),
         (begun(4433), "no packet from or to port 443. It holds 25 records: 25 of UDP port 4433."),
         (begun(4789), "It holds 25 records: 25 of VXLAN."),
         (with_ip(9, b"\x2f"), "38 of GRE"),
@@ -365,9 +373,10 @@ def test_packets_of_a_version_without_known_keys(run: Path) -> None:
 
 def test_cut_records_are_the_reason_where_nothing_can_be_decrypted(run: Path) -> None:
     rewrite(run, LEFT, RIGHT, to=lambda records: pcap(records, snap=128))
-    notes = findings(run).notes
-    assert any("are cut (snap length)" in each for each in notes)
-    assert not any("do not fit" in each for each in notes)
+    found = findings(run)
+    assert (found.handshake, found.goodput) == (None, None)  # what stands behind the first packet of a datagram is gone
+    assert any("are cut (snap length)" in each for each in found.notes)
+    assert not any("do not fit" in each for each in found.notes)
 
 
 def test_nothing_of_the_run_changes_and_no_copy_stays(run: Path) -> None:
