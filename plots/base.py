@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interop.model.test_case import TestCase
 from interop.report.plot_request import CampaignResults, PlotRequest
@@ -13,6 +13,7 @@ from interop.report.plot_request import CampaignResults, PlotRequest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+T = TypeVar("T")
 FAR = 0.6
 """An axis starts above 0 if the lowest value is at least this share of the highest."""
 WIDTH = 6.3
@@ -98,11 +99,11 @@ def stem(request: PlotRequest, campaign: CampaignResults, *parts: str) -> str:
     return "-".join(part for part in (*named, *parts) if part)
 
 
-def nonempty(drawings: Sequence[Drawing], otherwise: str) -> Sequence[Drawing]:
-    """The drawings; raises NothingToDrawError with ``otherwise`` if there are none."""
-    if not drawings:
+def nonempty(values: Sequence[T], otherwise: str) -> Sequence[T]:
+    """The values; raises NothingToDrawError with ``otherwise`` if there are none."""
+    if not values:
         raise NothingToDrawError(otherwise)
-    return drawings
+    return values
 
 
 def axis_start(values: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -37,15 +37,15 @@ class _Row:
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per test case, a panel per objective."""
     groups: dict[tuple[str, str], tuple[CampaignResults, TestCase, list[_Row]]] = {}
-    for pair in load_pairs(request):
+    cases = (case for each in request.campaigns for case in request.measured(each.results))
+    with_objectives = tuple(case.name for case in cases if objectives(case, request.objectives))
+    nonempty(with_objectives, "no test case has objectives that its files can meet; --objective sets some.")
+    for pair in load_pairs(replace(request, test_cases=with_objectives)):
         key = (pair.campaign.label, pair.case.name)
         groups.setdefault(key, (pair.campaign, pair.case, []))[2].append(_row(request, pair))
     if not groups:
         raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
-    return nonempty(
-        [drawing for group in groups.values() if (drawing := _drawing(request, *group)) is not None],
-        "no test case has objectives that its files can meet; --objective sets some.",
-    )
+    return [_drawing(request, *group) for group in groups.values()]
 
 
 def _row(request: PlotRequest, pair: PairSeries) -> _Row:
@@ -55,10 +55,8 @@ def _row(request: PlotRequest, pair: PairSeries) -> _Row:
     return _Row(pair.server, pair.client, len(pair.runs), times)
 
 
-def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, group: Sequence[_Row]) -> Drawing | None:
+def _drawing(request: PlotRequest, campaign: CampaignResults, case: TestCase, group: Sequence[_Row]) -> Drawing:
     wanted = objectives(case, request.objectives)
-    if not wanted:
-        return None
     servers = list(dict.fromkeys(pair.server for pair in group))
     clients = list(dict.fromkeys(pair.client for pair in group))
     panels = tuple(_panel(group, servers, clients, objective, number) for number, objective in enumerate(wanted))
