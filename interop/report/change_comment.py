@@ -40,13 +40,13 @@ def comment(
     told, rest = changed[:MOST_CELLS], len(changed) - MOST_CELLS
     parts = [f"### {_HEADINGS.get(judgement.conclusion, '⚠️')} quicsat: {judgement.conclusion}"]
     parts += [f"**{judgement.unfinished}**"] if judgement.unfinished else []
+    parts += [code(each.text) for each in judgement.groups]
     parts += [f"{_first_up(judgement.counts)}.", *map(code, judgement.builds), *map(code, judgement.open)]
     if changed:
         parts.append(_table(told))
         parts += [_section(cell, (pictures or {}).get(_key(cell), ""), where) for cell in told]
     if rest > 0:
         parts.append(f"And {rest} more cells.")
-    parts += [code(each.text) for each in judgement.groups]
     if judgement.notes:
         parts.append("\n".join(["**Notes**", "", *(f"- {code(note)}" for note in judgement.notes)]))
     parts.append(_conditions(results))

@@ -224,7 +224,7 @@ def _open(
         most = max(len(pair.second.values) for pair in blind)
         at_least = f" ({found.enough} at least)" if found.enough > most else ""
         yield (
-            f"{_cells(len(blind))} in which a loss of goodput could not be told from chance. For the baseline and the "
+            f"{_cells(len(blind))} in which a loss of goodput could be due to chance. For the baseline and the "
             f"change, use more repetitions{at_least} or, in virtual time, the same kind of machine."
         )
 
@@ -347,9 +347,10 @@ def _undecided(
     if sample.succeeded and not sample.values and not case.functional:
         yield Finding.UNDECIDED, "It succeeded, but its goodput is unknown."
     elif change is not None and change.blind:
-        loss = f"A loss of {percent(expected.regression, 1)}" if expected.regression else "A loss of goodput"
+        loss = f"a loss of {percent(expected.regression, 1)}" if expected.regression else "even a large loss"
         few = f"{len(change.first.values)} repetitions in the baseline and {len(change.second.values)} now"
-        yield Finding.UNDECIDED, f"{loss} could not be told from chance, with {few}."
+        changed = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}. " if change.ratio else ""
+        yield Finding.UNDECIDED, f"{changed}With {few}, {loss} could be due to chance."
 
 
 def _lost(
