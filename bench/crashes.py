@@ -45,7 +45,7 @@ FAULTS = {
     Clock.VIRTUAL: ("the virtual machine is killed",),
 }
 """Faults of the machine, by the clock in which they can happen."""
-PARTS = {"simulator": "simulator", "client": "-client", "server": "-server", "virtual machine": "-machine"}
+PARTS = {"simulator": "-sim", "client": "-client", "server": "-server", "virtual machine": "-machine"}
 """What the name of the container contains that a fault is about."""
 WHILE = 0.5
 """Seconds after which a container has the fault."""

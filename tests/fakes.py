@@ -763,8 +763,8 @@ class FakeEngine:
             case "SIGHUP":
                 life.say(json.dumps({"event": "reset"}))
 
-    def events(self, *, since: int, until: int, filters: Mapping[str, str]) -> Iterator[bytes]:
-        assert since <= until
+    def events(self, *, since: str, until: str, filters: Mapping[str, str]) -> Iterator[bytes]:
+        assert float(since) <= float(until)
         life = self._answer("events", filters["container"])
         return iter([b"{}"] if life.signalled and filters["event"] == "kill" else [])
 

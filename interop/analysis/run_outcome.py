@@ -29,7 +29,7 @@ from interop.traces.streams import arrived_bytes
 
 UNSUPPORTED_STATUS = 127
 """Exit status by which an endpoint says that it does not know the test (endpoint contract of the interop runner)."""
-COMPUTED_SHARE = 0.8
+COMPUTED_SHARE = 0.5
 """CPU seconds per second of a run that missed its deadline from which on the reason names them."""
 LAG_LIMIT, LAG_SHARE = 0.010, 0.05
 """A frame is late if it leaves the simulator so many seconds after it is due, or that share of the link's round trip if

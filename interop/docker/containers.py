@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from math import ceil
 from queue import SimpleQueue
 from typing import IO, Any
 
@@ -195,17 +194,18 @@ class Container:
             time.sleep(INSPECTION_PAUSE)
             state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
-        if status and not self._killed and not state["OOMKilled"] and self._stopped_by_others(state):
+        if not self._killed and self._stopped_by_others(state):
             raise HarnessFault(ErrorCode.DAEMON_FAULT, f"somebody else stopped container {self.spec.name}")
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
 
     def _stopped_by_others(self, state: Mapping[str, Any]) -> bool:
         """Whether the daemon has sent a signal to it until its end, none of which is ours; False if it cannot say."""
-        if (life := lifetime(state)) is None:
+        if state["Running"] or (life := lifetime(state)) is None:
             return False
         filters = {"container": self.id, "event": "kill"}
+        since, until = f"{life.begin:.6f}", f"{life.end:.6f}"
         with suppress(*LIBRARY_ERRORS):
-            return any(self._daemon.quick.events(since=int(life.begin), until=ceil(life.end), filters=filters))
+            return any(self._daemon.quick.events(since=since, until=until, filters=filters))
         return False
 
     def cpu_seconds(self) -> float:
