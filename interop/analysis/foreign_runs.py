@@ -17,7 +17,7 @@ from interop.analysis.causes import FailureContext, explain
 from interop.analysis.series_metrics import series_metrics
 from interop.model.arrays import Flags
 from interop.model.emulated_link import UNKNOWN, EmulatedLink
-from interop.model.errors import HarnessFault
+from interop.model.errors import HarnessFault, UserError
 from interop.model.implementation import Protocol, Role
 from interop.model.real_link import RealLink
 from interop.model.test_case import Link
@@ -82,8 +82,14 @@ def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Fi
     """
     if run.refused:
         return Findings("not read", notes=(f"Not read: {run.refused}.",))
-    with plain_captures(run.directory) as captures:
-        return _examined(run, captures, size, series)
+    try:
+        with plain_captures(run.directory) as captures:
+            return _examined(run, captures, size, series)
+    except (HarnessFault, UserError) as fault:
+        reason = str(fault)
+    except Exception as error:  # noqa: BLE001 - files of strangers: one run must not cost the others
+        reason = f"reading its files failed ({type(error).__name__})"
+    return Findings(run.runner_output.outcome, notes=(f"Not read: {reason.removesuffix('.')}.",))
 
 
 def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:

@@ -11,7 +11,7 @@ import pytest
 from interop.analysis import metrics
 from interop.analysis.foreign_runs import HOST, MIXED, SIMULATOR, Findings, examine
 from interop.model.emulated_link import EmulatedLink
-from interop.model.errors import HarnessFault
+from interop.model.errors import HarnessFault, MachineError
 from interop.model.implementation import Protocol
 from interop.model.outcomes import ErrorCode
 from interop.results.qir_logs import find_runs
@@ -231,3 +231,17 @@ def test_nothing_outside_of_the_run_is_opened_and_nothing_is_written(tmp_path: P
     (place / LEFT).unlink()
     (place / LEFT).symlink_to(elsewhere / LEFT)
     assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), MachineError("editcap is not installed."), OSError("full")])
+def test_a_run_that_cannot_be_read_costs_no_other_one(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("interop.analysis.foreign_runs.read_run", fails)
+    found = findings(foreign_run(place_of(tmp_path), output=qir_output()))
+    assert found.outcome == "files complete"
+    assert found.goodput is None
+    assert found.notes[-1].startswith("Not read: ")
