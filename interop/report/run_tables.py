@@ -63,7 +63,7 @@ def links(_results: ResultSet, cases: Sequence[TestCase]) -> Table:
 def _conditions(case: TestCase) -> tuple[str | float | None, ...]:
     link = case.link
     if case.partly_known:
-        return link.forward_rate or None, None, None, None, None, None, None, case.timeout or None
+        return link.forward_rate or None, *[None] * 7, case.timeout or None
     return (
         link.forward_rate, link.return_rate, link.round_trip_delay, *_emulation(case), case.total_size, case.timeout,
     )  # fmt: skip

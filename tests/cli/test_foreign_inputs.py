@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.cli.main import main
+from interop.cli.tables import TABLES
 from plots.discovery import draw
 from tests.cli.conftest import ROOT, Draws
 from tests.foreign_builder import LEFT, RIGHT, foreign_run, qir_output
@@ -92,6 +93,13 @@ def test_only_selected_runs_are_read(logs: Path, capsys: pytest.CaptureFixture[s
 def test_tables_of_the_same_runs(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(ROOT, ["tables", str(logs), "--table", "pairs", "--format", "csv"]) == 0
     assert "goodput,quic-go,aioquic,succeeded,154" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name not in ("clusters", "groups")])
+def test_every_table_accepts_what_is_not_known(logs: Path, table: str) -> None:
+    """Results with a rate alone, as those of a result file."""
+    result_file(logs)
+    assert main(ROOT, ["tables", str(logs / "result.json"), "--table", table]) == 0
 
 
 @pytest.mark.parametrize("form", ["directory", "result file above", "triple"])
