@@ -73,7 +73,8 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     assert manifest["schedule"].pop("required") is None
     assert manifest["schedule"].pop("skip_on_failure") is False
     assert manifest.pop("own_cpu_costs") is False
-    assert manifest.pop("processor") == ""
+    assert (manifest.pop("processor"), manifest.pop("note")) == ("", "")
+    assert {image.pop("architecture") for image in manifest["images"].values()} == {""}
     for implementation in manifest["implementations"]:
         assert implementation.pop("cpu_cost") == {"server": None, "client": None}
     for test_case in manifest["test_cases"]:
