@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from interop.results.store import write_atomically
+from interop.model.whole_file import new_file
 from plots.base import Drawing
 
 FILE_NAME = ".drawn.json"
@@ -41,8 +41,9 @@ class DrawnBefore:
         self._known[path.name] = [digest, *_state(path)]
 
     def save(self) -> None:
-        """Keep what is remembered; raises MachineError."""
-        write_atomically(self._directory / FILE_NAME, json.dumps(self._known, indent=0).encode())
+        """Keep what is remembered. Raises OSError."""
+        with new_file(self._directory / FILE_NAME) as file:
+            file.write(json.dumps(self._known, indent=0).encode())
 
 
 def digest_of(drawing: Drawing) -> str:

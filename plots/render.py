@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from interop.model.whole_file import new_files
 from plots import theme
 from plots.base import Drawing, Plot
 
@@ -63,14 +64,20 @@ def literal(text: str) -> str:
 
 @contextmanager
 def _pgf_without_latex() -> Iterator[None]:
-    """Let matplotlib itself measure the texts of a PGF file: it would start LaTeX for that, which not every host has.
+    """Let matplotlib write PGF files by itself: it would start LaTeX, which not every machine has.
 
-    Texts are anchored where they belong, so that only the room for them is an estimate.
+    It would ask LaTeX for the size of texts, and which command includes an image. Texts are anchored where they belong,
+    so that only the room for them is an estimate; PGF itself has a command for images.
     """
     from matplotlib.backend_bases import RendererBase
-    from matplotlib.backends.backend_pgf import RendererPgf  # loads the backend of PDF, which takes 0.2 s
+    from matplotlib.backends import backend_pgf  # loads the backend of PDF, which takes 0.2 s
 
-    with patch.object(RendererPgf, "get_text_width_height_descent", RendererBase.get_text_width_height_descent):
+    with (
+        patch.object(
+            backend_pgf.RendererPgf, "get_text_width_height_descent", RendererBase.get_text_width_height_descent
+        ),
+        patch.object(backend_pgf, "_get_image_inclusion_command", lambda: r"\pgfimage"),
+    ):
         yield
 
 
@@ -80,15 +87,16 @@ def file_name(plot: Plot, drawing: Drawing, form: str) -> str:
 
 
 def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> list[Path]:
-    """Write a file per format."""
+    """Write a file per format, and those of its images, each as a whole. Raises OSError if one cannot be written."""
     import matplotlib as mpl
 
     made = figure(plot, drawing)
     paths = []
     with mpl.rc_context(theme.SETTINGS), _pgf_without_latex() if "pgf" in formats else nullcontext():
         for form in formats:
-            path = target / file_name(plot, drawing, form)
+            name = file_name(plot, drawing, form)
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}
-            made.savefig(path, format=form, dpi=theme.PNG_DPI, **options)
-            paths.append(path)
+            with new_files(target) as folder:
+                made.savefig(folder / name, format=form, dpi=theme.PNG_DPI, **options)
+            paths.append(target / name)
     return paths

@@ -106,9 +106,9 @@ def _write(
 
 
 def _put(file: Path, content: object) -> None:
-    from interop.results import store
+    from interop.model.whole_file import write_atomically
 
-    store.write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_atomically(file, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 def _find_previous(options: argparse.Namespace, passed_over: list[str]) -> bool:

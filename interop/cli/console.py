@@ -8,11 +8,32 @@ import secrets
 import shutil
 import sys
 from contextlib import suppress
+from typing import TextIO, cast
 
 from interop.model.text import printable_lines
 
 _tokens: list[str] = []
 """What lets GitHub read workflow commands again; empty if it reads them."""
+
+
+def open_closed_streams() -> None:
+    """Open those of the three standard streams that are closed, before other files take their numbers.
+
+    Nothing can be read then, and messages are lost. What is printed to standard output fails with an error (EBADF): it
+    was to be the result.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or _stream(0, "r")
+    sys.stdout = sys.stdout or _stream(1, "w")
+    sys.stderr = sys.stderr or _stream(2, "w")
+
+
+def _stream(number: int, mode: str) -> TextIO:
+    return cast(TextIO, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def prepare() -> None:
@@ -43,7 +64,10 @@ def allow_commands(*commands: str) -> None:
 
 def message(text: str) -> None:
     """Print progress, a warning or an error to standard error, with control characters escaped: images supply some."""
-    print(printable_lines(text), file=sys.stderr, flush=True)
+    try:
+        print(printable_lines(text), file=sys.stderr, flush=True)
+    except OSError:  # the work goes on; nothing is left that could be told
+        _discard(sys.stderr)
 
 
 def width() -> int | None:
@@ -68,5 +92,9 @@ def flush() -> None:
 
 def discard_output() -> None:
     """Send what is still buffered to /dev/null, after standard output took no more."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
     with suppress(io.UnsupportedOperation):  # it is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

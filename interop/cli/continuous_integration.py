@@ -247,8 +247,8 @@ def conclude(request: CiRequest, results: ResultSet, place: Path, draw: Draw | N
     ``place``: its directory, or a file with its results. Raises InputError if the campaign cannot be compared with the
     baseline.
     """
+    from interop.model.whole_file import write_atomically
     from interop.report import change_comment, github, junit
-    from interop.results.store import write_atomically
     from interop.statistics.judgement import judge
 
     if not request.wanted:
@@ -283,8 +283,8 @@ def _status(judgement: Judgement) -> ExitStatus:
 
 def _refuse(request: CiRequest, fault: InputError) -> None:
     """Write into all reports why a campaign cannot be compared, so that none of them keeps an earlier verdict."""
+    from interop.model.whole_file import write_atomically
     from interop.report import change_comment, github, junit
-    from interop.results.store import write_atomically
 
     text = change_comment.refusal(fault.problems)
     # A directory that is missing is that of a campaign which has not begun, and has no earlier report.

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interop.cli import console
 from interop.model.errors import MachineError, UserError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ NEEDED = ("implementations.json", "testcases", "web")
 
 def start(root: Path = ROOT) -> int:
     """Run the command line for the checkout at ``root``; the exit status."""
+    console.open_closed_streams()
     try:
         check_checkout(root)
         return _run_command(root)

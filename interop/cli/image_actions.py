@@ -24,8 +24,8 @@ from interop.model.real_link import Host
 from interop.model.results import ImageFacts, RunResult
 from interop.model.run import Run
 from interop.model.text import command_line
+from interop.model.whole_file import write_atomically
 from interop.plan import selection as plan
-from interop.results.store import write_atomically
 
 PULLS = 4
 """Pulls at a time; the registry is slower than this machine."""

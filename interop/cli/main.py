@@ -45,7 +45,7 @@ def main(
     console.prepare()
     status: int = ExitStatus.SUCCESS
     try:
-        status = _run(root, words, draw, figures)
+        status = _status(root, words, draw, figures)
         console.flush()
     except UserError as error:
         console.message(str(error))
@@ -68,6 +68,15 @@ def main(
     finally:
         console.allow_commands()
     return status
+
+
+def _status(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:
+    """The exit status of the command; what the parser prints before it exits is written, too, or raises OSError."""
+    try:
+        return _run(root, words, draw, figures)
+    except SystemExit:
+        console.flush()
+        raise
 
 
 def _run(root: Path, words: Sequence[str], draw: Draw | None, figures: Callable[[], Mapping[str, str]]) -> int:

@@ -70,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
     first = options.directories[0]
     home = Path() if campaigns[0].foreign else first if first.is_dir() else first.parent
     target = options.output or home / "plots"
+    if options.output is None and target.is_symlink():
+        raise InputError(f"{target}: is a symbolic link, which may lead anywhere. Name a directory with -o.")
     check_place(target, str(target))
     request = PlotRequest(
         campaigns=campaigns,

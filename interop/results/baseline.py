@@ -13,8 +13,9 @@ from interop.model.evidence import Evidence
 from interop.model.outcomes import Outcome
 from interop.model.results import ResultSet, RunResult
 from interop.model.text import command_line
+from interop.model.whole_file import write_atomically
 from interop.results.document import document
-from interop.results.store import load, write_atomically
+from interop.results.store import load
 
 
 def reduced(results: ResultSet) -> ResultSet:

@@ -30,8 +30,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from interop.model.outcomes import ErrorCode, Outcome
 from interop.model.results import ImageFacts, Manifest, Measurement, ResultSet, RunResult
 from interop.model.test_case import TestCase
+from interop.model.whole_file import write_atomically
 from interop.results.qir_names import without_signs
-from interop.results.store import write_atomically
 from interop.results.summary import figures
 
 KBPS = 1e3

@@ -18,6 +18,7 @@ from typing import Self
 from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from interop.model.whole_file import cannot_write, new_file, sync_directory
 from interop.results.document import (
     ComplianceLine,
     FinishedLine,
@@ -68,7 +69,7 @@ def make_dated_directory(root: Path, now: datetime | None = None) -> Path:
         fresh = root / f".{LATEST}.{directory.name}"
         fresh.symlink_to(directory.name, target_is_directory=True)
         fresh.replace(latest)
-        _sync_directory(root)
+        sync_directory(root)
     except OSError as error:
         raise MachineError(_not_made(root, error)) from error
     return directory
@@ -105,7 +106,7 @@ def make_campaign_directory(directory: Path) -> Path:
     check_campaign_directory(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _sync_directory(directory.parent)
+        sync_directory(directory.parent)
     except OSError as error:
         raise MachineError(_not_made(directory, error)) from error
     return directory
@@ -113,51 +114,6 @@ def make_campaign_directory(directory: Path) -> Path:
 
 def _not_made(directory: Path, error: OSError) -> str:
     return f"{directory}: cannot be prepared for results: {error.strerror}. Name another place with -l."
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file as a whole: readers see the old or the new content, also after a crash.
-
-    A symbolic link stays, and the file that it leads to is replaced; a pipe or a device takes the content as it comes.
-    Raises MachineError if it cannot be written; the old content stays.
-    """
-    try:
-        if path.exists() and not path.is_file():
-            with os.fdopen(os.open(path, os.O_WRONLY), "wb") as stream:
-                stream.write(content)
-        else:
-            _replace(Path(os.path.realpath(path)), content)
-    except OSError as error:
-        raise _no_room(path, error) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put a new file in the place of ``path``, which may be a symbolic link; raises OSError."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        _sync_directory(path.parent)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink(missing_ok=True)
-        raise
-
-
-def _no_room(path: Path, error: OSError) -> MachineError:
-    message = f"{path}: cannot be written: {error.strerror}. Make room or name another place, then try again."
-    return MachineError(message)
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -189,7 +145,7 @@ class Journal:
         journal = cls(path, _open_locked(path, os.O_CREAT | os.O_EXCL), line.data, Scan((), (), 0))
         try:
             journal._append(line)
-            _sync_directory(directory)
+            sync_directory(directory)
         except BaseException:
             journal.close()
             raise
@@ -310,9 +266,10 @@ def write_result_json(directory: Path, result_set: ResultSet) -> Path:
     """
     path = directory / DOCUMENT
     try:
-        _replace(path, document(result_set))
+        with new_file(path, durable=True) as file:
+            file.write(document(result_set))
     except OSError as error:
-        raise _no_room(path, error) from error
+        raise cannot_write(path, error) from error
     return path
 
 

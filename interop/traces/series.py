@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from interop.model.arrays import Flags, Floats, Integers
 from interop.model.implementation import Protocol
+from interop.model.whole_file import new_file
 from interop.traces.columns import ColumnTable, column_types
 
 FILE_NAME = "series.parquet"
@@ -226,13 +227,13 @@ def save(series: Series, directory: Path) -> Path:
         "clock_uncertainty": repr(series.clock.uncertainty),
     }
     table = pa.concat_tables(pieces, promote_options="default").replace_schema_metadata(metadata)
-    path, draft = directory / FILE_NAME, directory / f".{FILE_NAME}.new"
+    path = directory / FILE_NAME
     numbers = [name for name in table.column_names if name not in ("kind", "lost", "value")]
-    pq.write_table(
-        table, draft, compression="zstd", use_dictionary=["kind"],
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-    )  # fmt: skip
-    draft.replace(path)
+    with new_file(path) as file:
+        pq.write_table(
+            table, file, compression="zstd", use_dictionary=["kind"],
+            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        )  # fmt: skip
     return path
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from interop.cli.exit_status import ExitStatus
 from interop.cli.main import main
+from interop.model import whole_file
 from interop.model.errors import MachineError
 from interop.model.implementation import Role
 from interop.model.outcomes import Outcome
@@ -247,7 +248,7 @@ def test_github_reads_commands_again_after_a_fault(
     def full(*_: object) -> None:
         raise MachineError("The disk is full.")
 
-    monkeypatch.setattr(store, "write_atomically", full)
+    monkeypatch.setattr(whole_file, "write_atomically", full)
     status, out, _ = checkout(*GOOD, "--github", "--comment", str(summary.parent / "c.md"))
     assert status == 3
     first, *_, last = out.splitlines()

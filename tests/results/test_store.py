@@ -31,6 +31,7 @@ from interop.model.implementation import Role
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.results import Compliance, ImageFacts, Measurement, ResultSet, RunResult
 from interop.model.run import File
+from interop.model.whole_file import write_atomically
 from interop.results import document
 from interop.results.store import (
     Journal,
@@ -38,7 +39,6 @@ from interop.results.store import (
     load,
     make_campaign_directory,
     make_dated_directory,
-    write_atomically,
     write_result_json,
 )
 from tests.results_builder import SAT, SATLOSS, result_set, run_result, runs

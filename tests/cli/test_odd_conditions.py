@@ -1,0 +1,209 @@
+"""Every command under odd conditions of its process: a sentence and an exit status, never a traceback.
+
+One process imports the program, and forks for each command, which makes hundreds of starts cheap.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from interop.cli.commands import SUMMARIES
+from interop.results.store import Journal
+from tests.results_builder import result_set, runs
+
+ROOT = Path(__file__).resolve().parents[2]
+SERIES = ROOT / "tests/data/lossy/series.parquet"
+STATUSES = (0, 1, 2, 3, 4, 5, 75)
+DRIVER = r"""
+import json, os, sys, tempfile
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+os.environ["DOCKER_HOST"] = "unix:///no/such"
+import numpy, matplotlib.figure, pyarrow.parquet, pydantic, docker, jinja2, seaborn
+from interop.cli import entry_point, main
+from interop.results import document
+
+def enter(condition):
+    global closed
+    if condition == "bare":
+        os.environ.clear()
+        os.environ.update(DOCKER_HOST="unix:///no/such", PATH="/no/such", TMPDIR="/no/such", COLUMNS="0", TERM="dumb")
+        tempfile.tempdir = None
+    if condition == "closed":
+        sys.stdin = sys.stdout = sys.stderr = None
+        os.closerange(0, 3)
+    if condition == "closed output":
+        sys.stdout = None
+        os.close(1)
+    if condition == "full":
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+    if condition == "removed":
+        os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+        place = tempfile.mkdtemp()
+        os.chdir(place)
+        os.rmdir(place)
+    if condition == "other user":
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+found = []
+for condition, words in json.load(sys.stdin):
+    files = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            for number, file in enumerate(files, 1):
+                os.dup2(file.fileno(), number)
+            sys.argv = ["./run.py", *map(os.fsdecode, map(os.fsencode, words))]
+            enter(condition)
+            try:
+                status = entry_point.start(Path(sys.argv[0] and sys.path[0]))
+                for stream in (sys.stdout, sys.stderr):
+                    stream.flush()
+            except SystemExit as end:
+                status = end.code
+        except BaseException:
+            import traceback
+            os.write(files[1].fileno(), traceback.format_exc().encode())
+        finally:
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    texts = []
+    for file in files:
+        file.seek(0)
+        texts.append(file.read().decode(errors="replace"))
+    found.append([status, *texts])
+json.dump(found, sys.stdout)
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    command: str
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two campaigns, one below a name that is not UTF-8; all users may read them, and only their owner may write."""
+    place = tmp_path_factory.mktemp("odd")
+    results = result_set(runs(5e6, 5.2e6, 5.4e6), repetitions=3)
+    for name in ("a", os.fsdecode(b"run\xe9")):
+        directory = place / name
+        directory.mkdir()
+        with Journal.create(directory, results.manifest) as journal:
+            for result in results.results:
+                journal.append_result(result)
+            journal.finish()
+        run = directory / results.results[0].key.path
+        run.mkdir(parents=True)
+        shutil.copy(SERIES, run)
+    for parent in (place, *list(place.parents)[:3]):
+        parent.chmod(parent.stat().st_mode | 0o055)
+    return place
+
+
+def words_of(folder: Path, campaign: Path, output: Path) -> dict[str, list[str]]:
+    """A command line for each command, which writes below ``output`` if it writes."""
+    one, other = str(campaign), str(folder / "a")
+    pair = ["-s", "quic-go", "-c", "quic-go", "-t", "handshake"]
+    return {
+        "run": ["run", *pair, "-l", str(output / "new")],
+        "plan": ["plan", *pair],
+        "resume": ["resume", one],
+        "list": ["list"],
+        "show": ["show", one],
+        "tables": ["tables", one],
+        "plot": ["plot", one, "-p", "box", "-o", str(output / "figures")],
+        "compare": ["compare", one, other],
+        "baseline": ["baseline", "save", one, str(output / "baseline.json")],
+        "analyse": ["analyse", one],
+        "explain": ["explain", f"{one}/picoquic_quiche/sat/1"],
+        "packets": ["packets", f"{one}/picoquic_quiche/sat/1", "1"],
+        "site": ["site", one, "-o", str(output / "site")],
+        "open": ["open", one],
+        "export": ["export", one, str(output / "export.json")],
+        "images": ["images", "list"],
+        "doctor": ["doctor"],
+        "clean": ["clean"],
+        "merge": ["merge", one, other, "-o", str(output / "merged")],
+        "prune": ["prune", str(folder)],
+        "worker": ["worker", "tcp://127.0.0.1:1"],
+        "completion": ["completion", "bash"],
+        "help": ["help"],
+    }
+
+
+def carry_out(condition: str, commands: dict[str, list[str]]) -> list[Done]:
+    orders = [[condition, [os.fsencode(word).decode("latin-1") for word in words]] for words in commands.values()]
+    driver = DRIVER.replace("map(os.fsencode, words)", "[word.encode('latin-1') for word in words]")
+    done = subprocess.run(
+        [sys.executable, "-c", driver, str(ROOT)], input=json.dumps(orders), capture_output=True, text=True, check=True
+    )
+    return [Done(name, *found) for name, found in zip(commands, json.loads(done.stdout), strict=True)]
+
+
+def faults(found: list[Done], *, told: bool = True) -> list[str]:
+    """What no command may do; ``told``: messages can be read."""
+    return [
+        f"{done.command}: {done.status} {done.err[-600:]}"
+        for done in found
+        if done.status not in STATUSES
+        or "Traceback" in done.err + done.out
+        or (told and done.status > 1 and not done.err.strip() + done.out.strip())
+    ]
+
+
+def test_each_command_has_a_command_line(tmp_path: Path) -> None:
+    assert set(words_of(tmp_path, tmp_path, tmp_path)) == set(SUMMARIES)
+
+
+def cheap(commands: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without the commands that draw or build, whose output is only the names of files."""
+    return {name: words for name, words in commands.items() if name not in ("plot", "site", "analyse", "compare")}
+
+
+@pytest.mark.parametrize("condition", ["bare", "removed"])
+def test_a_sentence_or_the_result(condition: str, folder: Path, tmp_path: Path) -> None:
+    campaign = folder / os.fsdecode(b"run\xe9")
+    found = carry_out(condition, words_of(folder, campaign, tmp_path))
+    assert not faults(found, told=condition != "removed")
+    without = ("run", "resume", "images", "doctor", "clean", "worker")
+    assert [done.command for done in found if done.status == 3] == [name for name in SUMMARIES if name in without]
+    for name in ("show", "tables", "plot", "site", "export", "baseline", "explain"):
+        assert [done.status for done in found if done.command == name] == [0], name
+
+
+@pytest.mark.parametrize("condition", ["full", "closed output", "closed"])
+def test_a_result_that_cannot_be_printed_is_no_success(condition: str, folder: Path, tmp_path: Path) -> None:
+    found = carry_out(condition, cheap(words_of(folder, folder / "a", tmp_path)))
+    assert not faults(found, told=condition != "closed")
+    assert [done.command for done in found if done.status == 0] == ["export"]
+    assert all("failed: " in done.err for done in found if done.command == "show" and condition != "closed")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+def test_results_of_another_user_in_a_directory_that_is_read_only(folder: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    found = carry_out("other user", words_of(folder, folder / "a", tmp_path))
+    assert not faults(found)
+    statuses = {done.command: done.status for done in found}
+    assert [statuses[name] for name in ("show", "tables", "explain", "list")] == [0] * 4
+    for name in ("plot", "site", "export", "baseline"):
+        assert statuses[name] in (2, 3), name
+    assert not list(tmp_path.iterdir())
