@@ -275,6 +275,8 @@ def answer(life: Life) -> int:
             found = {"round_trips": [*trips, {"lost": "true", "delay": {}}]}
         case (*_, direction):
             found = {"end": {"sum_received": {"bits_per_second": {"forward": 12.5e6, "return": 1.5e6}[direction]}}}
+        case _:
+            found = {}
     if life.engine.link_down and life.command[1] == "ask":
         life.say("Error: no reply from server")
         return 1

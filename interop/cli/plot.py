@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--own-scale", action="store_true", help="Use a separate scale for each heatmap.")
     group.add_argument(
         "--own-colours", action="store_true",
-        help="Colour each heatmap from its own lowest to its own highest value, as in Fig. 4 of arXiv 2202.08228.",
+        help="Colour each heatmap from its own lowest to its own highest value, as in Figure 4 of arXiv 2202.08228.",
     )  # fmt: skip
     group.add_argument(
         "--overlay", action="store_true", help="Overlay the time series of all pairs and test cases in one figure."
