@@ -10,12 +10,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from queue import SimpleQueue
+from signal import Signals
 from typing import IO, Any
 
 import docker.errors
 import docker.types
 
 from interop.docker.client import LIBRARY_ERRORS, QUICK, REMOTE_PATIENCE, SLOW, Daemon, first_line
+from interop.docker.first_process import takes_signal
 from interop.model.emulated_link import Interval
 from interop.model.errors import HarnessFault
 from interop.model.evidence import Exit
@@ -132,6 +134,8 @@ class Container:
         self._daemon = daemon
         self.id = identity
         self.spec = spec
+        self.deaf = False
+        """Whether SIGTERM did not reach it, so that waiting for its end is of no use."""
         self._killed = False
 
     def start(self) -> None:
@@ -240,6 +244,7 @@ class Container:
         """SIGTERM, if it runs; :meth:`finish` has to follow."""
         if self.running():
             self._killed = True
+            self.deaf = not takes_signal(self.pid, self.id, Signals.SIGTERM)
             self.signal("SIGTERM")
 
     def finish(self, grace: float) -> None:

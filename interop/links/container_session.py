@@ -337,7 +337,7 @@ class ContainerSession:
         self._link.stop()
         for flow in self._request.flows:
             server = self._containers[flow, Role.SERVER]
-            server.finish(0 if self._request.stop.is_set() else LOG_GRACE)
+            server.finish(0 if server.deaf or self._request.stop.is_set() else LOG_GRACE)
             self._record.exits_of(flow).setdefault(Role.SERVER, server.exit())
 
     def _stop_flow(self, flow: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -78,9 +79,19 @@ def test_life_of_a_container(daemon: Daemon, image_ids: Mapping[str, str]) -> No
         container.stop(grace=10)
         assert events.get(timeout=10) == ContainerEvent(container, None)
         assert lived(container.exit(), begin) == Exit(0, killed=True)
+        assert not container.deaf
         assert b"hello" in container.output()
         container.signal("SIGTERM")  # has ended: nothing happens
     assert list_containers(daemon, daemon.campaign) == ()
+
+
+def test_sigterm_does_not_reach_a_first_process_without_a_handler(daemon: Daemon, image_ids: Mapping[str, str]) -> None:
+    with create_container(daemon, spec(daemon, image_ids["simulator"], "sleep", "60")) as container:
+        container.start()
+        container.terminate()
+        assert container.deaf
+        container.finish(0)
+        assert container.exit().status == 128 + signal.SIGKILL
 
 
 def test_exit_status_and_a_program_that_is_not_there(daemon: Daemon, image_ids: Mapping[str, str]) -> None:

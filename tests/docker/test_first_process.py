@@ -1,0 +1,39 @@
+"""Whether a signal reaches the first process of a container, from the masks of real processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from signal import SIGTERM
+
+import pytest
+
+from interop.docker import resource_use
+from interop.docker.first_process import takes_signal
+
+PREPARATIONS = {
+    "nothing": "",
+    "ignores": "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "handles": "signal.signal(signal.SIGTERM, lambda *_: None)",
+    "waits for it": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])",
+}
+
+
+@pytest.mark.parametrize(
+    ("preparation", "takes"), [("nothing", False), ("ignores", False), ("handles", True), ("waits for it", True)]
+)
+def test_a_signal_needs_a_handler(preparation: str, takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_use, "control_group", lambda _pid, _identity: Path())
+    script = f"import signal, sys; {PREPARATIONS[preparation]}; print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert takes_signal(process.pid, "container", SIGTERM) is takes
+        process.communicate(b"")
+    assert takes_signal(process.pid, "container", SIGTERM)  # it has ended
+
+
+def test_a_process_elsewhere_may_take_it() -> None:
+    assert takes_signal(1, "a container of another machine", SIGTERM)
