@@ -199,7 +199,8 @@ class Container:
             state = self._state()
         status = None if state["Status"] == "created" else int(state["ExitCode"])
         if not self._killed and self._stopped_by_others(state):
-            raise HarnessFault(ErrorCode.DAEMON_FAULT, f"somebody else stopped container {self.spec.name}")
+            reason = f"container {self.spec.name} was stopped from outside, as when the Docker daemon restarts"
+            raise HarnessFault(ErrorCode.DAEMON_FAULT, reason)
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
 
     def _stopped_by_others(self, state: Mapping[str, Any]) -> bool:

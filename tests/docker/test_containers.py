@@ -181,7 +181,7 @@ def test_a_container_that_somebody_else_stops_is_no_failure_of_its_program(engin
             life.times = times
             if stopped:
                 engine.kill(container.id, "SIGKILL")
-                with pytest.raises(HarnessFault, match="somebody else stopped container") as caught:
+                with pytest.raises(HarnessFault, match="was stopped from outside") as caught:
                     container.exit()
                 assert caught.value.code is ErrorCode.DAEMON_FAULT
                 engine.refused = {"events"}

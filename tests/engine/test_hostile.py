@@ -304,4 +304,5 @@ def test_a_testbed_that_ends_during_a_run_is_our_fault(
         verdict, _, _ = mine.run(client="trap 'exit 1' TERM; sleep 20 & wait")
         thread.join()
     assert verdict.outcome is Outcome.ERROR
-    assert "the testbed ended during the run" in verdict.reason
+    assert verdict.code is ErrorCode.DAEMON_FAULT
+    assert "as when the Docker daemon restarts" in verdict.reason
