@@ -71,13 +71,15 @@ def _ideal(pair: PairSeries, run: RunSeries) -> list[Curve]:
     sent = run.series.sent
     size = 8 * int((stacked(sent) + sent.length).max())
     rates = pair.forward_rates(run, float(sent.time.min()), float(sent.time.max()))
+    if not rates:  # another runner, which does not state it
+        return []
     times, bits = [time for time, _ in rates[:1]], [0.0]
     for (since, rate), after in zip(rates, [*(time for time, _ in rates[1:]), np.inf], strict=True):
         end = min(after, since + (size - bits[-1]) / rate) if rate else after
         if size - bits[-1] >= 1 and np.isfinite(end):
             times.append(end)
             bits.append(bits[-1] + rate * (end - since))
-    return [Curve(np.array(times), np.array(bits) / 8 / MIB, "ideal", "rate of the link")] if rates else []
+    return [Curve(np.array(times), np.array(bits) / 8 / MIB, "ideal", "rate of the link")]
 
 
 def _times(run: RunSeries) -> dict[str, float]:

@@ -176,10 +176,11 @@ def _readiness(evidence: Evidence) -> Verdict:
     spent = evidence.phases.get("start")
     after = f"after {seconds(spent)}" if spent is not None else "at the deadline"
     busy = evidence.host.cpu_busy or 0.0 if evidence.host else 0.0
-    if busy > CROWDED and evidence.clock is Clock.REAL:
+    computed = _computed(evidence)
+    if busy > CROWDED and evidence.clock is Clock.REAL and not computed:
         reason = f"The server was not ready {after}, while {percent(busy)} of the CPU time was in use."
         return our_error(ErrorCode.HOST_STARVED, reason)
-    return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.{_computed(evidence)}")
+    return failed(ErrorCode.SERVER_NOT_READY, f"The server was not ready {after}.{computed}")
 
 
 def real_link(report: RealLinkReport | None) -> Verdict | None:

@@ -105,6 +105,9 @@ class PairChange:
     blind_to_failures: bool = False
     """The same of its success rate."""
 
+    speed: Change = Change.NONE
+    """Whether the repetitions that succeeded are slower or faster, whatever became of the others."""
+
     @cached_property
     def ratio(self) -> float | None:
         """By how much the mean has grown, see ``mean_ratio``."""
@@ -336,27 +339,33 @@ def _judge(cell: _Cell, location: float, reliability: float) -> PairChange:
         return PairChange(first, second, Change.ABSENT, 1.0)
     if not first.succeeded and not second.succeeded:
         return PairChange(first, second, Change.FAILING, 1.0)
-    change = _reliability(*cell.reliability, sure=reliability <= LEVEL)
-    if change is not None:
-        return PairChange(first, second, change, reliability)
     found = PairChange(first, second, Change.NONE, min(location, reliability))
     if location <= LEVEL and found.ratio is not None and matters(found.ratio):
-        return PairChange(first, second, Change.SLOWER if found.ratio < 0 else Change.FASTER, location)
-    return found
+        found = replace(found, speed=Change.SLOWER if found.ratio < 0 else Change.FASTER)
+    change = _reliability(*cell.reliability, sure=reliability <= LEVEL)
+    if change is None or _outweighs(found.speed, change):
+        return replace(found, change=found.speed, p=found.p if found.speed is Change.NONE else location)
+    return replace(found, change=change, p=reliability)
+
+
+def _outweighs(speed: Change, change: Change) -> bool:
+    """Whether a pair became slower, and did not become less reliable: a gain must not hide a loss."""
+    return speed in WORSE and change not in WORSE
 
 
 def _judge_seeds(seeds: SeedChanges) -> PairChange:
     """A seed that newly fails outweighs all else, as it is worse than any change of speed."""
-    change = Change.NONE
+    speed = Change.NONE
+    if seeds.reported and seeds.ratio is not None:
+        speed = Change.SLOWER if seeds.ratio < 0 else Change.FASTER
+    change = speed
     if seeds.broken:
         change = Change.BROKEN
-    elif seeds.fixed:
+    elif seeds.fixed and not _outweighs(speed, Change.FIXED):
         change = Change.FIXED
     elif not seeds.first.succeeded:
         change = Change.FAILING
-    elif seeds.reported and seeds.ratio is not None:
-        change = Change.SLOWER if seeds.ratio < 0 else Change.FASTER
-    return PairChange(seeds.first, seeds.second, change, None, seeds)
+    return PairChange(seeds.first, seeds.second, change, None, seeds, speed=speed)
 
 
 def _speed_of_group(group: ReliabilityGroup, ratio: float, p: float) -> PairChange:

@@ -24,6 +24,8 @@ Cell = tuple[str, str, str]
 _LOST = frozenset({PairOutcome.UNSUPPORTED, PairOutcome.NOT_RUN})
 """Outcomes of a planned cell that do not show whether it became worse."""
 
+ROUNDING = 1e-9
+"""A loss that is smaller than the limit by less than this is as large as the limit."""
 NAMED = 3
 """Entries that the advice to narrow a known failure names."""
 COMMIT = 19
@@ -216,10 +218,10 @@ def _open(
         yield f"{_cells(partly)} in which some runs ended with a fault of quicsat or of the machine."
     skipped = {_key(each) for each in results.results if each.verdict.outcome is Outcome.SKIPPED}
     if lost := sum(
-        _cell(sample) in skipped and not sample.outcomes and _excuse(sample, case, expected) is None
+        _cell(sample) in skipped and sample.succeeded == sample.conclusive and _excuse(sample, case, expected) is None
         for sample, case in planned
     ):
-        yield f"{_cells(lost)} without a result, because their runs were skipped."
+        yield f"{_cells(lost)} in which runs were skipped."
     if found is not None and (blind := [pair for pair in found.pairs if pair.blind]):
         most = max(len(pair.second.values) for pair in blind)
         at_least = f" ({found.enough} at least)" if found.enough > most else ""
@@ -238,7 +240,7 @@ def _groups(found: Comparison, regression: float) -> Iterator[GroupChange]:
     """What changed over all pairs of an implementation."""
     for each in found.groups:
         if each.over_all is not None:
-            worse = each.change in WORSE and -each.over_all >= regression
+            worse = each.change in WORSE and -each.over_all >= regression - ROUNDING
             within = "" if worse or each.change in BETTER else ", which is within the limit"
             yield GroupChange(f"{_who(each)}: the goodput changed by {each.over_all * 100:+.1f} %{within}.", worse)
             continue
@@ -344,8 +346,11 @@ def _undecided(
     sample: Sample, case: TestCase, expected: Expectations, change: PairChange | None
 ) -> Iterator[tuple[Finding, str]]:
     """What the results of a cell that succeeded in part cannot show."""
-    if sample.succeeded and not sample.values and not case.functional:
-        yield Finding.UNDECIDED, "It succeeded, but its goodput is unknown."
+    unknown = 0 if case.functional else sample.succeeded - len(sample.values)
+    if unknown:
+        yield Finding.UNDECIDED, f"The goodput of {unknown} of {sample.succeeded} successes is unknown."
+    elif not case.functional and change is not None and change.seeds is not None and change.seeds.without_number:
+        yield Finding.UNDECIDED, "With no seed is the goodput known in the baseline, too."
     elif change is not None and change.blind:
         loss = f"a loss of {percent(expected.regression, 1)}" if expected.regression else "even a large loss"
         few = f"{len(change.first.values)} repetitions in the baseline and {len(change.second.values)} now"
@@ -419,22 +424,25 @@ def _outcome(sample: Sample, change: PairChange | None) -> Iterator[tuple[Findin
         before = change.first if change is not None else None
         if change is not None and before is not None and before.succeeded < before.conclusive:
             fewer = sample.succeeded * before.conclusive < before.succeeded * sample.conclusive
-            kind = Finding.UNDECIDED if fewer and change.blind_to_failures else Finding.FAILS_AS_BEFORE
+            unsure = fewer and change.blind_to_failures
+            if change.seeds is not None:
+                unsure = sample.failed > change.seeds.second.failed  # with seeds that the baseline does not have
+            kind = Finding.UNDECIDED if unsure else Finding.FAILS_AS_BEFORE
             yield kind, f"{shown}; in the baseline, {before.succeeded} of {before.conclusive}."
         else:
             yield Finding.FAILURE, f"{shown}."
 
 
 def _speed(change: PairChange | None, expected: Expectations) -> Iterator[tuple[Finding, str]]:
-    if change is None or change.change not in (Change.SLOWER, Change.FASTER) or change.ratio is None:
+    if change is None or change.ratio is None or change.speed not in (Change.SLOWER, Change.FASTER):
         return
     seeds = change.seeds
     unanimous = seeds is None or not seeds.direction or seeds.agreeing == seeds.numbers
     direction = f" {seeds.agreeing} of {seeds.numbers} seeds agree." if seeds is not None and seeds.direction else ""
     text = f"The goodput changed by {change.ratio * 100:+.1f} %{_means(change)}.{direction}"
-    if change.change in BETTER:
+    if change.speed in BETTER:
         yield Finding.FASTER if unanimous else Finding.PARTLY_FASTER, text
-    elif -change.ratio < (expected.regression or 0.0):
+    elif -change.ratio < (expected.regression or 0.0) - ROUNDING:
         yield Finding.SLIGHTLY_SLOWER, text
     else:
         yield Finding.SLOWER if unanimous else Finding.PARTLY_SLOWER, text

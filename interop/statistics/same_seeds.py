@@ -48,6 +48,11 @@ class SeedChanges:
         return f"{self.agreeing}/{self.numbers}" if self.numbers >= FEWEST else ""
 
     @property
+    def without_number(self) -> bool:
+        """Whether both succeeded, and with no seed do both have a number."""
+        return not self.numbers and bool(self.first.succeeded and self.second.succeeded)
+
+    @property
     def reported(self) -> bool:
         """Whether the mean changed enough to be reported."""
         return matters(self.ratio)

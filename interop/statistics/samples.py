@@ -119,6 +119,11 @@ class Sample:
         return self.outcomes.count(Outcome.SUCCEEDED)
 
     @property
+    def failed(self) -> int:
+        """Conclusive repetitions that did not succeed."""
+        return self.conclusive - self.succeeded
+
+    @property
     def pair_outcome(self) -> PairOutcome:
         """The first valid repetition that did not succeed decides, as in QIR-SE; faults of the harness never do."""
         theirs = [outcome for outcome in self.outcomes if outcome is not Outcome.ERROR]

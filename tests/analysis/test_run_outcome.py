@@ -9,7 +9,7 @@ import pytest
 from interop.analysis import run_outcome
 from interop.model.clock import Clock
 from interop.model.emulated_link import DirectionLateness, EmulatedLink, Lateness, LinkCounters, SimulatorReport
-from interop.model.evidence import Deadline, Evidence, Exit, HostFacts
+from interop.model.evidence import Deadline, Evidence, Exit, HostFacts, ResourceUse
 from interop.model.outcomes import ErrorCode, Outcome, Verdict
 from interop.model.real_link import RealLink
 from interop.model.run import File
@@ -147,6 +147,10 @@ def test_a_busy_machine_is_no_fault_of_the_server() -> None:
     late = replace(DONE, timed_out=Deadline.READY, client=None, server=Exit(None, killed=True), host=host)
     verdict = run_outcome.endpoint_ends(late, CASE)
     assert is_fault(verdict, Outcome.ERROR, ErrorCode.HOST_STARVED, "while 99 % of the CPU time was in use")
+    busy_itself = replace(late, use={"server": ResourceUse(58.0, 0.5, 1)}, phases={"start": 30.0})
+    assert is_fault(
+        run_outcome.endpoint_ends(busy_itself, CASE), Outcome.FAILED, ErrorCode.SERVER_NOT_READY, "58.5 s of CPU time"
+    )
     calm = replace(late, host=replace(host, cpu_busy=0.5))
     assert is_fault(run_outcome.endpoint_ends(calm, CASE), Outcome.FAILED, ErrorCode.SERVER_NOT_READY, "not ready")
 

@@ -48,6 +48,11 @@ def test_figures_are_drawn_in_the_current_directory(logs: Path, capsys: pytest.C
     assert sorted(logs.rglob("*")) == before
 
 
+def test_a_figure_needs_no_rate_of_the_link(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(ROOT, ["plot", triple(logs / "quic-go_aioquic/goodput/1"), "-p", "offset", "-o", "out"], draw) == 0
+    assert capsys.readouterr().out.startswith("out/offset-")
+
+
 @pytest.mark.parametrize("keys", [True, False])
 def test_captures_with_a_key_log_are_repetitions(logs: Path, keys: bool, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [triple(logs / f"quic-go_aioquic/goodput/{number}") for number in (1, 2)]

@@ -115,6 +115,23 @@ def test_a_known_failure_hides_no_loss_of_goodput() -> None:
     assert "Remove the known failure." in slower.details[1]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expected", "finding"),
+    [
+        ((None, 8e6, 8e6), (8e6, 4e6, 4e6), Expectations(regression=0.05), Finding.SLOWER),
+        ((8e6, 8e6, 8e6), (None, 4e6, 4e6), Expectations((KnownFailure(ALL, "issue 7"),)), Finding.SLOWER),
+        ((8e6, 8e6, 8e6), (7.6e6, 7.6e6, 7.6e6), Expectations(regression=0.05), Finding.SLOWER),
+        ((None, 8e6), (None, 8e6, None), NOTHING, Finding.UNDECIDED),
+        ((None, 8e6), (None, 8e6), NOTHING, Finding.FAILS_AS_BEFORE),
+    ],
+    ids=["fixed seed", "known failure", "exactly the limit", "failure with another seed", "same failure"],
+)
+def test_no_gain_and_no_excuse_hides_a_loss(
+    before: tuple[float | None, ...], after: tuple[float | None, ...], expected: Expectations, finding: Finding
+) -> None:
+    assert only(campaign(*after), expected, campaign(*before)).finding is finding
+
+
 def advice(expected: KnownFailure, *failing: tuple[str, str], unsupported: bool = False) -> str:
     """The sentence about server a with client x in a campaign of three servers and clients; the pairs fail."""
     results = [
