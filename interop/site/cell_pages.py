@@ -23,6 +23,7 @@ from interop.site.campaigns import Key, SiteCampaign
 from interop.site.matrix_cell_text import PARTIAL
 from interop.site.workers import working
 from interop.traces.congestion import recovery
+from interop.traces.records import Condition
 from interop.traces.run_traces import QLOGS, RunTraces, check_traces, read_run
 from interop.traces.series import FILE_NAME, SeriesError, load
 
@@ -180,6 +181,8 @@ def _traces(job: _Job, result: RunResult) -> RunTraces | None:
     directory = run_directory(job.campaign, result)
     try:
         found = check_traces(directory, result.protocol)
+        if {found.client.condition, found.server.condition} != {Condition.OK} and not found.incomplete:
+            return None
         return read_run(directory, result.protocol, job.campaign.cases[result.test_case].link, found)
     except (HarnessFault, OSError):
         return None
