@@ -1,4 +1,4 @@
-"""The runs of another runner as a campaign: results, and series of packets, of which figures and tables are made."""
+"""The runs of another runner as a campaign: results and packet series, the input of figures and tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN_END = "unknown"
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says of the runs; None where the runs say it themselves, or nobody knows."""
+    """Facts about the runs that the user gives; None if the runs state them, or if they are unknown."""
 
     size: int | None = None
     """Bytes of all files of a run."""

@@ -204,7 +204,7 @@ class Container:
         return Exit(status, bool(state["OOMKilled"]), self._killed, lifetime(state))
 
     def _stopped_by_others(self, state: Mapping[str, Any]) -> bool:
-        """Whether the daemon has sent a signal to it until its end, none of which is ours; False if it cannot say."""
+        """Whether the daemon sent it a signal that quicsat did not request; False if the daemon cannot tell."""
         if state["Running"] or (life := lifetime(state)) is None:
             return False
         filters = {"container": self.id, "event": "kill"}

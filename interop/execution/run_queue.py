@@ -74,7 +74,7 @@ class RunQueue(Iterator[Run]):
         self._bad: set[tuple[str, str, str]] = set()
         """Server, client and test case of pairs whose last run stalled."""
         self._failed: set[tuple[str, str, str]] = set()
-        """Server, client and test case of pairs of which a run did not succeed."""
+        """Server, client and test case of pairs with a run that did not succeed."""
         self._said: set[str] = set()
         """Messages that are not repeated."""
         self.stop_reason: str | None = None

@@ -103,7 +103,7 @@ class Gallery:
     captions: tuple[tuple[str, str, str], ...] = ()
     """(stem of the file, title, caption), one per figure."""
     skipped: tuple[str, ...] = ()
-    """One sentence per plot of which something was not drawn."""
+    """One sentence per plot that is incomplete."""
     warnings: tuple[str, ...] = ()
     """Sentences for stderr: names of plots that have changed."""
     unchanged: int = 0

@@ -73,7 +73,7 @@ OPEN = frozenset({Finding.PARTLY_SLOWER, Finding.UNDECIDED})
 NEWS = frozenset(
     {Finding.SLIGHTLY_SLOWER, Finding.UNEXPECTED_SUCCESS, Finding.FIXED, Finding.FASTER, Finding.PARTLY_FASTER}
 )
-"""Findings that a reader is told, and that let a campaign succeed."""
+"""Findings that reports show, and that let a campaign succeed."""
 CHANGED = UNEXPECTED | OPEN | NEWS | {Finding.ERROR}
 """Findings that a reader is told."""
 _CHANGES = {

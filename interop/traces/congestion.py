@@ -54,7 +54,7 @@ class Recovery:
     Without numbers, which picoquic writes for states of its own.
     """
     notes: tuple[str, ...] = ()
-    """A sentence for each qlog of which something could not be read."""
+    """A sentence for each qlog that could not be read completely."""
 
 
 def congestion_window(folder: Path, start: float) -> Samples:

@@ -106,7 +106,7 @@ class RunTraces:
 
     @property
     def qlog_notes(self) -> tuple[str, ...]:
-        """A sentence for each of the server's qlogs of which something could not be read."""
+        """A sentence for each of the server's qlogs that could not be read completely."""
         return self._series[1]
 
     @cached_property
