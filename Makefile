@@ -40,7 +40,7 @@ test-no-engine test-fast: export TMPDIR = /dev/shm
 endif
 endif
 
-.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-crashes bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual bench-other-processor gallery paper paper-report docs test-arm64
+.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-hostile bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-crashes bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual bench-other-processor gallery paper paper-report docs test-arm64
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -193,6 +193,9 @@ bench-trace: setup-dev  ## measure how long the analysis of two traces of 10 MiB
 
 bench-trace-fuzz: setup-dev  ## analyse 1,000 damaged traces: no exception, no hang, no false success
 	$(PYTHON) bench/trace_fuzz.py
+
+bench-hostile: setup-dev  ## commands on 2,700 hostile results and 200 archives: nothing outside touched, no traceback (an hour)
+	$(PYTHON) bench/hostile.py
 
 bench-crashes: images  ## crashes of endpoints and faults of the machine, and whom the verdicts blame (an hour)
 	@$(PYTHON) run.py images build virtual-time

@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Runs commands on hostile results: files that are links, pipes or devices; mutated journals, qlogs and series.
+
+    make bench-hostile
+    .venv/bin/python bench/hostile.py --journals 100 --seed 7
+    .venv/bin/python bench/hostile.py --only journal-17 --keep build/hostile    # one case again
+
+Bars: no command reads or changes a file outside the campaign, prints a traceback, hides the campaign beside it, needs
+more than 1 GiB of memory or 20 s of CPU time, or hangs.
+"""
+# ruff: noqa: E402, T201 - a script
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from prettytable import PrettyTable
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.archives import archives
+from interop.cli import commands, entry_point
+from interop.cli.exit_status import ExitStatus
+from interop.cli.main import main as command_line
+from interop.cli.tables import TABLES
+from interop.model.units import MIB, byte_size
+from plots import discovery
+from tests import hostile_results as hostile
+
+GIB = 1024 * MIB
+MOST_MEMORY, LONGEST = GIB, 20.0
+"""Bytes, and seconds of CPU time, of one command and all of its processes."""
+HANG = 60.0
+"""Seconds after which a command hangs, also on a busy machine."""
+GOOD, HOSTILE = "results/good", "results/hostile"
+RUN = f"{HOSTILE}/{hostile.RUN}"
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "site": ("site", "results", "-o", "site", "--files"),
+    "tables": ("tables", GOOD, HOSTILE, "--table", *(name for name in TABLES if name not in ("clusters", "groups"))),
+    "history": ("tables", HOSTILE, GOOD),
+    "show": ("show", HOSTILE, "--negotiated"),
+    "compare": ("compare", GOOD, HOSTILE),
+    "plot": ("plot", HOSTILE, GOOD, "-p", "data-rate", "cdf"),
+    "any plot": ("plot", HOSTILE, GOOD, "--format", "pdf", "-p"),
+    "explain": ("explain", RUN),
+    "packets": ("packets", RUN, "3"),
+    "export": ("export", HOSTILE, "all.json"),
+    "analyse": ("analyse", HOSTILE),
+    "merge": ("merge", HOSTILE, "-o", "whole"),
+    "plan": ("plan", "-s", "quic-go", "-c", "aioquic", "-t", "sat"),
+    "prune": ("prune", "results", "--traces", "0", "--logs", "0", "--yes"),
+}
+"""Those that change results come last."""
+OF_FILES = ("site", "tables", "show", "explain", "export", "analyse", "merge", "prune")
+OF_JOURNALS = ("site", "tables", "history", "show", "compare", "explain", "export", "prune")
+OF_RUNS = ("explain", "plot", "analyse", "site")
+SLOW = ("plot", "any plot", "plan", "packets", "history", "compare")
+"""Of which each case runs one."""
+NEEDS_GOOD = {"tables": "quiche", "history": "quiche"}
+"""Commands that must show the campaign beside, and what of it they print."""
+PLOTS = sorted(discovery.headings())
+
+
+@dataclass(frozen=True)
+class Case:
+    """One damage to a campaign, and the commands that then read it."""
+
+    name: str
+    """Which is its seed, too."""
+    commands: tuple[str, ...]
+    place: Path | None = None
+    change: str = ""
+
+    def apply(self, campaign: Path, outside: Path) -> None:
+        """Do the damage."""
+        dice = random.Random(self.name)
+        if self.place is not None:
+            hostile.CHANGES[self.change](campaign / self.place, outside / self.place)
+        elif self.change == "journal":
+            hostile.mutate_journal(campaign, dice)
+        elif self.change == "qlog":
+            hostile.mutate_qlog(campaign / hostile.QLOG, dice)
+        else:
+            hostile.mutate_series(campaign / hostile.RUN / "series.parquet", dice)
+
+
+@dataclass
+class Found:
+    """What a case has shown."""
+
+    name: str
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    """Command, and what it did."""
+    memory: int = 0
+    cpu: float = 0.0
+    longest: float = 0.0
+
+
+def cases(base: Path, options: argparse.Namespace) -> list[Case]:
+    """All of them, or those that are chosen."""
+    of_files = [
+        Case(f"{change} as {place}", OF_FILES, place, change)
+        for place in hostile.places(base)
+        for change in hostile.CHANGES
+    ]
+    counts = {"journal": options.journals, "qlog": options.qlogs, "series": options.series}
+    others = [
+        Case(f"{kind}-{number}", OF_JOURNALS if kind == "journal" else OF_RUNS, change=kind)
+        for kind, count in counts.items()
+        for number in range(options.seed, options.seed + count)
+    ]
+    if options.only:
+        return [case for case in (*of_files, *others) if case.name == options.only]
+    random.Random(options.seed).shuffle(of_files)
+    return [*of_files[: options.files], *others]
+
+
+# ---- one case -------------------------------------------------------------------------------
+
+
+class Watch:
+    """Sees every access to what is below a directory, however the path led there (inotify(7))."""
+
+    CHANGED = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+    READ = 0x1 | 0x20
+    EVENT = struct.Struct("iIII")
+    NAMES = ((READ, "read"), (0x2, "written"), (0x100, "created"), (0x640, "removed"), (0x980, "changed"))
+
+    def __init__(self, directory: Path, *, reads: bool) -> None:
+        self._library = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        mask = self.CHANGED & ~0x4 | self.READ if reads else 0x2 | 0x100
+        self._paths: dict[int, Path] = {}
+        for path in (directory, *directory.rglob("*")):
+            self._paths[self._library.inotify_add_watch(self._descriptor, os.fsencode(path), mask)] = path
+        if self._descriptor < 0 or -1 in self._paths:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    def seen(self) -> list[str]:
+        """What was done since the last call."""
+        found: dict[str, None] = {}
+        try:
+            raw = os.read(self._descriptor, 2**20)
+        except BlockingIOError:
+            return []
+        while raw:
+            watch, mask, _, length = self.EVENT.unpack_from(raw)
+            name = os.fsdecode(raw[self.EVENT.size : self.EVENT.size + length].rstrip(b"\0"))
+            raw = raw[self.EVENT.size + length :]
+            kinds = [word for bits, word in self.NAMES if mask & bits]
+            found[f"{self._paths[watch] / name} {' and '.join(kinds)}"] = None
+        return list(found)
+
+    def close(self) -> None:
+        """Stop."""
+        os.close(self._descriptor)
+
+
+def examine(case: Case, base: Path, scratch: Path, keep: Path | None = None) -> Found:
+    """Damage a copy of the campaigns, and run the commands of the case."""
+    found = Found(case.name)
+    with tempfile.TemporaryDirectory(prefix="case-", dir=scratch) as name:
+        place = keep or Path(name)
+        shutil.copytree(base, place, symlinks=True, dirs_exist_ok=True)
+        outside = place / "outside"
+        case.apply(place / HOSTILE, outside)
+        watch = Watch(outside, reads=case.change != "hard link")
+        try:
+            for command in (random.Random(case.name).choice(SLOW), *case.commands):
+                _run(command, place, found)
+                found.faults += [(command, f"outside {each}".replace(str(outside), "")) for each in watch.seen()]
+        finally:
+            watch.close()
+    return found
+
+
+def _run(command: str, place: Path, found: Found) -> None:
+    """One command in a process of its own."""
+    begun = time.monotonic()
+    more = random.Random(found.name).sample(PLOTS, 2) if command == "any plot" else ()
+    process = os.fork()
+    if not process:
+        _child((*COMMANDS[command], *more), place)
+    hung = False
+    while not (ended := os.wait4(process, os.WNOHANG))[0]:
+        if time.monotonic() - begun > HANG and not hung:
+            os.killpg(process, signal.SIGKILL)
+            hung = True
+        time.sleep(0.01)
+    _, status, used = ended
+    memory, cpu = used.ru_maxrss * 1024, used.ru_utime + used.ru_stime
+    found.memory, found.cpu = max(found.memory, memory), max(found.cpu, cpu)
+    found.longest = max(found.longest, time.monotonic() - begun)
+    said = (place / "said").read_text(errors="replace")
+    exit_status = os.waitstatus_to_exitcode(status)
+    faults = {
+        "hangs": hung,
+        f"memory of {memory // MIB} MiB": memory > MOST_MEMORY,
+        f"{cpu:.0f} s of CPU time": cpu > LONGEST,
+        f"ends with {exit_status}": not hung and exit_status not in [*ExitStatus],
+        "hides the other campaign": not hung and not _shows_good(command, place, said, exit_status),
+        _last_call(said): "Traceback" in said,
+    }
+    found.faults += [(command, fault) for fault, holds in faults.items() if holds]
+
+
+def _last_call(said: str) -> str:
+    """The error of the last traceback, and the line of this program that raised it."""
+    calls = re.findall(rf'File "{ROOT}/((?:interop|plots)/[^"]+)", line (\d+)', said)
+    error = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Fault|Warning)\b.*", said, re.MULTILINE)
+    return f"traceback: {':'.join(calls[-1]) if calls else '?'}: {error[-1][:100] if error else said[-100:]!r}"
+
+
+def _shows_good(command: str, place: Path, said: str, exit_status: int) -> bool:
+    """Whether the campaign beside is shown in full; those that name a damaged campaign alone may fail."""
+    if command == "site":
+        return exit_status == 0 and pages(place / "site") >= pages(place / "alone")
+    return command not in NEEDS_GOOD or (exit_status == 0 and NEEDS_GOOD[command] in said)
+
+
+def pages(site: Path) -> set[tuple[str, bool]]:
+    """Of the good campaign: their names, and whether there is something in them."""
+    files = (path for path in site.glob("runs/*-good/**/*") if path.is_file())
+    return {(str(path.relative_to(site)), path.stat().st_size > 0) for path in files}
+
+
+def _child(words: Sequence[str], place: Path) -> None:
+    status = 99
+    try:
+        os.setsid()
+        os.chdir(place)
+        said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, 8 * GIB))  # so that the machine survives
+        status = command_line(place, words, entry_point._draw, entry_point._figures)
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    except BaseException:  # noqa: BLE001 - this is what is looked for
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+# ---- all cases ------------------------------------------------------------------------------
+
+
+def prepare(place: Path) -> Path:
+    """What every case begins with: a checkout with two campaigns, the like of one outside, the site of the other."""
+    place.mkdir()
+    for part in ROOT.iterdir():
+        if not part.name.startswith(".") and part.name not in ("results", "site"):
+            (place / part.name).symlink_to(part)
+    hostile.good(place / GOOD)
+    hostile.campaign(place / HOSTILE)
+    shutil.copytree(place / HOSTILE, place / "outside")
+    found = Found("")
+    COMMANDS["alone"] = ("site", GOOD, "-o", "alone", "--files")
+    _run("alone", place, found)
+    if found.faults or not pages(place / "alone"):
+        raise SystemExit(f"the good campaign alone: {found.faults} {(place / 'said').read_text()}")
+    return place
+
+
+def warm() -> None:
+    """Import what commands import, so that each case need not."""
+    for name in {words[0] for words in COMMANDS.values()}:
+        commands.load(name)
+    import seaborn  # noqa: F401
+
+
+def main() -> int:
+    """Exit status: 0 all bars are kept, 1 one is not."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=500, help="of all 800 kinds of files at all places")
+    parser.add_argument("--journals", type=int, default=1600)
+    parser.add_argument("--qlogs", type=int, default=400)
+    parser.add_argument("--series", type=int, default=200)
+    parser.add_argument("--archives", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", help="the case of this name")
+    parser.add_argument("--keep", type=Path, help="directory for what that case leaves")
+    options = parser.parse_args()
+    warm()
+    with tempfile.TemporaryDirectory(prefix="quicsat-hostile-") as name:
+        scratch = Path(name)
+        base = prepare(scratch / "base")
+        chosen = cases(base / HOSTILE, options)
+        with ProcessPoolExecutor(options.jobs) as pool:
+            found = list(pool.map(partial(examine, base=base, scratch=scratch, keep=options.keep), chosen))
+        unpacked = archives(scratch, options.archives)
+    return tell(found, unpacked)
+
+
+def tell(found: Sequence[Found], unpacked: Counter[str]) -> int:
+    """Print what was found, each fault once with the first case that shows it."""
+    first: dict[tuple[str, str], str] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for each in found:
+        for fault in each.faults:
+            first.setdefault(fault, each.name)
+            counts[fault] += 1
+    for (command, what), times in counts.most_common():
+        print(f"{times:5} {command}: {what}   [{first[command, what]}]")
+    table = PrettyTable(["", "number"], align="l")
+    kinds = Counter(each.name.partition("-")[0] if re.fullmatch(r"[a-z]+-\d+", each.name) else "file" for each in found)
+    table.add_rows([
+        *([f"cases of {kind}s", count] for kind, count in kinds.items()),
+        ["cases with a fault", sum(bool(each.faults) for each in found)],
+        ["most memory", byte_size(max(each.memory for each in found))],
+        ["longest CPU time", f"{max(each.cpu for each in found):.1f} s"],
+        ["longest command", f"{max(each.longest for each in found):.1f} s"],
+    ])  # fmt: skip
+    print(table)
+    bad = counts or any(unpacked[what] for what in ("outside", "special", "lost", "uncaught"))
+    print("a bar is NOT reached" if bad else "all bars reached")
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
