@@ -67,6 +67,6 @@ def newest(root: Path) -> Path:
 
 def is_site(place: Path) -> bool:
     """Whether a directory is a site."""
-    from interop.site import address
+    from interop.site import made_files
 
-    return (place / address.MARKER).is_file()
+    return bool(made_files.marker(place))

@@ -29,7 +29,7 @@ def add_options(parser: Parser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o", "--output", type=Path, metavar="SITE",
-        help="Directory of the website, which is replaced in one step (default: site; example: /var/www/quic).",
+        help="Directory of the website, whose pages are replaced in one step (default: site; example: /var/www/quic).",
     )  # fmt: skip
     group.add_argument("--files", action="store_true", help="Include traces, key logs, qlogs and complete logs.")
     group.add_argument(

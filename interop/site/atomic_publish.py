@@ -2,6 +2,8 @@
 
 Folders that do not change move from the old site to the new one as a whole, however many files they have. Until the new
 site takes its place, the old one has symbolic links to them.
+
+Only what a build has made is removed: the new site gets all other files of the old one before it takes its place.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from interop.model.errors import InputError, MachineError
-from interop.site import address
+from interop.site import made_files
 
 _EXCHANGE = 2
 """RENAME_EXCHANGE of renameat2(2): both names change places in one step."""
@@ -32,7 +34,7 @@ def check(target: Path, sources: list[Path]) -> None:
             raise InputError(f"{target}: contains the results {source}. Name another directory for the site.")
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise InputError(f"{target}: is not a directory. Name a new directory, or one that contains a site.")
-    if target.is_dir() and any(target.iterdir()) and not (target / address.MARKER).is_file():
+    if target.is_dir() and any(target.iterdir()) and not made_files.marker(target):
         raise InputError(f"{target}: is not a site made by quicsat. Name another directory, or empty it.")
 
 
@@ -48,8 +50,16 @@ class Draft:
     """Those that have moved, while the old site is still in its place."""
 
     def take_place(self) -> None:
-        """Put it where the old site is; raises OSError, and the old site is then as it was."""
-        if not self.target.exists():
+        """Put it where the old site is, with all that was there and is none of the old site's.
+
+        Raises OSError, and InputError if one of these files is where the new site has a page. The old site is then as
+        it was.
+        """
+        made_files.write_lists(self.directory, self.kept)
+        if self.target.exists():
+            for name in made_files.others(self.target, {str(folder) for folder in self.kept}):
+                made_files.adopt(self.target / name, self.directory / name)
+        else:
             self.directory.rename(self.target)
             return
         try:

@@ -14,7 +14,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from interop import __version__
-from interop.site import address, atomic_publish, brief, campaign_pages, campaigns, cell_pages, report_pages, reuse
+from interop.site import (
+    address,
+    atomic_publish,
+    brief,
+    campaign_pages,
+    campaigns,
+    cell_pages,
+    made_files,
+    report_pages,
+    reuse,
+)
 from interop.site.atomic_publish import Draft
 from interop.site.campaign_pages import History, PartSize
 from interop.site.campaigns import SiteCampaign
@@ -119,7 +129,7 @@ def marker(
 ) -> bytes:
     """What the next build needs to know of this one: keys of what it has made, its size, what comparisons tell."""
     told: dict[str, Any] = {
-        "made by": f"quicsat {__version__}",
+        made_files.MADE_BY: f"quicsat {__version__}",
         "campaigns": [each.folder for each in found],
         "keys": dict(keys),
         "starts": {name: reuse.start_keys(history) for name, history in histories.items()},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import Any
 
 import interop
 from interop.results.store import DOCUMENT, JOURNAL
-from interop.site import address, brief, figures
+from interop.site import address, brief, figures, made_files
 from interop.site.atomic_publish import Draft
 from interop.site.brief import Brief
 from interop.site.campaign_pages import History, PartSize, Site
@@ -29,11 +28,8 @@ class OldSite:
     def __init__(self, place: Path) -> None:
         """``place``: its directory; it need not exist."""
         self._place = place
-        try:
-            marker = json.loads((place / address.MARKER).read_bytes())
-        except (OSError, ValueError):
-            marker = None
-        self._marker: dict[str, Any] = marker if isinstance(marker, dict) else {}
+        self._marker = made_files.marker(place)
+        self._made = made_files.read_list(place)
 
     def known(self, what: str, name: str) -> Any:
         """What the marker tells: ``keys`` and ``starts`` by a campaign's folder, ``briefs`` by the key of its results,
@@ -63,7 +59,8 @@ class OldSite:
         Raises OSError.
         """
         for each in os.scandir(self._place / folder):
-            if (each.name in START) == start:
+            made = self._made is None or str(folder / each.name) in self._made
+            if made and (each.name in START) == start:
                 if each.is_dir():
                     self.take(site, draft, folder / each.name)
                 else:

@@ -20,7 +20,7 @@ def sites(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
         (tmp_path / name / "index.html").write_text(name)
         if age:
-            (tmp_path / name / "site.json").write_text("{}")
+            (tmp_path / name / "site.json").write_text('{"made by": "quicsat 1"}')
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     return tmp_path
 

@@ -40,10 +40,11 @@ LATE = "a page"
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """A site with two folders that do not change."""
-    make(tmp_path / "site", "old")
-    for folder in FOLDERS:
-        (tmp_path / "site" / folder).mkdir(parents=True)
-        (tmp_path / "site" / folder / "index.html").write_text(LATE)
+    with atomic_publish.staged(tmp_path / "site") as draft:
+        (draft.directory / MARKER).write_text("old")
+        for folder in FOLDERS:
+            (draft.directory / folder).mkdir(parents=True)
+            (draft.directory / folder / "index.html").write_text(LATE)
     return tmp_path / "site"
 
 

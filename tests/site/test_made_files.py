@@ -1,0 +1,114 @@
+"""A build removes what an earlier build has made, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from interop.model.errors import InputError
+from interop.site import made_files
+from tests.site import builder
+
+MINE = (
+    "CNAME", ".nojekyll", "robots.txt", ".git/HEAD", ".git/refs/heads/main", "thesis/chapter.tex", "runs/notes.txt",
+    "runs/{later}/notes.txt", "runs/{earlier}/notes.txt", "runs/{later}/mine/notes.txt", "runs/{earlier}/mine/a/b.txt",
+    "runs/{later}/p/picoquic/quiche/sat/notes.txt", "runs/{earlier}/p/notes.txt", "runs/{later}/data/index.html.orig",
+    "assets/logo.png", "badge/mine.svg",
+)  # fmt: skip
+"""Files of a user in a site, for the folder of each of its campaigns."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    builder.two_campaigns(tmp_path / "results")
+    builder.build(tmp_path / "results", tmp_path / "site")
+    return tmp_path
+
+
+def add_files(site: Path) -> set[Path]:
+    earlier, later = sorted(path.name for path in (site / "runs").iterdir() if path.is_dir())
+    files = [site / name.format(earlier=earlier, later=later) for name in MINE]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    (site / ".git/objects").mkdir()
+    (site / "downloads").symlink_to("/nowhere")
+    return {*files, site / ".git/objects", site / "downloads"}
+
+
+def content(site: Path) -> set[Path]:
+    """All files, links and empty directories but lists."""
+    return {each for each in site.rglob("*") if (each.is_symlink() or not each.is_dir() or not any(each.iterdir()))
+            and each.name != made_files.LIST}  # fmt: skip
+
+
+def make_pages_again(place: Path) -> None:
+    """Let the next build write the pages of the later campaign again."""
+    os.utime(place / "results/later/result.json", (1, 1))
+
+
+def test_what_a_user_has_put_into_a_site_stays(place: Path) -> None:
+    site = place / "site"
+    pages = content(site)
+    mine = add_files(site)
+    for _ in range(2):
+        make_pages_again(place)
+        builder.build(place / "results", site)
+        assert content(site) == pages | mine
+        assert all(file.read_text() == file.name for file in mine if file.is_file())
+    assert (site / "downloads").is_symlink()
+
+
+def test_pages_of_a_campaign_that_is_gone_go_and_files_of_a_user_stay(place: Path) -> None:
+    site = place / "site"
+    mine = add_files(site)
+    shutil.rmtree(place / "results/earlier")
+    builder.build(place / "results", site)
+    builder.build(place / "results", place / "alone")
+    assert content(site) - mine == {site / each.relative_to(place / "alone") for each in content(place / "alone")}
+    assert mine <= content(site)
+
+
+def test_the_first_build_without_lists_keeps_what_is_beside_the_folders_of_a_site(place: Path) -> None:
+    site = place / "site"
+    pages = content(site)
+    for old in site.rglob(made_files.LIST):
+        old.unlink()
+    (site / "CNAME").write_text("quic.example.org")
+    (site / "runs/gone").mkdir()
+    (site / "runs/gone/index.html").write_text("of a campaign that an older version has shown")
+    builder.build(place / "results", site)
+    assert content(site) == {*pages, site / "CNAME"}
+
+
+def test_a_file_in_the_place_of_a_page_is_refused(place: Path) -> None:
+    site, results = place / "site", place / "results"
+    shutil.move(results / "later", place / "later")
+    builder.build(results, site)
+    shutil.move(place / "later", results / "later")
+    builder.build(results, place / "other")
+    page = next(path.relative_to(place / "other") for path in (place / "other").glob("runs/2026-11-21*/index.html"))
+    (site / page).parent.mkdir()
+    (site / page).write_text("mine")
+    before = content(site)
+    with pytest.raises(InputError, match="Move it elsewhere"):
+        builder.build(results, site)
+    assert (site / page).read_text() == "mine"
+    assert content(site) == before
+
+
+@pytest.mark.parametrize("marker", ["", "{}", "[]", '{"title": "my thesis"}', '{"made by": "hugo"}', "[" * 100_000])
+def test_a_file_with_the_name_of_the_marker_makes_no_site(place: Path, marker: str) -> None:
+    work = place / "work"
+    work.mkdir()
+    (work / "site.json").write_text(marker)
+    (work / "thesis.tex").write_text("years")
+    with pytest.raises(InputError, match="not a site made by quicsat"):
+        builder.build(place / "results", work)
+    (work / "site.json").write_text(json.dumps({made_files.MADE_BY: "quicsat 1"}))
+    builder.build(place / "results", work)
+    assert (work / "thesis.tex").read_text() == "years"
