@@ -26,14 +26,11 @@ from interop.results.qir_logs import UNKNOWN_OUTCOME, ForeignRun
 from interop.traces.columns import Form, Trace
 from interop.traces.connections import handshakes
 from interop.traces.foreign_captures import PlainCaptures, plain_captures
-from interop.traces.key_log import key_lines
 from interop.traces.network import PPP
 from interop.traces.protection import SALTS
 from interop.traces.quic_series import QuicTracePair
 from interop.traces.records import Condition, DamagedTraceError, unsorted_records
 from interop.traces.run_traces import (
-    CLIENT_TRACE,
-    KEY_LOGS,
     RunTraces,
     TraceStates,
     check_traces,
@@ -41,13 +38,12 @@ from interop.traces.run_traces import (
 )
 from interop.traces.series import save
 from interop.traces.streams import ByteRanges, response_frames
-from interop.traces.trace import read
 
 SIMULATOR, HOST, MIXED = "simulator", "1970", "mixed"
 """From when the times of traces count: the start of a simulation, 1970, or one of them per trace."""
 UNMATCHED = 0.05
 """Share of packets that arrived and were never sent, above which the loss is unknown."""
-NO_CAUSE = "The traces do not show the cause: their records are not complete."
+NO_CAUSE = "The traces do not show the cause: they are not complete."
 
 
 @dataclass(frozen=True)
@@ -94,22 +90,17 @@ def examine(run: ForeignRun, size: int | None, series: Path | None = None) -> Fi
 
 def _examined(run: ForeignRun, captures: PlainCaptures, size: int | None, series: Path | None) -> Findings:
     found = check_traces(captures.directory, Protocol.HQ)
-    at_client, at_server = len(found.client.datagrams) > 0, len(found.server.datagrams) > 0
-    notes = (*captures.notes, *_unusable(found))
-    if not at_client:
-        reason = ("Handshake and goodput are seen at the client, whose trace cannot be used.",) if at_server else ()
-        return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, *reason))
+    notes = [*captures.notes, *_unusable(captures, found)]
+    if not len(found.client.datagrams):
+        if len(found.server.datagrams):
+            notes.append("Handshake and goodput are seen at the client, whose trace cannot be used.")
+        return Findings(run.runner_output.outcome, _clock(found), notes=tuple(notes))
     try:
-        if not at_server:
-            keys = key_lines(*(captures.directory / log for log in KEY_LOGS))
-            client = read(captures.directory / CLIENT_TRACE, keys)
-            return _findings(run, captures, found, client, None, size)
         traces = read_run(captures.directory, Protocol.HQ, _link(found), found)
     except HarnessFault as fault:
         return Findings(run.runner_output.outcome, _clock(found), notes=(*notes, fault.reason))
-    assert isinstance(traces.trace_pair, QuicTracePair)
-    findings = _findings(run, captures, found, traces.trace_pair.client, traces, size)
-    return findings if series is None else _with_series(findings, run, traces, series)
+    findings = _findings(run, captures, found, traces, notes, size)
+    return findings if series is None or captures.timeless else _with_series(findings, run, traces, series)
 
 
 def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: Path) -> Findings:
@@ -136,13 +127,13 @@ def _with_series(findings: Findings, run: ForeignRun, traces: RunTraces, place: 
     return replace(findings, values=known, notes=(*findings.notes, *traces.qlog_notes, *traces.unread))
 
 
-def _unusable(found: TraceStates) -> list[str]:
+def _unusable(captures: PlainCaptures, found: TraceStates) -> list[str]:
     """Why traces without packets have none; a trace that ends early has some."""
-    sides = (("client", found.client), ("server", found.server))
+    sides = ((Role.CLIENT, found.client), (Role.SERVER, found.server))
     return [
         f"The {side}'s trace cannot be used: {state.reason}"
         for side, state in sides
-        if state.condition is not Condition.OK and not len(state.datagrams)
+        if state.condition is not Condition.OK and not len(state.datagrams) and side not in captures.absent
     ]
 
 
@@ -165,13 +156,14 @@ def _findings(
     run: ForeignRun,
     captures: PlainCaptures,
     found: TraceStates,
-    client: Trace,
-    traces: RunTraces | None,
+    traces: RunTraces,
+    notes: list[str],
     given_size: int | None,
 ) -> Findings:
-    notes = [*captures.notes, *_unusable(found)]
+    assert isinstance(traces.trace_pair, QuicTracePair)
+    client = traces.trace_pair.client
     streams = stream_bytes(client)
-    if streams.whole is False and (captures.damaged or captures.unsplit or found.cut):
+    if streams.whole is False and (captures.damaged or captures.incomplete or found.cut):
         streams = replace(streams, whole=None)
     size, source = _size(run, streams, given_size, notes)
     if not streams.arrived:
@@ -183,22 +175,24 @@ def _findings(
         notes.append(f"The client's trace shows {connections} handshakes, so there is no goodput of one connection.")
     elif size is None:
         notes.append("The size of the files is not known, so there is no goodput; --file-size names it.")
-    elif not _failed(run, streams) and not _hidden(client, found, from_server=True):
+    elif captures.timeless or _failed(run, streams) or _hidden(client, found, from_server=True):
+        pass
+    else:
         if Role.CLIENT in captures.damaged and streams.whole is None:
             notes.append("The client's trace ends before the last byte of the response, so there is no goodput.")
         else:
             goodput = metrics.goodput(client, size)
     rate = run.runner_output.forward_rate
-    losses = _losses(run, captures, found, traces, notes)
-    if _failed(run, streams) and traces is not None:
-        unclear = captures.damaged or captures.unsplit
+    losses = _losses(captures, found, traces, notes)
+    if _failed(run, streams):
+        unclear = captures.damaged or captures.incomplete or captures.timeless or not len(found.server.datagrams)
         notes.append(NO_CAUSE if unclear else _cause(run, traces, size))
     return Findings(
         outcome=_outcome(run, streams),
         clock=_clock(found),
         size=size,
         size_from=source,
-        handshake=None if _hidden(client, found, from_server=False) else metrics.handshake_time(client),
+        handshake=_handshake(captures, found, client, notes),
         goodput=goodput,
         efficiency=metrics.efficiency(goodput, rate) if goodput is not None and rate else None,
         loss_forward=losses[0],
@@ -206,6 +200,16 @@ def _findings(
         notes=tuple(filter(None, notes)),
         complete=_complete(run, streams),
     )
+
+
+def _handshake(captures: PlainCaptures, found: TraceStates, client: Trace, notes: list[str]) -> float | None:
+    if captures.timeless or _hidden(client, found, from_server=False):
+        return None
+    time = metrics.handshake_time(client)
+    if time is None or time > 0:
+        return time
+    notes.append("The client's first 1-RTT packet is not later than its first Initial, so there is no handshake time.")
+    return None
 
 
 def _hidden(client: Trace, found: TraceStates, *, from_server: bool) -> bool:
@@ -296,10 +300,10 @@ def _complete(run: ForeignRun, streams: StreamBytes) -> bool | None:
 
 
 def _losses(
-    run: ForeignRun, captures: PlainCaptures, found: TraceStates, traces: RunTraces | None, notes: list[str]
+    captures: PlainCaptures, found: TraceStates, traces: RunTraces, notes: list[str]
 ) -> tuple[float | None, float | None]:
     """Loss forward and return; None where the traces do not show it."""
-    if traces is None or captures.unsplit:
+    if not len(found.server.datagrams) or captures.incomplete:
         return None, None
     if traces.cut:
         notes.append(f"{traces.cut} packets of the traces are cut, so that the loss could not be measured.")

@@ -170,6 +170,8 @@ def _plausible(captured: int, length: int, limit: int, where: str) -> None:
         raise DamagedTraceError(
             Condition.CORRUPT, f"{where} claims {captured} bytes, more than the {limit} possible ones."
         )
+    if not length:  # a file system that lost the end of a file fills it with zeros
+        raise DamagedTraceError(Condition.CORRUPT, f"{where} is a packet of 0 bytes.")
     if captured > length or length > RECORD_LIMIT:
         raise DamagedTraceError(Condition.CORRUPT, f"{where} claims {captured} of {length} bytes.")
 

@@ -31,6 +31,8 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of tshark's answer that ``tshark_fields`` reads."""
 CONVERTED_LIMIT = 4 * 1024**3
 """Bytes of a capture that editcap converts, which may come compressed."""
+COMPLAINT = re.compile(r'^editcap: The file ".*" (.+)', re.MULTILINE)
+"""How editcap names damage; it ends with status 0 all the same."""
 HTTP3_OFF = ("--disable-protocol", "http3")
 """HTTP/3 costs time and is not looked at."""
 
@@ -96,11 +98,12 @@ def _quic_fields(packet: Any) -> dict[str, tuple[str, ...]]:
     return {name: tuple(found) for name, found in values.items()}
 
 
-def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> None:
+def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> str:
     """Convert a capture of any format that Wireshark reads, compressed or not, into pcapng.
 
-    Of a damaged file, the packets before its fault. Raises HarnessFault(ANALYSIS_FAILED) if there are none,
-    MachineError if there is no editcap, which comes with tshark.
+    Of a damaged file, the packets before its fault. The answer says what is damaged in a sentence, and is empty for a
+    whole file. Raises HarnessFault(ANALYSIS_FAILED) if there are no packets, MachineError if there is no editcap, which
+    comes with tshark.
     """
     program = shutil.which("editcap")
     if program is None:
@@ -110,14 +113,18 @@ def editcap(path: Path, target: Path, timeout: float = TIMEOUT) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
         resource.setrlimit(resource.RLIMIT_FSIZE, (CONVERTED_LIMIT, CONVERTED_LIMIT))
 
+    fault = f"{path.name} could not be converted as a whole."
     with _workplace(()) as (_, environment), suppress(subprocess.TimeoutExpired, OSError):
-        subprocess.run(
+        done = subprocess.run(
             [program, "-F", "pcapng", str(path.absolute()), str(target.absolute())], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=timeout, check=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, timeout=timeout, check=False,
             preexec_fn=limits,
         )  # fmt: skip
+        status, said = done.returncode, COMPLAINT.search(done.stderr.decode("utf-8", "replace"))
+        fault = f"{path.name} {printable(said[1], 200).rstrip('.')}." if said else fault if status else ""
     if not target.is_file():
         raise _fault(path, "editcap does not know its format.")
+    return fault
 
 
 def _fault(path: Path, reason: str) -> HarnessFault:

@@ -17,7 +17,7 @@ from interop.traces.foreign_captures import plain_captures
 from interop.traces.run_traces import CLIENT_TRACE
 from interop.traces.trace import read
 from tests.foreign_builder import LEFT, MICROSECONDS, RIGHT, foreign_run, pieces, qir_output
-from tests.quic_builder import Connection, block
+from tests.quic_builder import PING, Connection, block
 
 SIZE = 30_000
 HANDSHAKE, GOODPUT, LOSS = 0.01182, 15_409_310, 1 / 29
@@ -220,7 +220,7 @@ REPAIRED: dict[str, tuple[Callable[[Records], bytes], str]] = {
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return foreign_run(tmp_path / "quic-go_ngtcp2/transfer", output=qir_output(size=SIZE))
+    return foreign_run(tmp_path / "quic-go_ngtcp2/transfer", output=qir_output(size=SIZE), start=2_500_000)
 
 
 def rewrite(run: Path, *sides: Path, to: Callable[[Records], bytes]) -> None:
@@ -302,7 +302,7 @@ def test_a_capture_cut_in_the_transfer_blames_no_endpoint(run: Path, side: Path,
     assert found.loss_return == 0
     assert found.loss_forward is not None and found.loss_forward < 2 * LOSS
     assert found.notes[0].startswith(f"The {whose}'s trace is damaged")
-    assert found.notes[1:] == ("The traces do not show the cause: their records are not complete.",)
+    assert found.notes[1:] == ("The traces do not show the cause: they are not complete.",)
 
 
 def test_secrets_in_the_capture_and_no_folder_of_an_endpoint(run: Path) -> None:
@@ -342,7 +342,8 @@ def test_a_key_log_deeper_in_a_folder(run: Path) -> None:
         (begun(4433), "no packet from or to port 443. It holds 25 records: 25 of UDP port 4433."),
         (begun(4789), "It holds 25 records: 25 of VXLAN."),
         (with_ip(9, b"\x2f"), "38 of GRE"),
-        (with_ip(6, b"\x20\0"), "38 IP fragments"),
+        (with_ip(6, b"\x20\0"), "38 of IP fragments"),
+        (lambda records: pcap(records, snap=38), "38 of headers that are cut"),
     ],
 )
 def test_what_is_not_understood_is_named(run: Path, change: Callable[[Records], bytes], named: str) -> None:
@@ -387,3 +388,188 @@ def test_nothing_of_the_run_changes_and_no_copy_stays(run: Path) -> None:
         assert (captures.directory / "server/keys.log").is_file()
     assert not captures.directory.exists()
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+# ---- what is not of the run -----------------------------------------------------------------
+
+
+EARLY = 1_000_000
+"""Microseconds before the run."""
+
+
+def elsewhere(records: Records) -> Record:
+    """The first packet of the run, from another port of the client's."""
+    return replace(records[0], data=records[0].data[:34] + struct.pack(">H", 40_001) + records[0].data[36:])
+
+
+def other_connection(records: Records, *, answered: bool = True) -> list[Record]:
+    """A handshake that the key log does not name, from another port of the client's."""
+    other = Connection(original=b"elsewhere", random=b"x" * 32)
+    there = elsewhere(records)
+    back = next(each for each in records if each.from_server)
+    back = replace(back, data=back.data[:36] + struct.pack(">H", 40_001) + back.data[38:])
+    packets = [there.carrying(other.client_hello()), there.carrying(other.one_rtt(0, PING, from_server=False))]
+    return [*packets, *([back.carrying(other.server_hello())] if answered else [])]
+
+
+def before(*packets: Record, by: int = EARLY) -> list[Record]:
+    return [replace(each, time=packets[0].time - by + number) for number, each in enumerate(packets)]
+
+
+STRAY = Connection(server_id=b"stranger").one_rtt(9, PING, from_server=False)
+STRANGERS: dict[str, Callable[[Records], list[Record]]] = {
+    "a short header before": lambda records: [*before(records[0].carrying(STRAY)), *records],
+    "a short header of another port before": lambda records: [*before(elsewhere(records).carrying(STRAY)), *records],
+    "a short header in the handshake": lambda records: [records[0], records[0].carrying(STRAY), *records[1:]],
+    "an Initial before": lambda records: [
+        *before(records[0].carrying(Connection(original=b"elsewhere").client_hello())), *records,
+    ],
+    "a Handshake packet before": lambda records: [
+        *before(records[0].carrying(Connection(server_id=b"stranger").handshake(0, PING, from_server=False))), *records,
+    ],
+    "another connection before": lambda records: [*before(*other_connection(records)), *records],
+    "another connection behind": lambda records: [
+        *records, *(replace(each, time=records[-1].time) for each in other_connection(records)),
+    ],
+    "another connection within": lambda records: [
+        *records[:6], *(replace(each, time=records[6].time) for each in other_connection(records)), *records[6:],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sides", [(LEFT,), (RIGHT,), (LEFT, RIGHT)])
+@pytest.mark.parametrize("kind", STRANGERS)
+def test_packets_of_other_connections_do_not_count(run: Path, kind: str, sides: tuple[Path, ...]) -> None:
+    """Neither for handshake and goodput, nor for the loss."""
+    rewrite(run, *sides, to=lambda records: pcap(STRANGERS[kind](records)))
+    found = findings(run)
+    check_numbers(found)
+    assert len([each for each in found.notes if " of no connection that key logs name" in each]) == len(sides)
+
+
+def test_without_keys_the_connection_that_is_answered_counts(run: Path) -> None:
+    for folder in ("client", "server"):
+        (run / folder / "keys.log").unlink()
+    rewrite(run, LEFT, to=lambda records: pcap([*before(*other_connection(records, answered=False)), *records]))
+    assert findings(run).handshake == pytest.approx(HANDSHAKE)
+
+
+# ---- damage ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("damage", "complete", "words"),
+    [
+        (lambda data: data[: len(data) * 2 // 3], None, "cut short"),
+        (lambda data: data[:-6], 38, "cut short"),
+        (lambda data: data[:-6] + bytes([data[-6] ^ 255]) + data[-5:], 38, "damaged or corrupt"),
+    ],
+)
+def test_damage_of_a_compressed_capture_is_named(
+    run: Path, damage: Callable[[bytes], bytes], complete: int | None, words: str
+) -> None:
+    compressed = damage(gzip.compress((run / LEFT).read_bytes()))
+    (run / LEFT).unlink()
+    (run / LEFT).with_suffix(".pcap.gz").write_bytes(compressed)
+    found = findings(run)
+    assert "The client's trace is damaged: trace_node_left.pcap.gz" in found.notes[0]
+    assert words in found.notes[0]
+    if complete is not None:
+        check_numbers(found)
+        assert f"{complete} are complete" in found.notes[0]
+    else:
+        assert found.handshake == pytest.approx(HANDSHAKE)
+        assert found.goodput is None
+
+
+@pytest.mark.parametrize("form", [pcap, lambda records: pcap(records, nano=True), pcapng])
+@pytest.mark.parametrize("tail", [bytes(4096), b"\xff" * 4096, b"garbage"])
+def test_what_follows_the_last_record_costs_no_record(run: Path, form: Callable[[Records], bytes], tail: bytes) -> None:
+    rewrite(run, LEFT, RIGHT, to=lambda records: form(records) + tail)
+    found = findings(run)
+    check_numbers(found)
+    assert [each.partition(" are complete")[0][-2:] for each in found.notes] == ["38", "39"]
+
+
+# ---- the wrong files ------------------------------------------------------------------------
+
+
+def test_exchanged_traces_are_put_in_their_places(run: Path) -> None:
+    left, right = (run / LEFT).read_bytes(), (run / RIGHT).read_bytes()
+    (run / LEFT).write_bytes(right)
+    (run / RIGHT).write_bytes(left)
+    found = findings(run)
+    check_numbers(found)
+    assert found.notes == (
+        "The left trace is that of the server, the right one that of the client: they were exchanged.",
+    )
+
+
+@pytest.mark.parametrize("form", [pcap, lambda records: pcap(records, nano=True)[:-20], pcapng])
+def test_one_capture_for_both_ends_shows_no_loss(run: Path, form: Callable[[Records], bytes]) -> None:
+    (run / RIGHT).write_bytes(form(recorded(run / LEFT)))
+    found = findings(run)
+    assert found.goodput == pytest.approx(GOODPUT, rel=1e-6)
+    assert (found.loss_forward, found.loss_return) == (None, None)
+    assert found.notes[0].startswith("Both traces are the same capture")
+    assert len(found.notes) == 1
+
+
+def test_a_capture_of_both_ends_together_shows_what_came_to_the_client(run: Path) -> None:
+    both = sorted([*recorded(run / LEFT), *recorded(run / RIGHT)], key=lambda each: each.time)
+    (run / LEFT).write_bytes(pcap(both))
+    found = findings(run)
+    assert found.handshake == pytest.approx(HANDSHAKE)
+    assert found.goodput == pytest.approx(GOODPUT, rel=1e-6)
+    assert found.loss_forward is None
+    assert any("the loss is not known" in each for each in found.notes)
+
+
+# ---- times ----------------------------------------------------------------------------------
+
+
+def timed(time: Callable[[int, Record], int]) -> Callable[[Records], bytes]:
+    return lambda records: pcap([replace(each, time=time(number, each)) for number, each in enumerate(records)])
+
+
+TIMELESS = {
+    "zero": (timed(lambda number, each: 0), "have the same time"),
+    "one time": (timed(lambda number, each: 1_600_000_000_000_000), "have the same time"),
+    "numbered": (timed(lambda number, each: 1_600_000_000_000_000 + number), "is 1e-06 s after the last one"),
+    "numbered from zero": (timed(lambda number, each: number), "is 1e-06 s after the last one"),
+    "whole seconds": (
+        timed(lambda number, each: each.time // MICROSECONDS * MICROSECONDS + (number > 20) * MICROSECONDS),
+        "are whole seconds",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TIMELESS)
+def test_times_that_say_nothing_give_no_times(run: Path, kind: str) -> None:
+    change, reason = TIMELESS[kind]
+    rewrite(run, LEFT, RIGHT, to=change)
+    found = findings(run)
+    assert (found.handshake, found.goodput) == (None, None)
+    assert found.outcome == "files complete"
+    assert any(reason in each and each.endswith("its times cannot be used.") for each in found.notes)
+
+
+def test_a_coarse_clock_is_named(run: Path) -> None:
+    rewrite(run, LEFT, to=timed(lambda _, each: each.time // 10_000 * 10_000))
+    assert "The times in the client's trace are multiples of 0.01 s." in findings(run).notes
+
+
+# ---- records that are not read --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", [127, 195])
+@pytest.mark.parametrize("side", [LEFT, RIGHT])
+def test_a_capture_of_which_half_is_not_read_has_no_invented_cause(run: Path, side: Path, link: int) -> None:
+    rewrite(run, side, to=lambda records: pcapng(records, links=(1, link)))
+    for output in (qir_output(size=SIZE), qir_output(size=SIZE, timeout=60)):
+        (run / "output.txt").write_text(output)
+        found = findings(run)
+        assert (found.loss_forward, found.loss_return) == (None, None)
+        assert any("are not read, so packets may be missing: 19 of link type" in each for each in found.notes)
+        assert not any("never sent so" in each or "closed" in each or "bytes arrived" in each for each in found.notes)
+    assert "The traces do not show the cause: they are not complete." in found.notes
