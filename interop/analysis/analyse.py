@@ -33,6 +33,7 @@ from interop.model.real_link import CLOCKS
 from interop.model.results import Measurement, ObjectTimes
 from interop.model.run import Run
 from interop.model.test_case import MULTICONNECT, ORDERED_TESTS, PROTOCOL_TESTS, TestCase
+from interop.model.trace_size import trace_packets
 from interop.model.units import byte_size, seconds
 from interop.model.webtransport import WebTransport
 from interop.results.compression import compress_qlogs
@@ -149,7 +150,7 @@ def _flow(
         if verdict.excluded or not _began(evidence):
             return verdict, None, None
     try:
-        found = check_traces(directory, run.protocol, flow)
+        found = check_traces(directory, run.protocol, flow, trace_packets(run.test_case))
         fault = _structure(found, evidence, run.test_case, succeeded=verdict is None)
         if fault is None and verdict is not None and _nothing_to_read(verdict, found):
             return verdict, None, None
@@ -160,17 +161,27 @@ def _flow(
         if fault is None and not run.test_case.functional:
             fault = _unmatched_packets(traces, evidence)
     except HarnessFault as broken:
-        fault = run_outcome.our_error(ErrorCode(broken.code), broken.reason)
+        fault = _unread(broken, verdict, run.test_case)
     except OSError as error:
         fault = run_outcome.our_error(ErrorCode.DISK_FULL, f"{SERIES_FILE} could not be written: {error.strerror}.")
     if fault is not None:  # only the traces show whether a functional test passed
-        return replace(fault, if_valid=None if run.test_case.functional else verdict or PASSED), None, None
+        known = verdict or PASSED if fault.excluded and not run.test_case.functional else None
+        return replace(fault, if_valid=known), None, None
     if verdict is None:
         verdict, measurement = _judged(run, evidence, traces, series)
         succeeded = verdict.outcome is Outcome.SUCCEEDED
         return verdict, measurement, FlowTransfer(run, traces.start, series) if succeeded else None
     measured = verdict.outcome is Outcome.TIMEOUT and not run.test_case.functional
     return _explained(verdict, run, evidence, traces, series), _loss_only(traces) if measured else None, None
+
+
+def _unread(fault: HarnessFault, verdict: Verdict | None, test_case: TestCase) -> Verdict:
+    """The verdict on a run whose traces could not be read; ``verdict``: that on a run whose endpoints failed."""
+    if fault.code != ErrorCode.TRACE_LIMIT:
+        return run_outcome.our_error(ErrorCode(fault.code), fault.reason)
+    if verdict is not None:
+        return replace(verdict, reason=f"{verdict.reason} The traces were not read: {fault.reason}.")
+    return run_outcome.trace_limit(fault.reason + ".", test_case)
 
 
 def _endpoints(evidence: Evidence, test_case: TestCase, directory: Path) -> Verdict | None:

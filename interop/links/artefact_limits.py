@@ -8,19 +8,11 @@ change the outcome.
 from __future__ import annotations
 
 from interop.docker.archive import ArchiveLimits
-from interop.model.emulated_link import EmulatedLink
 from interop.model.outcomes import ErrorCode
 from interop.model.test_case import TestCase
+from interop.model.trace_size import trace_bytes
 from interop.model.units import MIB
 
-LEAST_TRACES = 2048 * MIB
-"""Bytes of traces that every run may leave."""
-AROUND = 60.0
-"""Seconds for which the link carries packets before the transfer begins and after its deadline."""
-OVERLOAD = 4
-"""Multiple of the link's rate that a run may offer on average; includes record headers and small packets."""
-REPEATED = 16
-"""Multiple of the size of its files that a transfer may send, both directions together."""
 LEAST_LOGS = 1024 * MIB
 LOGGED = 8
 """Bytes of logs for a byte of the files: a qlog has hundreds of bytes for each packet, at either end."""
@@ -29,23 +21,8 @@ MOST_FILES = 20_000
 
 
 def trace_limits(test_case: TestCase) -> ArchiveLimits:
-    """Of all traces of a run together: what its link can carry until its deadline, and what its files can need.
-
-    There are two, and with a VPN two more, of the packets outside the tunnel.
-
-    A competing flow needs what the link can carry. Reaching the limit has the code trace-limit.
-    """
-    if test_case.limits is not None and test_case.limits.traces is not None:
-        return ArchiveLimits(total=test_case.limits.traces, fault=ErrorCode.TRACE_LIMIT)
-    link = test_case.link
-    traces = 4 if test_case.tunnelled else 2
-    size = test_case.flow_count * test_case.total_size
-    rates = link.highest_rates if isinstance(link, EmulatedLink) else (link.forward_rate, link.return_rate)
-    bits = sum(rates) * (test_case.timeout + AROUND)
-    needed = traces * OVERLOAD * bits / 8
-    if not (isinstance(link, EmulatedLink) and link.cross_traffic):
-        needed = min(needed, traces * REPEATED * size)
-    return ArchiveLimits(total=max(LEAST_TRACES, round(needed)), fault=ErrorCode.TRACE_LIMIT)
+    """Of all traces of a run together; reaching the limit has the code trace-limit."""
+    return ArchiveLimits(total=trace_bytes(test_case), fault=ErrorCode.TRACE_LIMIT)
 
 
 def log_limits(test_case: TestCase) -> ArchiveLimits:

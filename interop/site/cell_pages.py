@@ -17,6 +17,7 @@ from interop.model.implementation import Protocol
 from interop.model.names import folder_name, pair_folder
 from interop.model.outcomes import Outcome
 from interop.model.results import RunResult
+from interop.model.trace_size import trace_packets
 from interop.site import address, cell_view, figures, files, logs, packets, sequence, side_by_side
 from interop.site.campaign_pages import Site
 from interop.site.campaigns import Key, SiteCampaign
@@ -179,11 +180,12 @@ def _packets(
 def _traces(job: _Job, result: RunResult) -> RunTraces | None:
     """Both traces of a run; None if they are not here any more, or cannot be read."""
     directory = run_directory(job.campaign, result)
+    case = job.campaign.cases[result.test_case]
     try:
-        found = check_traces(directory, result.protocol)
+        found = check_traces(directory, result.protocol, most=trace_packets(case))
         if {found.client.condition, found.server.condition} != {Condition.OK} and not found.incomplete:
             return None
-        return read_run(directory, result.protocol, job.campaign.cases[result.test_case].link, found)
+        return read_run(directory, result.protocol, case.link, found)
     except (HarnessFault, OSError):
         return None
 

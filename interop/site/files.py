@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
+from interop.model.errors import HarnessFault
 from interop.model.run import OUTPUT
 from interop.results.compression import decompressed, is_compressed_qlog
 from interop.traces.records import DamagedTraceError, PacketRecord, records
@@ -96,11 +97,9 @@ def _content(path: Path) -> bytes:
 
 
 def _readable(path: Path) -> Iterator[PacketRecord]:
-    """The records up to the first broken one."""
-    try:
+    """The records up to the first broken one, or up to the largest number that is read."""
+    with suppress(DamagedTraceError, HarnessFault):
         yield from records(path)
-    except DamagedTraceError:
-        return
 
 
 def pcapng(packets: Iterable[PacketRecord], keys: bytes) -> bytes:

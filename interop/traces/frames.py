@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interop.model.text import printable
 from interop.traces.columns import (
@@ -50,8 +51,15 @@ class FrameColumns:
         self._stream, self._crypto, self._acks = array("q"), array("q"), array("q")
         self._ranges, self._signals, self._messages = array("q"), array("q"), array("q")
         self._texts: dict[str, int] = {"": 0}
+        self._texts_size = 0
         self.reset_tokens: set[bytes] = set()
         """Those of NEW_CONNECTION_ID frames."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers all tables have, and texts count with one for eight characters."""
+        tables = self._stream, self._crypto, self._acks, self._ranges, self._signals, self._messages
+        return sum(map(len, tables)) + self._texts_size // 8
 
     def message(self, row: int, kind: int, size: int) -> None:
         """A TLS message that became whole in this packet."""
@@ -145,6 +153,7 @@ class FrameColumns:
         if kind == Frame.NEW_CONNECTION_ID:
             new_id = bytes.fromhex(text)
             self.reset_tokens.add(data[at - RESET_TOKEN : at])
+        self._texts_size += len(text)
         self._signals.extend((row, kind, first, second, self._texts.setdefault(text, len(self._texts))))
         return at, new_id
 
@@ -164,7 +173,7 @@ class FrameColumns:
 
     def ranges(self) -> AckRanges:
         """What they acknowledge, in the order in which they were read."""
-        return AckRanges(*np.array(self._ranges, dtype=np.int64).reshape(-1, 2).T)
+        return AckRanges(*_rows(self._ranges, 2).T)
 
     def signals(self) -> Signals:
         """All other frames."""
@@ -182,9 +191,15 @@ class FrameColumns:
 def _table(kind: type[Some], values: array[int]) -> Some:
     """Columns from rows, in the order of packets, since some packets are decrypted late."""
     types = column_types(kind)
-    rows = np.array(values, dtype=np.int64).reshape(-1, len(types))
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    return kind(*(column.astype(dtype) for column, dtype in zip(rows.T, types.values(), strict=True)))
+    rows = _rows(values, len(types))
+    order = np.argsort(rows[:, 0], kind="stable")
+    columns = zip(rows.T, types.values(), strict=True)
+    return kind(*(column[order].astype(dtype, copy=False) for column, dtype in columns))
+
+
+def _rows(values: array[int], width: int) -> NDArray[np.int64]:
+    """The same numbers, not copied."""
+    return np.frombuffer(values, dtype=np.int64).reshape(-1, width)
 
 
 def _sized(data: bytes, at: int) -> tuple[bytes, int]:

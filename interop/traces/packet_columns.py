@@ -10,6 +10,7 @@ import numpy as np
 from interop.traces.columns import Connection, Form, Trace
 from interop.traces.frames import FrameColumns
 from interop.traces.network import Segment
+from interop.traces.records import too_large
 
 NANOSECONDS = 1_000_000_000
 COLUMNS = (
@@ -22,6 +23,8 @@ FRAME, FORM, NUMBER, DECRYPTED, KEY_PHASE, GENERATION, CONNECTION, ELICITING = m
 )
 TOKEN_LIMIT = 2048
 """Bytes of a token that are kept."""
+NAMES, FRAMES = 100, 20
+"""Bytes of tokens and connection ids, and numbers in frames, per packet that a trace may have, on average."""
 
 
 class Packet(NamedTuple):
@@ -42,12 +45,15 @@ class Packet(NamedTuple):
 class PacketColumns:
     """The columns while they grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, most: int) -> None:
+        """``most``: packets of the trace ``name``, from which limits of all columns follow."""
+        self._name, self._most = name, most
         self._values = array("q")
         self._frames = FrameColumns()
         self._paths: dict[str, int] = {}
         self._ids: dict[bytes, int] = {b"": 0}
         self._tokens: dict[bytes, int] = {b"": 0}
+        self._names_size = 0
 
     @property
     def last(self) -> int:
@@ -57,6 +63,11 @@ class PacketColumns:
     def packet(self, time: int, frame: int, segment: Segment, size: int, packet: Packet) -> None:
         """A packet with only what its header shows; ``size`` as in ``Trace``."""
         ids, token = self._ids, packet.token[:TOKEN_LIMIT]
+        if len(self._values) >= self._most * WIDTH:
+            raise too_large(self._name, self._most, "QUIC packets")
+        self._names_size += len(token) + len(packet.scid) + len(packet.dcid)
+        if self._names_size > self._most * NAMES:
+            raise too_large(self._name, self._most * NAMES, "bytes of tokens and connection ids")
         self._values.extend((
             time,
             frame,
@@ -105,6 +116,8 @@ class PacketColumns:
     def frames(self, row: int, payload: bytes) -> tuple[list[tuple[int, bytes]], list[bytes]]:
         """Take down the frames of a packet; its CRYPTO data and the connection ids that it makes known."""
         eliciting, crypto, ids = self._frames.read(row, payload)
+        if self._frames.size > self._most * FRAMES:
+            raise too_large(self._name, self._most * FRAMES, "numbers in its frames")
         self._values[row * WIDTH + ELICITING] = eliciting
         return crypto, ids
 
@@ -114,8 +127,8 @@ class PacketColumns:
 
     def trace(self, connections: tuple[Connection, ...]) -> Trace:
         """The frozen columns."""
-        table = np.array(self._values, dtype=np.int64).reshape(-1, WIDTH)
-        columns: dict[str, Any] = dict(zip(COLUMNS, table.T.copy(), strict=True))
+        table = np.frombuffer(self._values, dtype=np.int64).reshape(-1, WIDTH)
+        columns: dict[str, Any] = {name: column.copy() for name, column in zip(COLUMNS, table.T, strict=True)}
         epoch = int(table[0, 0]) // NANOSECONDS if len(table) else 0
         columns["time"] = (columns["time"] - epoch * NANOSECONDS) / NANOSECONDS
         for name in ("from_server", "decrypted", "eliciting"):

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.columns import Form, Message, Trace
 from interop.traces.connection_state import HANDSHAKE, INITIAL, ONE_RTT, ConnectionState, Secrets
 from interop.traces.frames import RESET_TOKEN
 from interop.traces.network import Segment
 from interop.traces.packet_columns import Packet, PacketColumns
 from interop.traces.protection import SALTS, VERSION_2, unprotect
+from interop.traces.records import MOST_CONNECTIONS, too_large
 from interop.traces.tls import varint
 
 FORMS = (Form.INITIAL, Form.ZERO_RTT, Form.HANDSHAKE, Form.RETRY)
@@ -46,9 +48,11 @@ class Deferred(NamedTuple):
 class Dissector:
     """Takes the packets of one trace in the order of capture; ``trace`` gives the columns."""
 
-    def __init__(self, secrets: Mapping[bytes, Secrets]) -> None:
+    def __init__(self, secrets: Mapping[bytes, Secrets], name: str = "the trace", most: int = LEAST_PACKETS) -> None:
+        """``name``: of the trace, for messages; ``most``: packets that it may have."""
         self._secrets = secrets
-        self._rows = PacketColumns()
+        self._name = name
+        self._rows = PacketColumns(name, most)
         self._connections: list[ConnectionState] = []
         self._by_id: tuple[dict[bytes, ConnectionState], dict[bytes, ConnectionState]] = ({}, {})
         """Whom a destination connection id means: in packets to the server, and from it."""
@@ -164,6 +168,8 @@ class Dissector:
         keys = connection.initial(packet.version, from_server=False)
         if not any(unprotect(packet.data, packet.payload, each, -1) for each in keys):
             return None
+        if len(self._connections) == MOST_CONNECTIONS:
+            raise too_large(self._name, MOST_CONNECTIONS, "connections")
         self._connections.append(connection)
         self._know(connection, packet.dcid, from_server=False)
         return connection

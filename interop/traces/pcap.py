@@ -8,9 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.columns import Datagrams
 from interop.traces.network import UDP, Segment, digest, segment
-from interop.traces.records import NANOSECONDS, Condition, DamagedTraceError, PacketRecord, records, simulated
+from interop.traces.records import (
+    NANOSECONDS,
+    Condition,
+    DamagedTraceError,
+    PacketRecord,
+    records,
+    simulated,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +40,10 @@ class TraceState:
     """Times count from the start of a simulation, not from 1970."""
 
 
-def check(path: Path, protocol: int = UDP, flow: int = 1) -> TraceState:
-    """Walk the whole file and say whether it is a complete trace; no exception leaves this function.
+def check(path: Path, protocol: int = UDP, flow: int = 1, most: int = LEAST_PACKETS) -> TraceState:
+    """Walk the whole file and say whether it is a complete trace.
+
+    Raises HarnessFault (trace-limit) if it has more than ``most`` packets, and nothing else.
 
     ``protocol`` and ``flow`` say whose packets are wanted, those of ``UDP`` or of ``TCP``.
     """
@@ -41,7 +51,7 @@ def check(path: Path, protocol: int = UDP, flow: int = 1) -> TraceState:
     condition, reason = Condition.OK, ""
     table = _Table(protocol, flow)
     try:
-        for record in records(path):
+        for record in records(path, most):
             first = record.time if not packets else first
             last = record.time
             packets += 1

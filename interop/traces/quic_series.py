@@ -186,12 +186,12 @@ class _QuicAcknowledgements:
         done, acked = np.full(len(sent), np.nan), np.zeros(len(sent), dtype=np.bool_)
         read: dict[int, int] = {}
         highest = given_up = -1
-        lows = np.maximum(ranges.smallest - base, 0).tolist()
-        highs = (ranges.largest - base).tolist()
         rows = zip(*(column[wanted].tolist() for column in (acks.packet, acks.start, acks.ranges)), strict=True)
         for packet, start, count in rows:
             now, news = float(self._times[packet]), False
-            for low, high in zip(lows[start : start + count], highs[start : start + count], strict=True):
+            lows = np.maximum(ranges.smallest[start : start + count] - base, 0).tolist()
+            highs = (ranges.largest[start : start + count] - base).tolist()
+            for low, high in zip(lows, highs, strict=True):
                 first, high = max(read.get(low, low - 1) + 1, low), min(high, len(sent) - 1)
                 if high < first:
                     continue

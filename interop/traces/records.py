@@ -14,6 +14,12 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO, NamedTuple
 
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
+from interop.model.trace_size import LEAST_PACKETS
+
+MOST_CONNECTIONS = 1000
+"""Connections of a trace."""
 RECORD_LIMIT = 262_144
 """Largest packet that capture programs write (their maximum snap length), bytes."""
 BLOCK_LIMIT = 16 * 1024 * 1024
@@ -55,15 +61,29 @@ class PacketRecord(NamedTuple):
     data: bytes
 
 
-def records(path: Path) -> Iterator[PacketRecord]:
-    """All records; raises ``DamagedTraceError`` at the first fault, also if a record is older than the one before."""
-    return _in_order(unsorted_records(path), path.name)
+def records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
+    """All records, at ``most`` so many; raises as :func:`unsorted_records`.
+
+    A record that is older than the one before is a fault, too.
+    """
+    return _in_order(unsorted_records(path, most), path.name)
 
 
-def unsorted_records(path: Path) -> Iterator[PacketRecord]:
-    """All records, whatever their times; raises ``DamagedTraceError`` at the first fault."""
+def unsorted_records(path: Path, most: int = LEAST_PACKETS) -> Iterator[PacketRecord]:
+    """All records, whatever their times; raises ``DamagedTraceError`` at the first fault.
+
+    Raises ``HarnessFault`` (trace-limit) after ``most`` records.
+    """
     with _opened(path) as stream:
-        yield from _open(stream, path.name)
+        for number, record in enumerate(_open(stream, path.name, most)):
+            if number == most:
+                raise too_large(path.name, most, "packets")
+            yield record
+
+
+def too_large(name: str, most: int, what: str) -> HarnessFault:
+    """The fault of a trace that holds more than ``most`` of something."""
+    return HarnessFault(ErrorCode.TRACE_LIMIT, f"{name} has more than {most} {what}")
 
 
 def embedded_secrets(path: Path) -> bytes:
@@ -71,13 +91,15 @@ def embedded_secrets(path: Path) -> bytes:
 
     draft-ietf-opsawg-pcapng, section 4.7. Empty for other files.
     """
-    found = []
-    with suppress(DamagedTraceError), _opened(path) as stream:
+    found, room = list[bytes](), SECRETS_LIMIT
+    with suppress(DamagedTraceError, HarnessFault), _opened(path) as stream:
         if stream.read(4) == SECTION_BYTES:
-            for block in _blocks(stream, path.name):
+            for block in _blocks(stream, path.name, LEAST_PACKETS):
                 if block.kind == SECRETS and len(block.body) >= 8:
                     kind, size = struct.unpack_from(f"{block.order}II", block.body)
-                    found += [block.body[8 : 8 + size]] if kind == TLS_KEY_LOG else []
+                    secrets = block.body[8 : 8 + min(size, room)] if kind == TLS_KEY_LOG else b""
+                    found.append(secrets)
+                    room -= len(secrets)
     return b"\n".join(found)
 
 
@@ -95,12 +117,12 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise DamagedTraceError(Condition.CORRUPT, f"{path.name} cannot be read: {error.strerror}.") from error
 
 
-def _open(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
+def _open(stream: BinaryIO, name: str, most: int) -> Iterator[PacketRecord]:
     magic = stream.read(4)
     if not magic:
         raise DamagedTraceError(Condition.EMPTY, f"{name} has no bytes.")
     if magic == SECTION_BYTES:
-        return _pcapng(stream, name)
+        return _pcapng(stream, name, most)
     for order in "<>":
         for code, unit in ((0xA1B2C3D4, 1000), (0xA1B23C4D, 1)):
             if magic == struct.pack(f"{order}I", code):
@@ -182,6 +204,10 @@ SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET, SECRETS = 0x0A0D
 SECTION_BYTES = b"\x0a\x0d\x0d\x0a"
 """The type of a section header reads the same in both byte orders."""
 TLS_KEY_LOG = 0x544C534B
+SECRETS_LIMIT = 4 * 1024 * 1024
+"""Bytes of key logs in a file that are read."""
+MOST_INTERFACES = 1000
+"""Interfaces that a section of a file describes."""
 TIME_RESOLUTION, TIME_OFFSET = 9, 14
 """Codes of the options if_tsresol and if_tsoffset."""
 
@@ -203,13 +229,15 @@ class _Interface(NamedTuple):
     """Seconds to add to each time."""
 
 
-def _pcapng(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
+def _pcapng(stream: BinaryIO, name: str, most: int) -> Iterator[PacketRecord]:
     """Packets of all sections, whose first block type has been read."""
     interfaces = list[_Interface]()
-    for kind, order, body, where in _blocks(stream, name):
+    for kind, order, body, where in _blocks(stream, name, most):
         if kind == SECTION:
             interfaces = []
         elif kind == INTERFACE:
+            if len(interfaces) == MOST_INTERFACES:
+                raise too_large(name, MOST_INTERFACES, "interfaces")
             interfaces.append(_interface(body, order, where))
         elif kind == ENHANCED_PACKET:
             yield _enhanced(body, order, interfaces, where)
@@ -217,11 +245,13 @@ def _pcapng(stream: BinaryIO, name: str) -> Iterator[PacketRecord]:
             raise DamagedTraceError(Condition.CORRUPT, f"{where} is a packet without a usable time.")
 
 
-def _blocks(stream: BinaryIO, name: str) -> Iterator[_Block]:
-    """All blocks of a file whose first block type has been read."""
+def _blocks(stream: BinaryIO, name: str, most: int) -> Iterator[_Block]:
+    """All blocks of a file whose first block type has been read; raises HarnessFault after twice ``most`` blocks."""
     order, number, kind_bytes = "<", 0, SECTION_BYTES
     while kind_bytes:
         number += 1
+        if number > 2 * most + MOST_INTERFACES:
+            raise too_large(name, number - 1, "blocks")
         where = f"Block {number} of {name}"
         if len(kind_bytes) < 4:
             raise DamagedTraceError(Condition.TRUNCATED, f"{where} is cut off.")

@@ -16,6 +16,7 @@ from interop.model.flow import flow_directory
 from interop.model.implementation import Protocol
 from interop.model.outcomes import ErrorCode
 from interop.model.test_case import Link
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.columns import Form
 from interop.traces.congestion import recovery
 from interop.traces.key_log import key_lines, upstream_lines
@@ -48,6 +49,8 @@ class TraceStates:
 
     client: TraceState
     server: TraceState
+    most: int = LEAST_PACKETS
+    """Packets of a trace that are read."""
 
     @property
     def cut(self) -> int:
@@ -135,10 +138,14 @@ class RunTraces:
             return otherwise
 
 
-def check_traces(directory: Path, protocol: Protocol, flow: int = 1) -> TraceStates:
-    """Walk both trace files of a run, for the packets of a flow."""
+def check_traces(directory: Path, protocol: Protocol, flow: int = 1, most: int = LEAST_PACKETS) -> TraceStates:
+    """Walk both trace files of a run, for the packets of a flow.
+
+    Raises HarnessFault (trace-limit) if one has more than ``most`` packets.
+    """
     kind = TCP if protocol is Protocol.TCP else UDP
-    return TraceStates(check(directory / CLIENT_TRACE, kind, flow), check(directory / SERVER_TRACE, kind, flow))
+    client, server = (check(directory / trace, kind, flow, most) for trace in (CLIENT_TRACE, SERVER_TRACE))
+    return TraceStates(client, server, most)
 
 
 def read_run(
@@ -149,7 +156,8 @@ def read_run(
     With ``upstream``, decrypted with the one key log that the QUIC Interop Runner takes, the client's if it can.
 
     Of damaged ones, what comes before the fault. Raises HarnessFault(TRACE_CORRUPT) if one counts from the start of a
-    simulation and the other from 1970, although one simulator wrote both.
+    simulation and the other from 1970, although one simulator wrote both; and HarnessFault(TRACE_LIMIT) if packets,
+    connections or frames are too many.
     """
     if isinstance(link, EmulatedLink) and found.client.simulated is not found.server.simulated:
         side = "client" if found.client.simulated else "server"
@@ -164,13 +172,23 @@ def read_run(
     trace_pair: QuicTracePair | TcpTracePair
     if protocol is Protocol.TCP:
         trace_pair = TcpTracePair(
-            read_tcp(paths[0], flow), read_tcp(paths[1], flow), at_client, at_server, *matches, one_clock
+            read_tcp(paths[0], flow, found.most),
+            read_tcp(paths[1], flow, found.most),
+            at_client,
+            at_server,
+            *matches,
+            one_clock,
         )
     else:
         trace_pair = QuicTracePair(
-            read(paths[0], keys, flow), read(paths[1], keys, flow), at_client, at_server, *matches, one_clock
+            read(paths[0], keys, flow, found.most),
+            read(paths[1], keys, flow, found.most),
+            at_client,
+            at_server,
+            *matches,
+            one_clock,
         )
     tunnelled = isinstance(link, EmulatedLink) and link.vpn is not None
-    overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL) if tunnelled else None
+    overhead = tunnel_overhead(paths[0], directory / CLIENT_TUNNEL, found.most) if tunnelled else None
     tcp_info = own / TCP_INFO  # samples of the first flow alone
     return RunTraces(protocol, trace_pair, len(keys), found.cut, own / QLOGS, tcp_info, overhead)

@@ -9,7 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from interop.model.arrays import Flags, Integers
+from interop.model.errors import HarnessFault
+from interop.model.outcomes import ErrorCode
 from interop.traces.columns import Trace
+
+MOST_GAPS = 20_000
+"""Of a stream at a time: those of 24 MB in packets of which each second one is lost."""
 
 
 def response_frames(trace: Trace) -> Flags:
@@ -47,7 +52,10 @@ class ByteRanges:
             self.add(start, end)
 
     def add(self, start: int, end: int) -> int:
-        """Put in the bytes from ``start`` to before ``end``; how many of them are new."""
+        """Put in the bytes from ``start`` to before ``end``; how many of them are new.
+
+        Raises HarnessFault (trace-limit) if there are too many gaps: each takes time whenever bytes are put in.
+        """
         if end <= start:
             return 0
         first = bisect_left(self.ends, start)
@@ -55,6 +63,8 @@ class ByteRanges:
         covered = sum(min(end, self.ends[i]) - max(start, self.starts[i]) for i in range(first, last))
         low, high = min([start, *self.starts[first:last]]), max([end, *self.ends[first:last]])
         self.starts[first:last], self.ends[first:last] = [low], [high]
+        if len(self.starts) > MOST_GAPS:
+            raise HarnessFault(ErrorCode.TRACE_LIMIT, f"a stream has more than {MOST_GAPS} gaps at a time")
         return end - start - covered
 
     @property

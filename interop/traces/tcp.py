@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from interop.model.arrays import Flags, Floats, Integers
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.columns import ColumnTable
 from interop.traces.network import TCP, Segment, segment
-from interop.traces.records import DamagedTraceError, records
+from interop.traces.records import MOST_CONNECTIONS, DamagedTraceError, records, too_large
 from interop.traces.streams import ByteRanges
 from interop.traces.tls import hello_version
 
@@ -63,11 +64,14 @@ class TcpTrace:
         return len(self.time)
 
 
-def read_tcp(path: Path, flow: int = 1) -> TcpTrace:
-    """All segments of a flow in a trace; of a damaged file, which ``pcap.check`` finds, those before its fault."""
-    table = _Segments()
+def read_tcp(path: Path, flow: int = 1, most: int = LEAST_PACKETS) -> TcpTrace:
+    """All segments of a flow in a trace; of a damaged file, which ``pcap.check`` finds, those before its fault.
+
+    Raises HarnessFault (trace-limit) if there are more than ``most`` packets, or too many connections.
+    """
+    table = _Segments(path.name)
     with suppress(DamagedTraceError):
-        for record in records(path):
+        for record in records(path, most):
             found = segment(record)
             if found is not None and (found.protocol, found.flow) == (TCP, flow):
                 table.add(record.time, found)
@@ -77,7 +81,8 @@ def read_tcp(path: Path, flow: int = 1) -> TcpTrace:
 class _Segments:
     """The columns while they grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._rows, self._sacks = array("q"), array("q")
         self._paths: dict[str, int] = {}
         self._bases: dict[tuple[int, bool], int] = {}
@@ -90,6 +95,8 @@ class _Segments:
         number, acknowledged = struct.unpack_from(">II", found.header, 4)
         flags = found.header[13]
         connection = self._paths.setdefault(found.path, len(self._paths))
+        if connection == MOST_CONNECTIONS:
+            raise too_large(self._name, MOST_CONNECTIONS, "connections")
         here, there = (connection, found.from_server), (connection, not found.from_server)
         offset = self._offset(here, number, first=number + 1 if flags & SYN else number)
         self._latest[here] = max(offset, self._latest.get(here, 0))
@@ -109,7 +116,7 @@ class _Segments:
 
     def trace(self) -> TcpTrace:
         """The frozen columns."""
-        table = np.array(self._rows, dtype=np.int64).reshape(-1, 8)
+        table = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, 8)
         time, from_server, connection, offset, expected, length, flags, ecn = table.T.copy()
         epoch = int(time[0]) // NANOSECONDS if len(time) else 0
         return TcpTrace(

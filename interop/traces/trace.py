@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.columns import Trace
 from interop.traces.key_log import secrets
 from interop.traces.network import UDP, segment
@@ -13,14 +14,15 @@ from interop.traces.packets import Dissector
 from interop.traces.records import DamagedTraceError, records
 
 
-def read(path: Path, keys: Iterable[str] = (), flow: int = 1) -> Trace:
+def read(path: Path, keys: Iterable[str] = (), flow: int = 1, most: int = LEAST_PACKETS) -> Trace:
     """All QUIC packets of a flow in a trace, decrypted with the lines of a key log as far as they fit.
 
-    Of a damaged file, which ``pcap.check`` finds, those before its fault.
+    Of a damaged file, which ``pcap.check`` finds, those before its fault. Raises HarnessFault (trace-limit) if there
+    are more than ``most``, or if they hold more than so many packets can hold.
     """
-    dissector = Dissector(secrets(keys))
+    dissector = Dissector(secrets(keys), path.name, most)
     with suppress(DamagedTraceError):
-        for number, record in enumerate(records(path), 1):
+        for number, record in enumerate(records(path, most), 1):
             found = segment(record)
             if found is not None and (found.protocol, found.flow) == (UDP, flow):
                 dissector.add(record.time, number, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from pathlib import Path
 
+from interop.model.trace_size import LEAST_PACKETS
 from interop.traces.network import ip_size, segment
 from interop.traces.records import DamagedTraceError, records
 
@@ -12,7 +13,7 @@ SERVER_GATEWAY = ip_address("193.167.100.4").packed
 """Source of the tunnel's packets towards the client."""
 
 
-def tunnel_overhead(endpoint: Path, tunnel: Path) -> float | None:
+def tunnel_overhead(endpoint: Path, tunnel: Path, most: int = LEAST_PACKETS) -> float | None:
     """Mean bytes that the tunnel adds per packet of the server that arrived; None if none did, or a trace is damaged.
 
     ``endpoint``: trace of the packets that the client receives; ``tunnel``: of the tunnel's packets at the same end of
@@ -21,7 +22,7 @@ def tunnel_overhead(endpoint: Path, tunnel: Path) -> float | None:
     try:
         packets = size = carried = 0
         first = None
-        for record in records(endpoint):
+        for record in records(endpoint, most):
             found = segment(record)
             if found is not None and found.from_server:
                 first = record.time if first is None else first
@@ -30,7 +31,7 @@ def tunnel_overhead(endpoint: Path, tunnel: Path) -> float | None:
         if first is None:
             return None
         before = 0
-        for record in records(tunnel):
+        for record in records(tunnel, 2 * most):  # a packet of an endpoint may need two in the tunnel
             source, length = ip_size(record)
             if source != SERVER_GATEWAY:
                 continue
