@@ -19,6 +19,7 @@ WINDOWS = ("congestion_window", "cwnd", "current_cwnd")
 THRESHOLDS = ("ssthresh",)
 LOST, STATE = "packet_lost", "congestion_state_updated"
 WORDS = tuple(name.encode() for name in (*WINDOWS, *THRESHOLDS, LOST, STATE))
+MEMBERS = (*WINDOWS, *THRESHOLDS, "new")
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 MOST_STATES = 500
 MOST_NOTES = 3
@@ -66,9 +67,10 @@ def recovery(folder: Path, start: float) -> Recovery:
     """What all qlogs in ``folder`` say; ``start``: when the client's first packet arrived at the server, seconds."""
     given_up, notes = list[float](), list[str]()
     windows, thresholds, states = list[Change](), list[Change](), list[tuple[float, str]]()
+    room = qlog.Room()
     for path in _qlogs(folder):
         try:
-            found = qlog.read(path, *WORDS)
+            found = qlog.read(path, *WORDS, members=MEMBERS, room=room)
         except OSError as error:
             notes.append(f"{qlog.shown_name(path)} cannot be read: {error.strerror or error}.")
             continue

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,11 @@ from typing import Any
 from interop.model.text import escaped, quoted
 
 LIMIT = 128 * 1024 * 1024
-"""Bytes of a qlog that are read, after decompression; 10 MiB take up to about 40 MB."""
+"""Bytes of qlogs that are read together, after decompression; 10 MiB take up to about 40 MB."""
+MOST_RECORDS = 500_000
+"""Records of qlogs that are looked at together."""
+LONGEST_RECORD = 1024 * 1024
+"""Bytes; longer ones are passed over, since a value takes up to 30 times the memory of its text."""
 CATEGORIES = frozenset({"connectivity", "http", "metric_update", "quic", "recovery", "security", "transport"})
 """Categories of events of QUIC and HTTP/3: those of the drafts so far, and one of mvfst."""
 RENAMED = {"cc_state_update": "congestion_state_updated", "metric_update": "metrics_updated"}
@@ -33,24 +38,27 @@ DELTAS = ("delta", "relative_to_previous_event")
 """Values of ``time_format`` whose times count from the event before."""
 DELTA_WORDS = (b'"delta_time"', *(f'"{name}"'.encode() for name in DELTAS))
 RECORD_SIGN = b"\x1e"
-GZIP = b"\x1f\x8b"
+GZIP, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
 MOST_FAULTS, MOST_TOKENS = 100, 1_000_000
 """Records of a damaged document that are no JSON, and brackets and texts in one of them, at which reading ends."""
 LONGEST, LATEST = 30 * 86400.0, 4_102_444_800.0
 """Seconds between two events of a qlog, and since 1970, above which a time is wrong."""
 
 _EVENTS = re.compile(r'"events"\s*:\s*\[')
+_EVENT_BYTES = re.compile(_EVENTS.pattern.encode())
 _FILLER = re.compile(r"[\s,]*")
+_BETWEEN = re.compile(rb"[\s\x1e]*")
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 _DECODER = json.JSONDecoder()
 
 CUT, NO_JSON, NO_EVENT = "records that are cut", "records that are no JSON", "records that are no events"
+TOO_LARGE = "what lies beyond the limits of size"
 NO_DATA = "events whose data are no object"
 NO_TIME, AFTER_GAP = "events without a usable time", "events whose times count from one that cannot be read"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QlogEvent:
     """What one event of a qlog says."""
 
@@ -59,6 +67,15 @@ class QlogEvent:
     name: str
     """``metrics_updated``: as the drafts since -01 name it, without its category."""
     data: Mapping[str, Any]
+
+
+@dataclass
+class Room:
+    """What may still be read of several files together."""
+
+    size: int = LIMIT
+    """Bytes, after decompression."""
+    records: int = MOST_RECORDS
 
 
 @dataclass(frozen=True)
@@ -84,20 +101,23 @@ def number(value: Any) -> float | None:
     return found if math.isfinite(found) and found >= 0 else None
 
 
-def read(path: Path, *words: bytes) -> Qlog:
+def read(path: Path, *words: bytes, members: Collection[str] | None = None, room: Room | None = None) -> Qlog:
     """The events of a qlog; raises OSError, and ValueError with a sentence if it has no event of QUIC or HTTP/3.
 
-    If ``words`` are given, events that mention none of them may be left out, but not the first one: that saves most of
-    the time where each event is a record of its own.
+    If ``words`` are given, only the first event is kept, and those whose name or a member of whose data is one of them.
+    ``members`` of the data are kept, all if it is None. What lies beyond ``room`` is not read, and ``room`` has less of
+    it afterwards.
     """
     name = shown_name(path)
-    content, cut = _content(path)
-    if len(content) > LIMIT:
-        raise ValueError(f"{name} is larger than {LIMIT // 1024**2} MiB.")
-    reader = _Reader(words)
-    if cut:
-        reader.faults[CUT] += 1
+    room = room or Room(LIMIT)
+    reader = _Reader(words, members, room)
+    content, fault = _content(path, room.size)
+    room.size -= len(content)
+    if fault:
+        reader.faults[fault] += 1
     events = tuple(reader.events(content))
+    if not events and reader.faults[TOO_LARGE]:
+        raise ValueError(f"{name} is not read: the qlogs of a run are too large or have too many records.")
     if not events:
         raise ValueError(f"{name} is a qlog of an unknown schema ({reader.schema()}) or no qlog: no event of QUIC.")
     return Qlog(events, dict(+reader.faults))
@@ -108,34 +128,36 @@ def shown_name(path: Path) -> str:
     return escaped(path.name.removesuffix(".gz"), 80)
 
 
-def _content(path: Path) -> tuple[bytes, bool]:
-    """At most ``LIMIT`` + 1 bytes of a file, and whether it is a gzip file that was cut or damaged."""
+def _content(path: Path, limit: int) -> tuple[bytes, str]:
+    """At most ``limit`` bytes of a file, unpacked, and why the rest is missing: too large, or a damaged gzip file."""
     with path.open("rb") as stream:
-        content = stream.read(LIMIT + 1)
+        content = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
     if not content.startswith(GZIP):
-        return content, False
-    pieces, size = list[bytes](), 0
-    while content and size <= LIMIT:
+        return content[:limit], TOO_LARGE if len(content) > limit else ""
+    unpacked, fault = bytearray(), ""
+    while content and len(unpacked) <= limit and not fault:
         member = zlib.decompressobj(wbits=31)
         try:
-            pieces.append(member.decompress(content, LIMIT + 1 - size))
+            unpacked += member.decompress(content, limit + 1 - len(unpacked))
         except zlib.error:
-            return b"".join(pieces), True
-        size += len(pieces[-1])
-        if not member.eof:
-            return b"".join(pieces), size <= LIMIT
+            fault = CUT
+        fault = fault or ("" if member.eof or len(unpacked) > limit else CUT)
         content = member.unused_data
-    return b"".join(pieces), False
+    return bytes(unpacked[:limit]), TOO_LARGE if len(unpacked) > limit else fault
 
 
 class _Reader:
-    """Reads the events of one file, and counts what is none."""
+    """Reads the events of one file one by one, and counts what is none."""
 
-    def __init__(self, words: Sequence[bytes]) -> None:
+    def __init__(self, words: Sequence[bytes], members: Collection[str] | None, room: Room) -> None:
         self.faults = Counter[str]()
         self._words = words
+        self._names = {word.decode() for word in words}
+        self._members = members
+        self._room = room
         self._categories = dict[str, None]()
         self._versions = dict[str, None]()
+        self._found = False
 
     def schema(self) -> str:
         """What the file says of its own schema, for a message."""
@@ -143,85 +165,70 @@ class _Reader:
         return ", ".join(said[:4]) or "no version"
 
     def events(self, content: bytes) -> Iterator[QlogEvent]:
-        first = content.lstrip().partition(b"\n")[0]
-        try:
-            document = json.loads(content)
-        except (ValueError, RecursionError):
-            text = (
-                "" if RECORD_SIGN in content or isinstance(_parsed(first), dict) else content.decode(errors="replace")
-            )
-            yield from self._damaged_document(text) if _EVENTS.search(text) else self._sequence(content)
-            return
-        if not isinstance(document, dict) or "traces" not in document:
-            yield from self._sequence(content)
-            return
-        self._see(document)
-        for trace in document["traces"] if isinstance(document["traces"], list) else []:
-            if isinstance(trace, dict) and isinstance(trace.get("events"), list):
-                yield from self._of_trace(trace, trace["events"])
+        content = content.removeprefix(BYTE_ORDER_MARK)
+        records = self._document(content) if _is_document(content) else self._sequence(content)
+        for trace, record in records:
+            if not self._room.records:
+                self.faults[TOO_LARGE] += 1
+                return
+            self._room.records -= 1
+            event = self._event(trace, record)
+            if event is not None:
+                yield event
 
     # ---- sequences --------------------------------------------------------------------------
 
-    def _sequence(self, content: bytes) -> Iterator[QlogEvent]:
-        """Of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
-        parts = [part for part in content.split(RECORD_SIGN if RECORD_SIGN in content else b"\n") if part.strip()]
-        if self._words and not any(word in content for word in DELTA_WORDS):
-            parts = [part for at, part in enumerate(parts) if at < 2 or self._is_wanted(part)]
-        trace, records = dict[str, Any](), list[Any]()
-        for at, part in enumerate(parts):
+    def _sequence(self, content: bytes) -> Iterator[Located]:
+        """The records of JSON-SEQ, or of one JSON text per line; the first record describes the trace."""
+        all_wanted = not self._words or any(word in content for word in DELTA_WORDS)
+        trace = _Trace({})
+        for at, (part, last) in enumerate(_parts(content)):
+            if not (all_wanted or at < 2 or self._is_wanted(part)):
+                continue
             record = _parsed(part)
             if record is None:
-                self.faults[CUT if at == len(parts) - 1 else NO_JSON] += 1
+                self.faults[CUT if last else NO_JSON] += 1
             elif isinstance(record, dict) and isinstance(record.get("trace"), dict):
-                yield from self._of_trace(trace, records)
-                trace, records = record["trace"], []
+                trace = _Trace(record["trace"])
                 self._see(record)
                 continue
             elif at == 0 and isinstance(record, dict) and "name" not in record:
                 self._see(record)
                 continue
-            records.append(record)
-        yield from self._of_trace(trace, records)
+            yield trace, record
 
     def _is_wanted(self, part: bytes) -> bool:
         """Whether a record may hold one of the words, or is damaged, so that it must be counted."""
         return not part.rstrip().endswith(b"}") or any(word in part for word in self._words)
 
-    # ---- damaged documents ------------------------------------------------------------------
+    # ---- documents --------------------------------------------------------------------------
 
-    def _damaged_document(self, text: str) -> Iterator[QlogEvent]:
-        """Of a JSON document that cannot be parsed as a whole: all events that can be parsed alone."""
-        at = 0
+    def _document(self, content: bytes) -> Iterator[Located]:
+        """The events of a JSON document, one at a time, also of one that is damaged or cut."""
+        text = content.decode("latin-1")  # a byte is a character, whatever else the document holds
+        at = depth = 0
         while found := _EVENTS.search(text, at):
-            trace = {name: _member(text, name, at, found.start()) for name in MEMBERS}
-            for name in ("qlog_version", "file_schema"):
-                self._see({name: _member(text, name, at, found.start())})
-            events, at = self._elements(text, found.end())
-            yield from self._of_trace(trace, events)
-        if not self.faults.total():
+            depth += _depth(text, at, found.end() - 1)
+            members = self._header(text, at, found.start())
+            events = _Array(text, found.end())
+            if not members and sum(1 for _ in islice(events, self._room.records)) < self._room.records:
+                following = _EVENTS.search(text, events.end)  # they may stand behind the events
+                behind = following.start() if following else len(text)
+                members = self._header(text, events.end, min(behind, events.end + LONGEST_RECORD))
+            events = _Array(text, found.end())
+            trace = _Trace(members)
+            for element in events:
+                yield trace, element
+            at = events.end
+            self.faults += events.faults
+        if depth + _depth(text, at, len(text)) and not self.faults.total():
             self.faults[CUT] += 1
 
-    def _elements(self, text: str, at: int) -> tuple[list[Any], int]:
-        """The elements of an array from ``at`` on, None for what is no JSON, and the position behind them."""
-        elements = list[Any]()
-        while True:
-            at = _FILLER.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-            if text[at : at + 1] in ("", "]", "}"):
-                break
-            try:
-                element, at = _DECODER.raw_decode(text, at)
-            except (ValueError, RecursionError):
-                end = _end(text, at) if self.faults[NO_JSON] < MOST_FAULTS else None
-                self.faults[CUT if end is None else NO_JSON] += 1
-                elements.append(None)
-                if end is None:
-                    return elements, len(text)
-                at = end
-            else:
-                elements.append(element)
-        if at >= len(text):
-            self.faults[CUT] += 1
-        return elements, at
+    def _header(self, text: str, begin: int, end: int) -> dict[str, Any]:
+        """The members of a trace that say how to read its events, between two positions."""
+        self._see({name: _member(text, name, begin, end) for name in ("qlog_version", "file_schema")})
+        found = {name: _member(text, name, begin, end) for name in MEMBERS}
+        return {name: value for name, value in found.items() if value is not None}
 
     # ---- events -----------------------------------------------------------------------------
 
@@ -230,33 +237,99 @@ class _Reader:
             if isinstance(header.get(name), str):
                 self._versions[f"{name} {quoted(header[name])}"] = None
 
-    def _of_trace(self, trace: Mapping[str, Any], records: Sequence[Any]) -> Iterator[QlogEvent]:
-        """Events of QUIC and HTTP/3; ``records`` are None where one could not be parsed, which is counted already."""
-        clock = _Clock(trace)
-        fields = trace.get("event_fields")
-        names = [str(each).casefold() for each in fields] if isinstance(fields, list) else []
-        for record in records:
-            members = record
-            if isinstance(record, list) and names:
-                members = dict(zip(names, record, strict=False))
-            if not isinstance(members, dict) or (name := _name(members)) is None:
-                clock.lose()
-                self.faults[NO_EVENT] += record is not None
-                continue
-            time = clock.time(members)
-            if isinstance(time, str):
-                self.faults[time] += 1
-                continue
-            category, _, own = name.casefold().rpartition(":")
-            if category in CATEGORIES:
-                own = own.removeprefix("recovery_")
-                yield QlogEvent(time, RENAMED.get(own, own), self._data(members.get("data")))
-            elif len(self._categories) < 2:
+    def _event(self, trace: _Trace, record: Any) -> QlogEvent | None:
+        """An event of QUIC or HTTP/3; ``record`` is None where it could not be parsed, which is counted already."""
+        members = record
+        if isinstance(record, list) and trace.names:
+            members = dict(zip(trace.names, record, strict=False))
+        if not isinstance(members, dict) or (name := _name(members)) is None:
+            trace.clock.lose()
+            self.faults[NO_EVENT] += record is not None
+            return None
+        time = trace.clock.time(members)
+        if isinstance(time, str):
+            self.faults[time] += 1
+            return None
+        category, _, own = name.casefold().rpartition(":")
+        if category not in CATEGORIES:
+            if len(self._categories) < 2:
                 self._categories[category] = None
+            return None
+        own = own.removeprefix("recovery_")
+        own, data = RENAMED.get(own, own), self._data(members.get("data"))
+        if self._found and self._words and own not in self._names and self._names.isdisjoint(data):
+            return None
+        self._found = True
+        kept = data if self._members is None else {name: data[name] for name in self._members if name in data}
+        return QlogEvent(time, own, kept)
 
     def _data(self, data: Any) -> Mapping[str, Any]:
         self.faults[NO_DATA] += data is not None and not isinstance(data, dict)
         return _mapping(data)
+
+
+class _Trace:
+    """How to read the events of one trace."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        fields = members.get("event_fields")
+        self.names = [str(each).casefold() for each in fields] if isinstance(fields, list) else []
+        self.clock = _Clock(members)
+
+
+Located = tuple[_Trace, Any]
+"""A record and its trace."""
+
+
+class _Array:
+    """The elements of an array of a text from a position on, one at a time; None for what is no JSON."""
+
+    def __init__(self, text: str, begin: int) -> None:
+        self._text = text
+        self.end = begin
+        """The position behind the elements that were read."""
+        self.faults = Counter[str]()
+
+    def __iter__(self) -> Iterator[Any]:
+        window, at = "", 0
+        while True:
+            at = _FILLER.match(window, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            if at == len(window) or (element := self._decoded(window, at)) is None:
+                self.end, at = self.end + at, 0
+                window = self._text[self.end : self.end + LONGEST_RECORD]
+                at = _FILLER.match(window).end()  # type: ignore[union-attr]
+                if at == len(window) and self.end + at < len(self._text):
+                    continue
+                element = self._decoded(window, at)
+            if window[at : at + 1] in ("", "]", "}"):
+                break
+            if element is not None:
+                at = element[1]
+                yield element[0]
+            elif (end := self._skipped(self.end + at)) is not None:
+                self.end, window, at = end, "", 0
+                yield None
+            else:
+                self.end = len(self._text)
+                yield None
+                return
+        self.end += at + 1
+        if self.end > len(self._text):
+            self.faults[CUT] += 1
+
+    def _decoded(self, window: str, at: int) -> tuple[Any, int] | None:
+        """The value at a position of a part of the text, and where it ends; None if it is none, or may go on behind."""
+        try:
+            found = _DECODER.raw_decode(window, at)
+        except (ValueError, RecursionError):
+            return None
+        return None if found[1] == len(window) == LONGEST_RECORD else found
+
+    def _skipped(self, at: int) -> int | None:
+        """Where a value ends that is no JSON or too long."""
+        end = _end(self._text, at) if self.faults[NO_JSON] < MOST_FAULTS else None
+        self.faults[CUT if end is None else NO_JSON] += 1
+        return end
 
 
 class _Clock:
@@ -306,8 +379,36 @@ def _name(members: Mapping[str, Any]) -> str | None:
     return f"{category}:{own}" if isinstance(category, str) and isinstance(own, str) else None
 
 
+def _is_document(content: bytes) -> bool:
+    """Whether it is one JSON document with all events, and not a sequence of JSON texts."""
+    if content[:LONGEST_RECORD].lstrip().startswith(RECORD_SIGN) or not _EVENT_BYTES.search(content):
+        return False
+    header = _parsed(content[:LONGEST_RECORD].lstrip().partition(b"\n")[0])
+    return not isinstance(header, dict) or "traces" in header
+
+
+def _parts(content: bytes) -> Iterator[tuple[bytes, bool]]:
+    """The texts of a sequence that are not empty, and whether each is the last one."""
+    sign = RECORD_SIGN if RECORD_SIGN in content else b"\n"
+    at = _BETWEEN.match(content).end()  # type: ignore[union-attr]  # it matches nothing, too
+    while at < len(content):
+        end = content.find(sign, at)
+        end = len(content) if end < 0 else end
+        following = _BETWEEN.match(content, end).end()  # type: ignore[union-attr]
+        yield content[at:end], following == len(content)
+        at = following
+
+
+def _depth(text: str, begin: int, end: int) -> int:
+    """How many more brackets open than close between two positions; counted up to ``MOST_TOKENS``."""
+    tokens = islice(_TOKEN.finditer(text, begin, end), MOST_TOKENS)
+    return sum((token[0] in ("{", "[")) - (token[0] in ("}", "]")) for token in tokens)
+
+
 def _parsed(part: bytes) -> Any:
-    """The value of a JSON text; None if it is none."""
+    """The value of a JSON text; None if it is none, or too long."""
+    if len(part) > LONGEST_RECORD:
+        return None
     try:
         return json.loads(part)
     except (ValueError, RecursionError):

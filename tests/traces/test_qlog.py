@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -200,8 +201,49 @@ def test_an_unknown_schema_is_named(tmp_path: Path) -> None:
         qlog.read(written(tmp_path / "a.qlog", content))
 
 
-def test_a_qlog_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qlog, "LIMIT", 60)
-    for name, content in (("a.qlog", b"\n".join(map(str.encode, SEQUENCE))), ("b.qlog.gz", gzip.compress(b" " * 99))):
-        with pytest.raises(ValueError, match="larger than"):
-            qlog.read(written(tmp_path / name, content))
+@pytest.mark.parametrize("form", ["lines", "json", "gzip"])
+def test_events_beyond_the_limits_are_not_read_and_counted(tmp_path: Path, form: str) -> None:
+    """Those before are read; bytes and records count for all files of a run together."""
+    events = [{"time": time, "name": "quic:packet_lost", "data": {}} for time in range(100)]
+    text = "\n".join(map(json.dumps, [{"trace": {}}, *events]))
+    content = json.dumps({"traces": [{"events": events}]}) if form == "json" else text
+    path = written(tmp_path / "a.qlog", gzip.compress(text.encode()) if form == "gzip" else content)
+    found = qlog.read(path, room=qlog.Room(size=len(content) // 2))
+    assert 40 <= len(found.events) <= 50
+    assert found.passed_over[qlog.TOO_LARGE] == 1
+    room = qlog.Room(records=150)
+    assert len(qlog.read(path, room=room).events) == 100
+    found = qlog.read(path, room=room)
+    assert (len(found.events), found.passed_over) == (50, {qlog.TOO_LARGE: 1})
+
+
+@pytest.mark.parametrize("form", ["lines", "json"])
+def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qlog, "LONGEST_RECORD", 300)
+    long = {"time": 1, "name": "quic:packet_lost", "data": {"x": [[]] * 200}}
+    events = [{"time": n, "name": "quic:packet_sent", "data": {}} for n in range(9)]
+    events[4:4] = [long]
+    text = "\n".join(map(json.dumps, [{"trace": {}}, *events]))
+    content = json.dumps({"traces": [{"events": events}]}) if form == "json" else text
+    found = qlog.read(written(tmp_path / "a.qlog", content))
+    assert [event.time for event in found.events] == pytest.approx([n / 1000 for n in range(9)])
+    assert found.passed_over == {qlog.NO_JSON: 1}
+
+
+def test_members_behind_the_events_of_a_document_count(tmp_path: Path) -> None:
+    trace = {"events": [{"time": 250_000, "name": "quic:packet_lost"}], "configuration": {"time_units": "us"}}
+    found = qlog.read(written(tmp_path / "a.qlog", {"traces": [trace, trace]}))
+    assert [event.time for event in found.events] == [0.25, 0.25]
+
+
+def test_what_is_kept_of_an_event_does_not_grow_with_its_data(tmp_path: Path) -> None:
+    """Of 8 MB of data with empty arrays, which take 20 times as much memory, only the named members are kept."""
+    data = {"congestion_window": 1, "x": [[]] * 100_000}
+    lines = [json.dumps({"time": n, "name": "quic:metrics_updated", "data": data}) for n in range(20)]
+    path = written(tmp_path / "a.sqlog", "\n".join(lines))
+    tracemalloc.start()
+    found = qlog.read(path, b"congestion_window", members=["congestion_window"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [event.data for event in found.events] == [{"congestion_window": 1}] * 20
+    assert peak < 4 * path.stat().st_size

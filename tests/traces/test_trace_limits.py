@@ -45,7 +45,7 @@ def test_a_trace_holds_so_much_for_each_packet_that_is_allowed(
     tmp_path: Path, payloads: list[bytes], what: str
 ) -> None:
     path = tmp_path / "trace.pcap"
-    path.write_bytes(pcap([*HANDSHAKE, *(Packet(0.2, False, payload) for payload in each)]))
+    path.write_bytes(pcap([*HANDSHAKE, *(Packet(0.2, False, payload) for payload in payloads)]))
     with pytest.raises(HarnessFault, match=f"trace.pcap has more than .* {what}") as found:
         read(path, MADE.key_log.splitlines(), most=MOST)
     assert found.value.code == ErrorCode.TRACE_LIMIT
