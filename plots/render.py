@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from interop.model.text import printable_lines
 from interop.model.whole_file import new_files
+from interop.report.table import latex_text
 from plots import theme
 from plots.base import Drawing, Plot
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _TOGETHER = re.compile(r"(?<=\d) (?=\S)|(?<=[=±]) (?=\d)|(?<=min) (?=\d)|(?<=\bn) (?==)")
 """Spaces at which no line ends: between a number and its unit."""
+_POWER = re.compile(r"\$\\mathdefault\{[-−]?[0-9.]+(?:\\times[0-9.]+)?(?:\^\{[-−]?[0-9]+\})?\}\$")
+"""A number on a logarithmic axis, as matplotlib writes it."""
 _METADATA = {
     "svg": {"Date": None, "Creator": "quicsat"},
     "pdf": {"CreationDate": None, "Creator": "quicsat", "Producer": None},
@@ -34,7 +38,7 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(theme.SETTINGS):
+    with mpl.rc_context(theme.SETTINGS), plain_texts():
         made = Figure(figsize=drawing.size, layout="constrained")
         rows, columns = len(drawing.panels), max(map(len, drawing.panels))
         widths = drawing.widths or None
@@ -46,7 +50,7 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
                     ax.remove()
                 else:
                     plot.draw(ax, panel)
-        made.suptitle(literal(drawing.title))
+        made.suptitle(drawing.title)
         made.supxlabel(caption(drawing), x=0.01, ha="left", fontsize=theme.CAPTION_SIZE, color="#404040")
     return made
 
@@ -54,12 +58,22 @@ def figure(plot: Plot, drawing: Drawing) -> Figure:
 def caption(drawing: Drawing) -> str:
     """Wrapped to the width of the picture."""
     letters = int(drawing.size[0] * 72 / (theme.CAPTION_SIZE * 0.56))
-    return literal(textwrap.fill(_TOGETHER.sub("\u00a0", drawing.caption), letters))
+    return textwrap.fill(_TOGETHER.sub("\u00a0", drawing.caption), letters)
 
 
-def literal(text: str) -> str:
-    """Names from outside are no formulas: without this a dollar sign starts one."""
-    return text.replace("$", r"\$")
+@contextmanager
+def plain_texts() -> Iterator[None]:
+    """Let texts from outside be texts: no formula begins at a dollar sign, and all characters are printable.
+
+    This is the place through which matplotlib's texts go to all formats. The only formulas are its powers on axes.
+    """
+    from matplotlib.text import Text
+
+    def plain(_: Text, text: str) -> tuple[str, bool]:
+        return (text, True) if _POWER.fullmatch(text) else (printable_lines(text), False)
+
+    with patch.object(Text, "_preprocess_math", plain):
+        yield
 
 
 @contextmanager
@@ -67,12 +81,21 @@ def _pgf_without_latex() -> Iterator[None]:
     """Let matplotlib write PGF files by itself: it would start LaTeX, which not every machine has.
 
     It would ask LaTeX for the size of texts, and which command includes an image. Texts are anchored where they belong,
-    so that only the room for them is an estimate; PGF itself has a command for images.
+    so that only the room for them is an estimate; PGF itself has a command for images. It would also write texts as
+    they are, which LaTeX then runs.
     """
     from matplotlib.backend_bases import RendererBase
     from matplotlib.backends import backend_pgf  # loads the backend of PDF, which takes 0.2 s
 
+    draw: Any = backend_pgf.RendererPgf.draw_text
+
+    def draw_text(
+        self: Any, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, ismath: Any = False, mtext: Any = None
+    ) -> None:
+        draw(self, gc, x, y, s if ismath else latex_text(s), prop, angle, ismath, mtext)
+
     with (
+        patch.object(backend_pgf.RendererPgf, "draw_text", draw_text),
         patch.object(
             backend_pgf.RendererPgf, "get_text_width_height_descent", RendererBase.get_text_width_height_descent
         ),
@@ -92,7 +115,8 @@ def save(plot: Plot, drawing: Drawing, target: Path, formats: Sequence[str]) -> 
 
     made = figure(plot, drawing)
     paths = []
-    with mpl.rc_context(theme.SETTINGS), _pgf_without_latex() if "pgf" in formats else nullcontext():
+    pgf = _pgf_without_latex() if "pgf" in formats else nullcontext()
+    with mpl.rc_context(theme.SETTINGS), plain_texts(), pgf:
         for form in formats:
             name = file_name(plot, drawing, form)
             options: dict[str, Any] = {"metadata": _METADATA[form]} if form in _METADATA else {}

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from interop.site import safe_svg
 from interop.site.files import regular
 
 FOLDER = "plots"
 _PICTURES = (".svg", ".png")
-_OTHER_FORMS = (".pdf", ".csv", ".pgf", ".tex")
+"""Other forms run something where they are opened, and nothing shows who has drawn them."""
+_PNG = b"\x89PNG\r\n\x1a\n"
 _LARGEST = 20_000_000
 _OTHERS = "Others"
 """Heading of pictures that no figure of quicsat is called by."""
@@ -27,9 +29,8 @@ class Figure:
 
     @property
     def picture(self) -> str:
-        """Name of the form that a browser shows, the sharpest if there are several; empty if there is none."""
-        names = [each.name for each in self.forms if each.suffix in _PICTURES]
-        return max(names, key=lambda name: name.endswith(_PICTURES[0]), default="")
+        """Name of the sharpest form."""
+        return max((each.name for each in self.forms), key=lambda name: name.endswith(_PICTURES[0]))
 
     @property
     def words(self) -> str:
@@ -43,8 +44,15 @@ def find(campaign: Path) -> tuple[Figure, ...]:
     forms: dict[str, list[Path]] = {}
     for path in _drawn(campaign / FOLDER):
         forms.setdefault(path.stem, []).append(path)
-    figures = (Figure(stem, tuple(paths)) for stem, paths in sorted(forms.items()))
-    return tuple(figure for figure in figures if figure.picture)
+    return tuple(Figure(stem, tuple(paths)) for stem, paths in sorted(forms.items()))
+
+
+def content(path: Path) -> bytes:
+    """Of a form of a figure, so that it only shows something; empty for a PNG file that is none."""
+    found = path.read_bytes()
+    if path.suffix == ".svg":
+        return safe_svg.safe(found)
+    return found if found.startswith(_PNG) else b""
 
 
 def grouped(figures: tuple[Figure, ...], headings: Mapping[str, str]) -> list[tuple[str, list[Figure]]]:
@@ -60,5 +68,5 @@ def _drawn(place: Path) -> Iterator[Path]:
     """Pictures under plain names."""
     for path in sorted(place.glob("*")):
         plain = path.name.isascii() and _PLAIN.fullmatch(path.stem) is not None
-        if plain and path.suffix in _PICTURES + _OTHER_FORMS and regular(path, _LARGEST):
+        if plain and path.suffix in _PICTURES and regular(path, _LARGEST):
             yield path

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 
 from interop.model.errors import HarnessFault
@@ -14,9 +14,10 @@ from interop.model.run import OUTPUT
 from interop.results.compression import decompressed, is_compressed_qlog
 from interop.traces.records import DamagedTraceError, PacketRecord, records
 
-_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_KEPT = (".qlog", ".sqlog", ".txt", ".log", ".json")
-"""Kinds of files that no browser runs; any other is handed out as text."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_SUFFIXES = {".txt": ".txt", ".json": ".json", ".qlog": ".qlog.json", ".sqlog": ".sqlog.json"}
+"""Suffixes under which files are handed out, by their own; all others become text. Every web server knows the types of
+these, without which browsers guess, and may take a file for a page."""
 _TRACES = {
     "trace_node_left.pcap": "client-side.pcapng",
     "trace_node_right.pcap": "server-side.pcapng",
@@ -65,7 +66,7 @@ def taken_as(log: str) -> str:
 
 def _unlike(taken: set[str], name: str) -> str:
     """The name, with a number before its suffix if another file has it."""
-    stem, dot, suffix = name.rpartition(".")
+    stem, dot, suffix = name.partition(".")
     number, unlike = 1, name
     while unlike in taken:
         number += 1
@@ -74,9 +75,14 @@ def _unlike(taken: set[str], name: str) -> str:
 
 
 def harmless(name: str) -> str:
-    """A file's name that neither leads elsewhere nor makes a browser run its content."""
-    plain = _SAFE.sub("-", name)[-80:].lstrip(".-") or "file"
-    return plain if plain.endswith(_KEPT) else f"{plain}.txt"
+    """A file's name that leads nowhere else, and by which a browser shows its content as text.
+
+    There is no other suffix in it: Apache takes ``x.var.txt`` for a list of the variants of a page.
+    """
+    path = PurePosixPath(name)
+    suffix = _SUFFIXES.get(path.suffix, ".txt")
+    stem = path.stem if path.suffix in _SUFFIXES else name
+    return f"{_UNSAFE.sub('-', stem)[-80:].strip('-') or 'file'}{suffix}"
 
 
 def _fits(path: Path) -> bool:

@@ -90,7 +90,7 @@ def _figures(site: Site, campaign: SiteCampaign) -> None:
     found = figures.find(campaign.directory)
     for figure in found:
         for path in figure.forms:
-            site.put(page.parent / path.name, path.read_bytes())
+            site.put(page.parent / path.name, figures.content(path))
     groups = figures.grouped(found, site.headings)
     site.show(page, "figures.html", campaign, "Figures", groups=groups)
 

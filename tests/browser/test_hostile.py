@@ -16,7 +16,7 @@ from interop.model.results import Compliance, ImageFacts, Provenance, ResultSet,
 from interop.model.text import printable
 from interop.site.serve import server
 from tests.browser.chromium import Site, Watched
-from tests.browser.payloads import PAYLOADS
+from tests.payloads import PAYLOADS
 from tests.results_builder import SAT, implementation, result_set, run_result
 from tests.site import builder
 

@@ -16,7 +16,7 @@ from interop.site import sequence
 from interop.site.serve import server
 from interop.traces.columns import Frame
 from tests.browser.chromium import Site, Watched, watched
-from tests.browser.payloads import PAYLOADS
+from tests.payloads import PAYLOADS
 from tests.site import builder
 
 pytestmark = pytest.mark.browser

@@ -21,7 +21,7 @@ from plots import theme
 from plots.base import Drawing, NothingToDrawError, Plot
 from plots.discovery import RENAMED, draw, plots
 from plots.drawn_before import content_of
-from plots.render import figure
+from plots.render import figure, plain_texts
 from tests.campaign_builder import LOSSES, NAMES, PAGE, SMALL, TERRESTRIAL, Shape, campaign
 from tests.plots.drawn import plot_request
 from tests.results_builder import SAT, SATLOSS, result_set, runs
@@ -88,7 +88,8 @@ def cut(made: Figure) -> list[str]:
 def painted(made: Figure) -> None:
     """Give every text its place. The tests do not look at pixels, so this draws none."""
     FigureCanvasAgg(made)
-    made.draw_without_rendering()
+    with plain_texts():
+        made.draw_without_rendering()
 
 
 def overlaps(made: Figure) -> list[tuple[str, str]]:
@@ -229,4 +230,4 @@ def test_pgf_needs_no_latex_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [file] = draw(PlotRequest(plot_request(shaped("3 by 3")).campaigns, tmp_path, ("cdf",), ("pgf",))).files
     text = file.read_text()
     assert r"\begin{pgfpicture}" in text
-    assert "efficiency [%]" in text
+    assert r"efficiency [\%]" in text

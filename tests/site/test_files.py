@@ -16,11 +16,13 @@ DATA = Path(__file__).resolve().parent.parent / "data" / "lossy"
 @pytest.mark.parametrize(
     ("name", "safe"),
     [
-        ("trace.qlog", "trace.qlog"),
-        ("page.html", "page.html.txt"),
-        ("x.svg", "x.svg.txt"),
+        ("trace.qlog", "trace.qlog.json"),
+        ("a.b.sqlog", "a-b.sqlog.json"),
+        ("page.html", "page-html.txt"),
+        ("x.svg", "x-svg.txt"),
+        ("page.var.txt", "page-var.txt"),
         ("../../etc/passwd", "etc-passwd.txt"),
-        ("<img src=x>.log", "img-src-x-.log"),
+        ("<img src=x>.log", "img-src-x-log.txt"),
         ("..", "file.txt"),
     ],
 )
@@ -44,9 +46,9 @@ def test_what_was_printed_and_files_of_one_name_are_all_taken(tmp_path: Path) ->
         (tmp_path / name).write_text(name)
     assert {name: content.decode() for name, content in downloads(tmp_path)} == {
         "output.txt": "output.txt",
-        "client-a.qlog": "client/a.qlog",
-        "client-a-2.qlog": "client/qlog/a.qlog",
-        "server-a.qlog": "server/a.qlog",
+        "client-a.qlog.json": "client/a.qlog",
+        "client-a-2.qlog.json": "client/qlog/a.qlog",
+        "server-a.qlog.json": "server/a.qlog",
         taken_as("server/log.txt"): "server/log.txt",
     }
 

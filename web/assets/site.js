@@ -47,13 +47,13 @@
     });
   }
 
-  // ---- qvis fetches a qlog by itself, so only from a public site ----
+  // ---- qvis fetches a qlog by itself, so only from a public site; it knows a sequence of records by its suffix ----
   const qvis = byId("qvis");
   const isPublic = location.protocol === "https:" && location.hostname.includes(".");
   if (qvis && isPublic) {
-    for (const log of document.querySelectorAll("a[download][href$='qlog']")) {
+    for (const log of document.querySelectorAll("a[download][href$='qlog.json']")) {
       const row = log.closest("tr").cells[0].textContent;
-      qvis.append(make("a", `${log.textContent} of repetition ${row} in qvis`, { href: `https://qvis.quictools.info/?file=${encodeURIComponent(log.href)}` }), " ");
+      qvis.append(make("a", `${log.textContent} of repetition ${row} in qvis`, { href: `https://qvis.quictools.info/?file=${encodeURIComponent(log.href + (log.href.endsWith(".sqlog.json") ? "#.sqlog" : ""))}` }), " ");
     }
   }
 
