@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from interop.config.profile_files import ProfileFile, as_profile, read_profile_file
@@ -22,7 +23,7 @@ FRAME, SLOT = 0.0265, 100
 """Defaults: seconds, bytes."""
 
 _NO_FILE = (
-    "names no file; allowed: a CSV table, a Mahimahi trace, "
+    "names no file in the directory of the test case; allowed: a CSV table, a Mahimahi trace, "
     f"{', '.join(f'{{{name}: {{}}}}' for name in GENERATORS)}, {NONE}."
 )
 
@@ -68,8 +69,10 @@ def read_profile(link: Fields, key: str) -> Profile | str | None:
 
 
 def _from_file(fields: Fields, key: str, name: str, step: float | None) -> ProfileFile | None:
-    path = Path(fields.file).parent / name
-    if name in GENERATORS or not path.exists():
+    folder = Path(fields.file).parent
+    path = folder / name
+    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))  # errors tell what a file contains
+    if name in GENERATORS or not inside or not path.exists():
         fields.note(f"{key} {quoted(name)} {_NO_FILE}", fields.line_of(key))
         return None
     return read_profile_file(path, fields.problems, step)

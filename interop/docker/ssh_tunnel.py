@@ -144,6 +144,9 @@ def _command(host: Host, socket: Path) -> list[str]:
         "ControlPath": "none",
         "ForwardAgent": "no",
         "ForwardX11": "no",
+        "PermitLocalCommand": "no",
+        "RemoteCommand": "none",
+        "Tunnel": "no",
     }
     return [
         "ssh",

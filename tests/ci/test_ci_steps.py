@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -255,15 +256,52 @@ def test_the_key_of_the_cache_follows_the_sources_of_the_images(stage: Stage, tm
     assert key() != first
 
 
-def test_the_comment_is_posted_and_replaces_an_earlier_one_even_without_results(stage: Stage, tmp_path: Path) -> None:
-    assert stage.step("Comment on the pull request", INPUTS).returncode == 0
-    [call] = stage.calls
-    assert call.startswith("gh [pr] [comment] [7] [--body] [### ❌ quicsat: no results. ")
-    assert call.endswith(" [--edit-last]")
-    (tmp_path / "quicsat-report").mkdir()
-    (tmp_path / "quicsat-report/comment.md").write_text("x")
-    assert stage.step("Comment on the pull request", INPUTS).returncode == 0
-    assert stage.calls[1:] == ["gh [pr] [comment] [7] [--body-file] [quicsat-report/comment.md] [--edit-last]"]
+GITHUB = """\
+#!/bin/bash
+last=${@: -1}
+[[ $2 == graphql ]] || cp "${last#body=@}" "$CALLS.body"
+if [[ $2 == graphql ]]; then jq -r "$last" "$COMMENTS"; else echo "$* " >>"$CALLS"; fi
+"""
+"""A stand-in for gh that answers queries with the file COMMENTS, and writes down other calls and their text."""
+MARKER = "<!-- quicsat measure quic-go -->"
+NEW, CHANGED = "pr comment 7 --body-file ", "api --silent --method PATCH repos/{owner}/{repo}/issues/comments"
+
+
+def comments(*nodes: tuple[int, str, bool]) -> str:
+    """Number and text of each comment of a pull request, and whether it is of this account, as GitHub has them."""
+    found = [{"databaseId": number, "body": body, "viewerDidAuthor": ours} for number, body, ours in nodes]
+    return json.dumps({"data": {"repository": {"pullRequest": {"comments": {"nodes": found}}}}})
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="the stand-in for gh needs jq")
+@pytest.mark.parametrize(
+    ("there", "call"),
+    [
+        (comments(), NEW),
+        (comments((1, "of another job of this account", True)), NEW),
+        (comments((1, f"of a user who knows the marker\n{MARKER}", False)), NEW),
+        (comments((1, f"of another implementation\n{MARKER.replace('quic-go', 'x')}", True)), NEW),
+        (comments((1, f"that quotes\n{MARKER}\nand goes on", True)), NEW),
+        (comments((1, f"ours\n{MARKER}", True), (2, "a later one", True), (3, MARKER, False)), f"{CHANGED}/1 "),
+    ],
+)
+@pytest.mark.parametrize("text", ["a comment", None])
+def test_the_comment_replaces_only_an_earlier_one_of_the_same_job(
+    stage: Stage, tmp_path: Path, there: str, call: str, text: str | None
+) -> None:
+    (tmp_path / "bin/gh").write_text(GITHUB)
+    (tmp_path / "comments").write_text(there)
+    stage.environment |= {"COMMENTS": str(tmp_path / "comments"), "GITHUB_JOB": "measure", "RUNNER_TEMP": str(tmp_path)}
+    if text:
+        (tmp_path / "quicsat-report").mkdir()
+        (tmp_path / "quicsat-report/comment.md").write_text(text)
+    done = stage.step("Comment on the pull request", INPUTS)
+    assert done.returncode == 0, done.stderr
+    [made] = stage.calls
+    assert made.startswith(call)
+    body = (tmp_path / "calls.body").read_text()
+    assert body.startswith(text or "### ❌ quicsat: no results. ")
+    assert body.endswith(f"\n{MARKER}")
 
 
 def test_gitlab_names_the_example_that_is_here() -> None:

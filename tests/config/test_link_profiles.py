@@ -122,7 +122,8 @@ def test_faults_of_files(content: str, expected: str) -> None:
 
 
 def test_files_that_are_none() -> None:
-    words = "names no file; allowed: a CSV table, a Mahimahi trace, {leo: {}}, {meo: {}}, {fade: {}}, none."
+    words = "names no file in the directory of the test case; allowed: a CSV table, a Mahimahi trace, "
+    words += "{leo: {}}, {meo: {}}, {fade: {}}, none."
     assert fault("profile: leo.csv") == f'my.yaml:4: "mine": profile "leo.csv" {words}'
     assert fault("return profile: {file: a.csv}") == f'my.yaml:4: "mine": return profile: file "a.csv" {words}'
     Path("leo").write_text(TABLE)
@@ -134,6 +135,29 @@ def test_files_that_are_none() -> None:
     os.mkfifo("pipe.csv")
     assert fault("profile: pipe.csv") == "pipe.csv: is no regular file."
     assert "is a folder" in fault("profile: .")
+
+
+@pytest.mark.parametrize("link", ["profile: {}", "return profile: {{file: {}}}"])
+@pytest.mark.parametrize(
+    "name",
+    ["/proc/self/environ", "../secret.csv", "{here}/../secret.csv", "link.csv", "links/secret.csv", "../none.csv"],
+)
+def test_a_file_outside_of_the_directory_of_the_test_case_is_not_read(link: str, name: str) -> None:
+    """The author of a pull request would learn its first line, or whether it exists, from the log of a CI job."""
+    Path("../secret.csv").write_text("TOKEN=secret\n")
+    Path("link.csv").symlink_to("../secret.csv")
+    Path("up").symlink_to("..")
+    found = fault(link.format(name.format(here=Path.cwd())))
+    assert "names no file in the directory" in found
+    assert "TOKEN" not in found
+
+
+def test_a_link_and_a_long_way_to_a_file_below_the_test_case_are_followed() -> None:
+    Path("below").mkdir()
+    Path("below/real.csv").write_text(TABLE)
+    Path("leo.csv").symlink_to("below/real.csv")
+    assert emulated("profile: leo.csv").forward_profile == LEO
+    assert emulated("profile: below/../leo.csv").forward_profile is not None
 
 
 # ---- traces of delivery opportunities -------------------------------------------------------

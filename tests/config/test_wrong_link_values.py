@@ -86,7 +86,8 @@ MOMENT, MOMENT_OR_NONE = duration("1 ms", "1 h", "0 ms", "61 min"), duration("0 
 ROUND_TRIP = duration("1 ms", "60 s", "0 ms", "61 s")
 JITTER = duration("0 s", "10 s", "11 s")
 TIMERS_FROM = word("first packet", "start")
-PROFILE = Values("names no file; allowed: a CSV table, a Mahimahi trace, {leo: {}}, {meo: {}}, {fade: {}}, none.",
+PROFILE = Values("names no file in the directory of the test case; allowed: a CSV table, a Mahimahi trace, "
+                 "{leo: {}}, {meo: {}}, {fade: {}}, none.",
                  ("5", "leo", "/nowhere.csv"), text=True)  # fmt: skip
 EITHER_WAY = {
     "delay": duration("0 s", "60 s", "61 s"),

@@ -59,7 +59,9 @@ def test_how_ssh_is_called(ssh: Path) -> None:
         assert daemon.host == "far"
         [call] = calls(ssh)
     for words in (" -F /c/config ", " -p 2222 ", " -l me ", ":/run/user/7/docker.sock far.example cat",
-                  " BatchMode=yes ", " ExitOnForwardFailure=yes ", " ServerAliveInterval=5 "):  # fmt: skip
+                  " BatchMode=yes ", " ExitOnForwardFailure=yes ", " ServerAliveInterval=5 ",
+                  " ForwardAgent=no ", " ForwardX11=no ", " PermitLocalCommand=no ",
+                  " RemoteCommand=none ", " Tunnel=no "):  # fmt: skip
         assert words in f"{call} "
     assert gone(int(call.split()[0]))
 
