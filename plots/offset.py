@@ -11,6 +11,7 @@ from interop.model.run import RunKey
 from interop.model.units import MIB, seconds
 from interop.report.pair_series import PairSeries, RunSeries
 from interop.report.plot_request import PlotRequest
+from interop.traces.series import StreamData
 from plots.base import Drawing, Group, Plot, sentences
 from plots.time_series_base import Curve, Picked, draw, drawings, stacked
 
@@ -27,24 +28,24 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
 
 
 def _overlaid(pair: PairSeries) -> Picked:
-    sent = pair.middle.series.sent
-    return Picked([Curve(sent.time, stacked(sent) / MIB, pair.server, pair.name, points=True)])
+    shown = _shown(pair.middle)
+    return Picked([Curve(shown.time, stacked(shown) / MIB, pair.server, pair.name, points=True)], _where(pair))
 
 
 def _alone(pair: PairSeries, request: PlotRequest) -> Picked:
     middle = pair.middle
-    sent = middle.series.sent
+    sent = _shown(middle)
     offsets, again = stacked(sent) / MIB, sent.retransmission
     requests = middle.series.requests.sent
-    curves = [Curve(run.series.sent.time, stacked(run.series.sent) / MIB, "other", points=True) for run in pair.others]
+    curves = [Curve(shown.time, stacked(shown) / MIB, "other", points=True) for shown in map(_shown, pair.others)]
     curves += [
         Curve(sent.time[~again], offsets[~again], "first", "first transmission", points=True),
         Curve(sent.time[again], offsets[again], "again", "retransmission", points=True),
         Curve(requests, np.zeros(len(requests)), "request", "request sent", points=True),
     ]
-    if request.ideal and len(sent):
+    if request.ideal and len(middle.series.sent):
         curves += _ideal(pair, middle)
-    if request.baseline is not None and len(sent):
+    if request.baseline is not None and len(middle.series.sent):
         curves += _before(pair, middle, request.baseline)
     times = _times(middle)
     named = [
@@ -52,7 +53,18 @@ def _alone(pair: PairSeries, request: PlotRequest) -> Picked:
     ]
     marks = [(time, letter) for letter, time in zip(LETTERS, times.values(), strict=False)]
     words = [f"The letters mark these moments: {'; '.join(named)}"] if named else []
-    return Picked(curves, sentences(*words, *_delays(times)), marks)
+    return Picked(curves, sentences(*words, *_delays(times), _where(pair)), marks)
+
+
+def _shown(run: RunSeries) -> StreamData:
+    """What the server sent; without its trace, what arrived at the client."""
+    return run.series.sent if len(run.series.sent) else run.series.arrived
+
+
+def _where(pair: PairSeries) -> str:
+    if len(pair.middle.series.sent) or not len(pair.middle.series.arrived):
+        return ""
+    return "The times are those of arrival at the client, because the trace of the server is missing"
 
 
 def _before(pair: PairSeries, run: RunSeries, baseline: ResultSet) -> list[Curve]:

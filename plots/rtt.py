@@ -10,15 +10,23 @@ from interop.model.units import KIB, MS
 from interop.report.pair_series import PairSeries, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import Samples
-from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences, stem
-from plots.time_series_base import Curve, common_title, draw, overlay, overlay_stem, pair_caption, pairs_caption, panel
+from plots.base import Drawing, Group, Plot, sentences, stem
+from plots.time_series_base import (
+    Curve,
+    common_title,
+    draw,
+    overlay,
+    overlay_stem,
+    pair_caption,
+    pairs_caption,
+    panel,
+    with_curves,
+)  # fmt: skip
 
 
 def table(request: PlotRequest) -> Sequence[Drawing]:
     """A drawing per pair and test case: round-trip time above, window and bytes in flight below; or all in one."""
-    found = list(load_pairs(request))
-    if not found:
-        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    found = with_curves(load_pairs(request), lambda pair: [curve for curves in _alone(pair) for curve in curves])
     if request.overlaid:
         title, caption = common_title("Round-trip time and bytes in flight", found), sentences(pairs_caption(found))
         return [_drawing(overlay_stem(found), title, caption, *_overlaid(found))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,9 +72,7 @@ Pick = Callable[[PairSeries, bool], Picked]
 
 def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts: Any) -> list[Drawing]:
     """A drawing per pair and test case, or a single one if the request overlays them; raises NothingToDrawError."""
-    found = list(load_pairs(request))
-    if not found:
-        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    found = with_curves(load_pairs(request), lambda pair: pick(pair, not request.overlaid).curves)
     if request.overlaid:
         many = [pick(pair, False) for pair in found]
         rows = overlay(found, [each.curves for each in many])
@@ -96,6 +94,17 @@ def drawings(request: PlotRequest, pick: Pick, title: str, ylabel: str, **facts:
         shown = panel(picked.curves, ylabel=ylabel, marks=picked.marks, **facts)
         made.append(Drawing(name, heading, sentences(pair_caption(pair), picked.note), single_panel(shown), (6.6, 4.0)))
     return made
+
+
+def with_curves(pairs: Iterable[PairSeries], curves: Callable[[PairSeries], Sequence[Curve]]) -> list[PairSeries]:
+    """The pairs that have a curve to show; raises NothingToDrawError if there are none."""
+    there = list(pairs)
+    if not there:
+        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    found = [pair for pair in there if any(len(curve.x) for curve in curves(pair))]
+    if not found:
+        raise NothingToDrawError("the traces of these runs do not show it: that of the server is missing.")
+    return found
 
 
 def overlay(found: Sequence[PairSeries], curves: Sequence[Sequence[Curve]]) -> list[Curve]:

@@ -17,8 +17,8 @@ from interop.model.units import KIB, MS
 from interop.report.pair_series import PairSeries, cells, load_pairs
 from interop.report.plot_request import PlotRequest
 from interop.traces.series import UNKNOWN, Samples
-from plots.base import Drawing, Group, NothingToDrawError, Plot, sentences
-from plots.time_series_base import Curve, draw, panel
+from plots.base import Drawing, Group, Plot, sentences
+from plots.time_series_base import Curve, draw, panel, with_curves
 
 NOTE = (
     "Labels name server, client and test case. The server's packet numbers are relative to its first response. Windows "
@@ -35,9 +35,7 @@ def table(request: PlotRequest) -> Sequence[Drawing]:
     everything = cells(request)
     chosen = request if request.plots or request.pairs else _few(request, everything)
     few = f"Of {len(everything)} pairs and test cases, these are the slowest pairs" if chosen is not request else ""
-    found = list(load_pairs(chosen))
-    if not found:
-        raise NothingToDrawError("no run of these pairs has stored series; run.py analyse makes them from its traces.")
+    found = with_curves(load_pairs(chosen), lambda pair: [_numbers(pair), _window(pair)])
     numbers = [_numbers(pair) for pair in found]
     trips = [_samples(pair, pair.middle.series.rtt, MS) for pair in found]
     windows = [_window(pair) for pair in found]

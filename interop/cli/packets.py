@@ -54,14 +54,15 @@ def run(options: argparse.Namespace) -> int:
         if not trace.is_file():
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
         found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
+    if found:
+        console.show("\n".join(line for frame in options.frames if frame in found for line in _lines(frame, found[frame])))
     missing = sorted({*options.frames} - {*found})
     if missing:
         raise InputError(
-            f"{options.run}: these frames are not QUIC packets: {', '.join(map(str, missing))}.",
+            f"{options.run}: the trace has no QUIC packets in these frames: {', '.join(map(str, missing))}.",
             'FRAME is the number of a captured frame, and "packet 6" in a reason is a QUIC packet number. To see what '
             f"happened in which frames: {command_line('explain', options.run)}",
         )
-    console.show("\n".join(line for frame in options.frames for line in _lines(frame, found[frame])))
     return ExitStatus.SUCCESS
 
 

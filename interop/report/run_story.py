@@ -63,8 +63,10 @@ def _first(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryE
         return
     row = int(np.nanargmin(packets.sent))
     arrived = float(packets.arrived[row])
-    fate = f"it arrives after {seconds(arrived - float(packets.sent[row]))}" if np.isfinite(arrived) else "it is lost"
-    yield StoryEvent(float(packets.sent[row]), f"The {side} sends its first packet; {fate}.", -1, from_server)
+    fate = "; it is lost" if packets.lost[row] else ""
+    if np.isfinite(arrived):
+        fate = f"; it arrives after {seconds(arrived - float(packets.sent[row]))}"
+    yield StoryEvent(float(packets.sent[row]), f"The {side} sends its first packet{fate}.", -1, from_server)
 
 
 def _last(packets: Packets, side: str, *, from_server: bool) -> Iterator[StoryEvent]:
@@ -110,7 +112,8 @@ def _requests(series: Series) -> Iterator[StoryEvent]:
 
 
 def _silence(series: Series) -> Iterator[StoryEvent]:
-    times = np.sort(np.concatenate([series.forward.sent, series.back.sent]))
+    ours = series.forward.sent if len(series.forward) else series.arrived.time  # without the trace of the server
+    times = np.sort(np.concatenate([ours, series.back.sent]))
     gaps = np.diff(times)
     trip = float(np.median(series.rtt.value)) if len(series.rtt) else 0.0
     if len(gaps) and gaps.max() > max(SILENCE_TRIPS * trip, SILENCE_LEAST):

@@ -33,6 +33,7 @@ CONVERTED_LIMIT = 4 * 1024**3
 """Bytes of a capture that editcap converts, which may come compressed."""
 COMPLAINT = re.compile(r'^editcap: The file ".*" (.+)', re.MULTILINE)
 """How editcap names damage; it ends with status 0 all the same."""
+DAMAGE = re.compile(r"cut short|damaged or corrupt")
 HTTP3_OFF = ("--disable-protocol", "http3")
 """HTTP/3 costs time and is not looked at."""
 
@@ -67,7 +68,8 @@ def tshark_fields(
     Frames that are not QUIC packets, such as those of ARP, are left out. For what the columns do not hold. tshark is
     run by us, since pyshark's own way to run it hides errors and leaves processes behind
     (github.com/KimiNewt/pyshark/issues/168 and 395); pyshark only takes its answer apart.
-    Raises HarnessFault(ANALYSIS_FAILED) if tshark fails, MachineError if there is no tshark.
+    Of a damaged trace, those before its fault. Raises HarnessFault(ANALYSIS_FAILED) if tshark fails before it shows one
+    of the frames, MachineError if there is no tshark.
     """
     from pyshark.tshark.output_parser.tshark_xml import packet_from_xml_packet  # a tenth of a second, with numpy
 
@@ -78,9 +80,14 @@ def tshark_fields(
         return {}
     quic = ["-d", f"udp.port=={QUIC_PORT},quic"]  # on the server's port, whatever the first packet looks like
     form = [*quic, "-T", "pdml", "-c", str(max(frames))]  # what lies behind them may be damaged
+    pieces = list[bytes]()
     try:
         with _output(path, keys, timeout, [*form, "-Y", f"frame.number in {{{chosen}}}"]) as stream:
             pieces = re.findall(rb"<packet>.*?</packet>", stream.read(ANSWER_LIMIT), re.DOTALL)
+    except HarnessFault as fault:
+        if not (pieces and DAMAGE.search(fault.reason)):
+            raise
+    try:
         packets = [packet_from_xml_packet(piece) for piece in pieces]
         found = {int(packet.number): _quic_fields(packet) for packet in packets}
         return {number: fields for number, fields in found.items() if fields}

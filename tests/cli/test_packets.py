@@ -32,7 +32,7 @@ def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "no such trace. Pass the directory of a run" in capsys.readouterr().err
     assert packets(RUN, 1, 4000, 3000) == 2
     err = capsys.readouterr().err
-    assert "these frames are not QUIC packets: 3000, 4000" in err
+    assert "no QUIC packets in these frames: 3000, 4000" in err
     assert err.endswith(f"./run.py explain {RUN}\n")
 
 
@@ -41,8 +41,8 @@ def test_a_frame_that_is_not_quic(tmp_path: Path, capsys: pytest.CaptureFixture[
     shutil.copy(RUN.parent / "real/go-x-net_neqo/trace.pcap", tmp_path / "sim/trace_node_left.pcap")
     assert packets(tmp_path, 2, 1) == 2
     out, err = capsys.readouterr()
-    assert out == ""
-    assert "these frames are not QUIC packets: 1.\n" in err
+    assert out.startswith("frame 2\n  quic.")
+    assert "no QUIC packets in these frames: 1.\n" in err
     assert packets(tmp_path, 2) == 0
 
 
@@ -53,3 +53,16 @@ def test_without_tshark_it_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert packets(tmp_path / "run", 1) == 3
     assert "apt-get install tshark" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\xff" * 64])
+def test_frames_before_the_fault_of_a_trace_are_shown(
+    tmp_path: Path, garbage: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(RUN, tmp_path / "run")
+    trace = tmp_path / "run/sim/trace_node_left.pcap"
+    trace.write_bytes(trace.read_bytes()[:-10] + garbage)
+    assert packets(tmp_path / "run", 2, 5000) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("frame 2\n  quic.")
+    assert "no QUIC packets in these frames: 5000" in err
