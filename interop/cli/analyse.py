@@ -57,19 +57,19 @@ def run(options: argparse.Namespace) -> int:
 
     status = ExitStatus.SUCCESS
     texts = list[str]()
-    for place in foreign_inputs.staged(options, options.directories):
+    for place, name in foreign_inputs.staged(options, options.directories):
         if (place / JOURNAL).exists() or not place.is_dir():
             text, bad = judge_again([place])
             status = ExitStatus.MACHINE if bad else status
         else:
             known = loader.load_implementations(options.root / "implementations.json")
-            text = _foreign(place, known, options.file_size, options.format)
+            text = _foreign(place, name, known, options.file_size, options.format)
         texts.append(text)
     console.show("\n".join(texts))
     return status
 
 
-def _foreign(place: Path, known: Collection[str], size: int | None, form: str) -> str:
+def _foreign(place: Path, name: str, known: Collection[str], size: int | None, form: str) -> str:
     from interop.analysis.foreign_runs import examine
     from interop.report.table import render
     from interop.results.qir_logs import find_runs
@@ -77,29 +77,29 @@ def _foreign(place: Path, known: Collection[str], size: int | None, form: str) -
     tree = find_runs(place, known)
     if not tree.runs:
         raise InputError(
-            f"{place}: contains no campaign (journal.jsonl) and no runs of QIR or QIR-SE (directories with sim, and "
+            f"{name}: contains no campaign (journal.jsonl) and no runs of QIR or QIR-SE (directories with sim, and "
             "client or server). Pass the directory of a campaign, or of their logs.",
             *_some(tree.ignored),
         )
     with ProcessPoolExecutor(min(len(tree.runs), os.cpu_count() or 1)) as pool:
         found = list(pool.map(partial(examine, size=size), tree.runs))
     table = render(_sheet(place, tree, found), form)
-    return table if form == "csv" else f"{_summary(place, tree)}\n\n{table}"
+    return table if form == "csv" else f"{_summary(name, tree)}\n\n{table}"
 
 
-def _summary(place: Path, tree: Tree) -> str:
+def _summary(name: str, tree: Tree) -> str:
     """Pairs, test cases, missing files, and directories that were skipped."""
     from interop.results.qir_logs import escaped_name
 
     runs = tree.runs
     pairs, cases = ({getattr(run, name): None for run in runs} for name in ("pair", "test_case"))
     lines = [
-        f"{place}: {len(runs)} runs of another runner",
+        f"{name}: {len(runs)} {'run' if len(runs) == 1 else 'runs'} of another runner",
         f"pairs (server_client): {', '.join(_some([escaped_name(pair) or '(no name)' for pair in pairs]))}",
         f"test cases: {', '.join(_some([escaped_name(case) or '(no name)' for case in cases]))}",
     ]
-    missing = Counter(name for run in runs for name in run.missing)
-    lines += [f"missing in {count} of {len(runs)} runs: {name}" for name, count in missing.items()]
+    missing = Counter(file for run in runs for file in run.missing)
+    lines += [f"missing in {count} of {len(runs)} runs: {file}" for file, count in missing.items()]
     lines += [f"skipped: {line}" for line in _some(tree.ignored)]
     return "\n".join(lines)
 
@@ -112,19 +112,23 @@ def _some(names: Sequence[str]) -> list[str]:
 def _sheet(place: Path, tree: Tree, found: Sequence[Findings]) -> Table:
     from interop.analysis.foreign_runs import SIMULATOR
     from interop.report.table import Column, Table, Unit
+    from interop.results.qir_logs import escaped_name
 
-    columns = (
+    columns = [
         Column("server"), Column("client"), Column("test case"), Column("repetition", Unit.COUNT), Column("outcome"),
         Column("handshake", Unit.SECONDS, 3), Column("size", Unit.COUNT), Column("size from"),
         Column("goodput", Unit.RATE), Column("efficiency", Unit.SHARE, 1), Column("forward loss", Unit.SHARE, 2),
         Column("return loss", Unit.SHARE, 2), Column("times from"),
-    )  # fmt: skip
+    ]  # fmt: skip
     rows = [_row(run, each) for run, each in zip(tree.runs, found, strict=True)]
+    if any(run.above for run in tree.runs):
+        columns = [Column("directory"), *columns]
+        rows = [(escaped_name(run.above), *row) for run, row in zip(tree.runs, rows, strict=True)]
     notes = [f"{run.name}: {note}" for run, each in zip(tree.runs, found, strict=True) for note in each.notes]
     if any(each.clock == SIMULATOR for each in found):
         notes.append("Times from the simulator count from the start of the simulation; the date is unknown.")
     notes.append("Nothing was stored. Without a report of the link, the loss in its queue is unknown.")
-    return Table("foreign", f"Runs in {place.name or place}", columns, tuple(rows), tuple(notes))
+    return Table("foreign", f"Runs in {place.name or place}", tuple(columns), tuple(rows), tuple(notes))
 
 
 def _row(run: ForeignRun, found: Findings) -> tuple[str | int | float | None, ...]:

@@ -50,18 +50,19 @@ def add_link_rate(group: argparse._ArgumentGroup) -> None:
 # ---- what a path names ----------------------------------------------------------------------
 
 
-def staged(options: argparse.Namespace, places: Sequence[Path]) -> list[Path]:
-    """The places, with one directory instead of all ``TRIPLE``, each of which is a run in it.
+def staged(options: argparse.Namespace, places: Sequence[Path]) -> list[tuple[Path, str]]:
+    """The places with their names, with one directory instead of all ``TRIPLE``, each of which is a run in it.
 
     Raises InputError if a file of them is missing.
     """
     triples = [place for place in places if _is_triple(place)]
+    others = [(place, str(place)) for place in places if place not in triples]
     if not triples:
-        return list(places)
+        return others
     root = scratch(options) / "captures"
     for number, triple in enumerate(triples, start=1):
         _stage(triple, root / STAGED / str(number))
-    return [root, *(place for place in places if place not in triples)]
+    return [(root, ", ".join(map(str, triples))), *others]
 
 
 def _is_triple(place: Path) -> bool:
@@ -101,7 +102,7 @@ def runs_below(options: argparse.Namespace, place: Path) -> Tree | None:
 
 def one_run(options: argparse.Namespace, given: Path) -> ForeignRun | None:
     """The run of another runner that ``given`` names; None if it names none; InputError if it names several."""
-    [place] = staged(options, [given])
+    [(place, _)] = staged(options, [given])
     tree = runs_below(options, place)
     if tree is None:
         return None

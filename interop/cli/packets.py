@@ -55,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"{options.run}: has no such trace. Pass the directory of a run: {EXAMPLES[0].split()[1]}")
         found = tshark_fields(trace, key_lines(*(directory / log for log in KEY_LOGS)), options.frames)
     if found:
-        console.show("\n".join(line for frame in options.frames if frame in found for line in _lines(frame, found[frame])))
+        shown = [frame for frame in options.frames if frame in found]
+        console.show("\n".join(line for frame in shown for line in _lines(frame, found[frame])))
     missing = sorted({*options.frames} - {*found})
     if missing:
         raise InputError(

@@ -69,7 +69,7 @@ def open_campaigns(options: argparse.Namespace) -> tuple[CampaignResults, ...]:
     """The campaigns of :func:`add_directories`; warnings are printed, and an unknown test case raises InputError."""
     conditions = [read_condition(text) for text in options.fact]
     campaigns = list[CampaignResults]()
-    for place in foreign_inputs.staged(options, options.directories):
+    for place, _ in foreign_inputs.staged(options, options.directories):
         found = _open(options, place, _label(place, campaigns))
         campaigns.append(replace(found, results=where(found.results, conditions)))
     _check_tests(options.test, [campaign.results for campaign in campaigns])
@@ -92,7 +92,14 @@ def _open(options: argparse.Namespace, place: Path, label: str) -> CampaignResul
 
     if tree is not None and not (place / DOCUMENT).is_file():
         return read_runs()
-    record = open_results(place, known)
+    try:
+        record = open_results(place, known)
+    except InputError as error:
+        if tree is None:
+            raise
+        for problem in error.problems:
+            console.message(f"{problem} Only the traces are read.")
+        return read_runs()
     for warning in record.warnings:
         console.message(warning)
     results = record.result_set

@@ -231,7 +231,7 @@ def parse_document(path: Path, text: bytes) -> StoredResults:
     try:
         version = _Version.model_validate_json(text).schema_version
     except ValidationError as error:
-        message = f"{path}: is no result.json of this program: {'; '.join(_faults(error))}"
+        message = f"{path}: is no result file of quicsat: it does not state the version of its format (schema_version)."
         raise InputError(message) from error
     if version != SCHEMA_VERSION:
         raise _unknown_version(path, version)

@@ -24,7 +24,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +50,10 @@ from interop.results.store import DOCUMENT, JOURNAL, load
 KBPS = 1e3
 MOST_BYTES = 256 * 1024 * 1024
 MOST_WARNINGS = 10
+LONGEST_INTEGER, DEEPEST = 300, 64
+"""Digits of an integer, and levels of a document, from which on a value counts as missing."""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _DETAILS = re.compile(r"(\d{1,12}(?:\.\d{1,12})?) \(± \d{1,12}(?:\.\d{1,12})?\) kbps")
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?Mbit/s|(\d{1,6}) ?Mbps")
 _ABBREVIATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+~-]{0,200}")
@@ -136,21 +140,55 @@ def open_results(place: Path, known: Mapping[str, Implementation]) -> StoredResu
     """Results of quicsat, QIR or QIR-SE: a directory or a file. InputError if it is none of them."""
     path = place / DOCUMENT if place.is_dir() and not (place / JOURNAL).is_file() else place
     if path.suffix == ".json" and path.is_file():
-        content = _json(path)
+        content, warnings = _json(path)
         if isinstance(content, dict) and {"servers", "clients"} <= content.keys():
-            return read(path, content, known)
+            found = read(path, content, known)
+            return replace(found, warnings=(*warnings, *found.warnings))
     return load(place)
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """The value of a file, in which no single text, number or depth costs the others, and warnings on the texts."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path}: has more than {MOST_BYTES // 1024**2} MiB; that is no file of results.")
-        return json.loads(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON: {error}.") from error
+    encoding = json.detect_encoding(content)
+    text = content.decode(encoding, "replace")
+    wrong = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
+    warnings = [f"{path}: {wrong} bytes are no text in {encoding.upper()}; {REPLACEMENT} stands for them."]
+    try:
+        try:
+            value = json.loads(text, parse_int=_integer)
+        except RecursionError:
+            value = json.loads(_shallow(text), parse_int=_integer)
+    except json.JSONDecodeError as error:
+        reason = f"is no complete JSON: it cannot be read from line {error.lineno}, column {error.colno} on."
+        raise InputError(f"{path}: {reason}") from error
+    return value, tuple(warnings if wrong > 0 else ())
+
+
+def _integer(digits: str) -> int | float:
+    """Infinity for an integer that is too large for Python to read."""
+    return int(digits) if len(digits) < LONGEST_INTEGER else float(digits)
+
+
+def _shallow(text: str) -> str:
+    """A JSON text with null in place of what is nested too deeply."""
+    depth, at, kept = 0, 0, list[str]()
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("[", "{"):
+            depth += 1
+            if depth == DEEPEST:
+                kept.append(text[at : token.start()])
+        elif token[0] in ("]", "}"):
+            if depth == DEEPEST:
+                kept.append("null")
+                at = token.end()
+            depth -= 1
+    return "".join(kept if depth >= DEEPEST else (*kept, text[at:]))
 
 
 @dataclass(frozen=True)
@@ -191,8 +229,9 @@ def read(path: Path, content: Mapping[str, Any], known: Mapping[str, Implementat
     try:
         file = _File.model_validate(content, context=unread)
     except ValidationError as error:
-        places = [".".join(map(str, fault["loc"])) + ": " + fault["msg"] for fault in error.errors()[:10]]
-        raise InputError(*(f"{path}: {place}" for place in places)) from error
+        places = dict.fromkeys(".".join(map(str, fault["loc"])) for fault in error.errors())
+        faults = [f'{path}: "{place}" is missing, or has a value that is not understood.' for place in places]
+        raise InputError(*faults[:MOST_WARNINGS]) from error
     warnings = [
         f'"{name}" has a value of another kind{f" in {count} places" if count > 1 else ""}; it counts as missing.'
         for name, count in unread.items()

@@ -101,11 +101,18 @@ class ForeignRun:
     refused: str
     """Why its files are not opened; empty if they are."""
     runner_output: RunnerOutput
+    above: str = ""
+    """Directories above that of the pair, if they tell runs of one tree apart, such as those of several nights."""
 
     @property
     def name(self) -> str:
         """``quic-go_aioquic/sat/1``, with escapes for what is not printable."""
-        parts = [self.pair, self.test_case, *([str(self.repetition)] if self.repetition is not None else [])]
+        parts = [
+            self.above,
+            self.pair,
+            self.test_case,
+            *([str(self.repetition)] if self.repetition is not None else []),
+        ]
         return "/".join(escaped_name(part) for part in parts if part)
 
 
@@ -137,7 +144,17 @@ def find_runs(root: Path, known: Collection[str] = ()) -> Tree:
         raise InputError(f"{root}: cannot be read: {error}.") from error
     runs = [_run(place, refused) for place, refused in places]
     names = {*known, *(name for run in runs for name in (run.server, run.client) if name)}
-    return Tree(tuple(run if run.server else _split(run, names) for run in runs), tuple(ignored))
+    runs = [run if run.server else _split(run, names) for run in runs]
+    above = [_above(run, top) for run in runs]
+    if len({*above}) > 1:
+        runs = [replace(run, above=each) for run, each in zip(runs, above, strict=True)]
+    return Tree(tuple(runs), tuple(ignored))
+
+
+def _above(run: ForeignRun, top: Path) -> str:
+    """The directories between ``top`` and that of the pair."""
+    own = 2 if run.repetition is None else 3
+    return "/".join(run.directory.relative_to(top).parts[:-own])
 
 
 # ---- directories ----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Self
 from interop.model.errors import HarnessFault, InputError, LockedError, MachineError, UserError
 from interop.model.outcomes import ErrorCode
 from interop.model.results import Compliance, Manifest, ResultSet, RunResult
+from interop.model.text import command_line
 from interop.model.whole_file import cannot_write, new_file, sync_directory
 from interop.results.document import (
     ComplianceLine,
@@ -38,6 +39,8 @@ from interop.results.document import (
 JOURNAL = "journal.jsonl"
 DOCUMENT = "result.json"
 LATEST = "latest"
+OTHER_BEGIN = 64 * 1024
+"""Bytes of a result file of another runner in which it lists its servers and clients."""
 
 
 def _now() -> str:
@@ -333,8 +336,8 @@ def load(place: Path) -> StoredResults:
         found = _scan(journal)
         return fold(journal, found.lines, found.warnings)
     path = place / DOCUMENT if place.is_dir() else place
-    if not path.is_file():
-        raise _no_results(place)
+    if not path.is_file() or is_of_another_runner(path):
+        raise no_results(place)
     return parse_document(path, _content(path))
 
 
@@ -367,15 +370,30 @@ def _content(path: Path) -> bytes:
 
 
 def _no_journal(place: Path) -> InputError:
-    if place.is_file():
-        return InputError(f"{place}: is a file. Name the directory of a campaign.")
-    if (place / DOCUMENT).is_file():
+    if (place / DOCUMENT).is_file() and not is_of_another_runner(place / DOCUMENT):
         message = f"{place}: has {DOCUMENT} but no {JOURNAL}, so nothing can be added to its results."
         return InputError(f"{message} Bring {JOURNAL} back from a copy, or start a new campaign.")
-    return _no_results(place)
+    return no_results(place)
 
 
-def _no_results(place: Path) -> InputError:
+def no_results(place: Path) -> InputError:
+    """Why a place is no campaign of quicsat, and which command reads it if another runner made it."""
     if not place.exists():
         return InputError(f"{place}: no such file or directory. Name the directory of a campaign.")
-    return InputError(f"{place}: holds no results (no {JOURNAL}, no {DOCUMENT}). Name the directory of a campaign.")
+    if is_of_another_runner(place / DOCUMENT if place.is_dir() else place):
+        again = command_line("tables", place)
+        return InputError(f"{place}: is no campaign, but has the results of QIR or QIR-SE. To show them: {again}")
+    if place.is_file():
+        return InputError(f"{place}: is a file. Name the directory of a campaign.")
+    message = f"{place}: holds no results (no {JOURNAL}, no {DOCUMENT}). Name the directory of a campaign."
+    return InputError(f"{message} To read logs of QIR or QIR-SE: {command_line('analyse', place)}")
+
+
+def is_of_another_runner(path: Path) -> bool:
+    """Whether a file begins as a result file of QIR or QIR-SE, which lists servers and clients and has no version."""
+    try:
+        with path.open("rb") as stream:
+            begin = stream.read(OTHER_BEGIN)
+    except OSError:
+        return False
+    return b'"schema_version"' not in begin and b'"servers"' in begin and b'"clients"' in begin

@@ -17,7 +17,7 @@ from interop.model.outcomes import Outcome
 from interop.model.results import Manifest, ResultSet, RunResult
 from interop.model.test_case import TestCase
 from interop.results.attempts import by_cell, was_attempted
-from interop.results.store import DOCUMENT, JOURNAL, load
+from interop.results.store import DOCUMENT, JOURNAL, load, no_results
 from interop.results.summary import Cell, summarise
 from interop.site import address
 from interop.site.brief import Brief, brief
@@ -196,9 +196,11 @@ def _directories(places: Iterable[Path], problems: list[str]) -> list[Path]:
         if _holds_results(place):
             found[place.resolve()] = None
         elif place.is_dir():
-            found.update({each.resolve(): None for each in sorted(place.iterdir()) if _holds_results(each)})
+            below = {each.resolve(): None for each in sorted(place.iterdir()) if _holds_results(each)}
+            problems.extend([] if below else no_results(place).problems)
+            found.update(below)
         else:
-            problems.append(f"{place}: there is no such directory.")
+            problems.extend(no_results(place).problems)
     return list(found)
 
 

@@ -128,3 +128,80 @@ def test_a_run_is_explained_and_its_packets_are_shown(
 def test_of_several_runs_one_must_be_named(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(ROOT, ["explain", str(logs)]) == 2
     assert f"holds 2 runs. Name one of them, such as {logs}/quic-go_aioquic/goodput/1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", ["{", '{"servers": 5, "clients": []}', '{"servers": ["a"], "clients": ["b"]}', "[]"]
+)
+@pytest.mark.parametrize("command", [["plot", "-p", "offset"], ["tables", "--table", "runs"]])
+def test_a_bad_result_file_does_not_hide_the_traces(
+    logs: Path, command: list[str], content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (logs / "result.json").write_text(content)
+    assert main(ROOT, [command[0], str(logs), *command[1:]], draw) == 0
+    out, err = capsys.readouterr()
+    assert "goodput" in out
+    assert f"{logs}/result.json" in err
+
+
+@pytest.mark.parametrize("command", [["show"], ["site", "-o", "built"], ["resume"], ["analyse"]])
+def test_a_result_file_of_another_runner_names_the_command_that_reads_it(
+    logs: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result_file(logs)
+    assert main(ROOT, [command[0], str(logs / "result.json"), *command[1:]]) == 2
+    assert f"./run.py tables {logs}/result.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["show"], ["site", "-o", "built"]])
+def test_logs_of_another_runner_name_the_command_that_reads_them(
+    logs: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(ROOT, [command[0], str(logs), *command[1:]]) == 2
+    assert f"./run.py analyse {logs}" in capsys.readouterr().err
+
+
+def test_the_trace_of_the_client_alone_is_explained_and_drawn(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = logs / "quic-go_aioquic/goodput/1"
+    (run / RIGHT).unlink()
+    assert main(ROOT, ["explain", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "The last new byte arrives at the client" in out
+    assert "lost" not in out
+    assert main(ROOT, ["plot", str(run), "-p", "offset"], draw) == 0
+    assert main(ROOT, ["plot", str(run), "-p", "rtt"], draw) == 2
+    assert "that of the server is missing" in capsys.readouterr().err
+
+
+def test_a_frame_behind_the_cut_of_a_capture_costs_no_other_frame(
+    logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = logs / "quic-go_aioquic/goodput/1"
+    (run / LEFT).write_bytes((run / LEFT).read_bytes()[:-20])
+    for given in (str(run), triple(run)):
+        assert main(ROOT, ["packets", given, "6", "38"]) == 2
+        out, err = capsys.readouterr()
+        assert out.startswith("frame 6\n")
+        assert "no QUIC packets in these frames: 38." in err
+
+
+def test_nights_are_told_apart(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table, in its notes, and where they become repetitions."""
+    for night in ("monday", "tuesday"):
+        foreign_run(logs.parent / f"nights/{night}/a_b/goodput", output=qir_output())
+        (logs.parent / f"nights/{night}/a_b/goodput" / RIGHT).unlink()
+    assert main(ROOT, ["analyse", str(logs.parent / "nights"), "--format", "csv"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split(",")[0] for row in rows] == ["directory", "monday", "tuesday"]
+    assert main(ROOT, ["analyse", str(logs.parent / "nights")]) == 0
+    assert "monday/a_b/goodput: The server's trace cannot be used" in capsys.readouterr().out
+    assert main(ROOT, ["tables", str(logs.parent / "nights"), "--table", "runs"]) == 0
+    assert "tuesday/a_b/goodput: The server's trace cannot be used" in capsys.readouterr().err
+
+
+def test_captures_are_shown_by_the_names_that_were_given(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = triple(logs / "quic-go_aioquic/goodput/1")
+    assert main(ROOT, ["analyse", given]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{given}: 1 run of another runner\n")
+    assert "quicsat-" not in out

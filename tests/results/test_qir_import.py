@@ -266,6 +266,49 @@ def test_no_traceback_for_a_broken_file(tmp_path: Path, text: str) -> None:
         open_results(path, {})
 
 
+DEEP = "[" * 50_000 + "]" * 50_000
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        ('"timeout": 120', b'"timeout": ' + b"9" * 6000, '"timeout" has a value of another kind'),
+        ('"repetitions": 3', b'"repetitions": -' + b"9" * 6000, '"repetitions" has a value of another kind'),
+        ('"repetitions": 3', f'"repetitions": {DEEP}'.encode(), '"repetitions" has a value of another kind'),
+        ('"quic_draft": 34', f'"quic_draft": {DEEP}'.encode(), None),
+        ('"quic_draft": 34', b'"quic_draft": ' + b"9" * 6000, None),
+        ('"https://k"', b'"https://k\xe9"', "1 bytes are no text in UTF-8"),
+        ('"Handshake."', b'"\xe9\xe8"', "2 bytes are no text in UTF-8"),
+        ('{"id"', b'\xef\xbb\xbf{"id"', None),
+    ],
+)
+def test_a_value_that_no_parser_takes_costs_no_other_one(
+    tmp_path: Path, place: str, value: bytes, named: str | None
+) -> None:
+    text = json.dumps(qir_se()).encode()
+    assert text.count(place.encode()) == 1
+    (tmp_path / "x.json").write_bytes(text.replace(place.encode(), value))
+    found, plain = open_results(tmp_path / "x.json", {}), read(Path("x.json"), qir_se(), {})
+    assert found.result_set.results == plain.result_set.results
+    assert len(found.warnings) == (named is not None)
+    assert named is None or named in found.warnings[0]
+
+
+def test_a_name_in_another_encoding_costs_only_its_implementation(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(json.dumps(qir_se()).encode().replace(b"lsquic", b"lsqu\xefc"))
+    found = open_results(tmp_path / "x.json", {})
+    assert found.result_set.manifest.servers == ("picoquic",)
+
+
+@pytest.mark.parametrize("text", ['{"servers": ["a"], "clients": [', '{"servers": 5, "clients": ["a"]}', "[" * 99_999])
+def test_messages_name_the_place_and_no_library(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(InputError) as error:
+        open_results(tmp_path / "x.json", {})
+    assert ('"servers"' if "5" in text else "column") in str(error.value)
+    assert not any(word in str(error.value).lower() for word in ("input", "valid", "char", "delimiter", "recursion"))
+
+
 def test_a_directory_of_theirs_is_opened(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(qir_se()))
     assert open_results(tmp_path, {}).result_set.manifest.servers == ("lsquic", "picoquic")
