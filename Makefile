@@ -40,7 +40,7 @@ test-no-engine test-fast: export TMPDIR = /dev/shm
 endif
 endif
 
-.PHONY: help setup setup-dev demo images test test-images test-bytecode test-engine test-beside test-virtual test-no-engine test-fast test-endpoints test-real-link test-runner-pages test-all-cases bench-variants lint coverage bench-link bench-parallel bench-cluster bench-site bench-trace bench-trace-fuzz bench-hostile bench-soak clean bench-plots bench-startup bench-compare bench-coverage bench-faults bench-crashes bench-concurrent-start bench-real-vs-emulated bench-ssh-cuts bench-daemon-kills bench-virtual bench-other-processor gallery paper paper-report docs test-arm64
+.PHONY: $(shell sed -n 's/^\([a-z][a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -137,8 +137,8 @@ gallery: setup  ## figures of the campaigns RESULTS="DIR…" into docs/gallery a
 docs: setup-dev  ## build the documentation into build/docs, docs/paper also as a PDF and its data as an archive, and a sample website into build/docs/sample
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	$(PYTHON) scripts/sample_site.py build/docs/sample
-	scripts/paper_pdf
-	$(PYTHON) scripts/paper_archive.py build/docs/paper/data-set.tar.gz
+	paper/pdf
+	$(PYTHON) -m paper.archive build/docs/paper/data-set.tar.gz
 
 bench-startup: setup  ## measure how long commands take to start
 	$(PYTHON) bench/startup.py
@@ -180,10 +180,13 @@ bench-other-processor: images  ## compare the packets of virtual time with those
 	$(PYTHON) bench/other_processor.py --kernel $(KERNEL) -o build/bench-other-processor/$$(date +%FT%H-%M-%S)
 
 paper: images  ## measure all implementations over the links of arXiv 2202.08228, queues, variants, sweeps (days; PAPER="--estimate")
-	$(PYTHON) bench/paper.py $(PAPER)
+	$(PYTHON) -m paper.measure $(PAPER)
 
-paper-report: setup  ## write docs/paper from the campaigns of `make paper`: data set, tables, figures (RESULTS=DIR)
-	$(PYTHON) scripts/paper_report.py $(or $(RESULTS),results/paper)
+paper-report: setup-dev  ## write docs/paper from paper/data, or from the campaigns of `make paper` (RESULTS=results/paper)
+	$(PYTHON) -m paper $(RESULTS)
+
+test-paper: setup-dev  ## compute the numbers of docs/paper again, independently of the report's code (two minutes)
+	$(PYTEST) paper/tests
 
 bench-site: setup-dev  ## measure the website: matrix, filters, a million packets, build time
 	$(PYTHON) bench/site.py

@@ -25,11 +25,11 @@ from interop.statistics.history import joint_steps
 from interop.statistics.intervals import coverage, half_widths, of_repetitions, over_partners
 from interop.statistics.samples import Sample
 from interop.statistics.variance import decompose
-from scripts.paper.crossed import FEWEST, SOURCES, Cells, decompose_crossed
-from scripts.paper.data_set import DATA, Part, read
-from scripts.paper.variants import subsets
+from paper.__main__ import DATA
+from paper.congestion import subsets
+from paper.crossed import FEWEST, SOURCES, Cells, decompose_crossed
+from paper.data_set import read
 
-PAPER = Path(__file__).resolve().parent.parent / "docs" / "paper"
 PARTNERS = (2, 3, 5, 14)
 REPETITIONS = (3, 10)
 SEEDS = (0.0, 0.3)
@@ -205,9 +205,9 @@ def of_shares(trials: int) -> bool:
 def of_differences(trials: int) -> bool:
     """The same of the differences of docs/paper, in each of its subsets of the runs."""
     missed = False
-    parts = read(PAPER / DATA)
+    data = read(DATA)
     print(f"\nimplementation minus algorithm, docs/paper: coverage [%], {trials} trials")
-    for case, name, cells in subsets(parts[Part.VARIANTS], parts.get(Part.COUNTER)):
+    for case, name, cells in ((link, *each) for link in ("sat", "satloss") for each in subsets(data, link)):
         count = len({key[0] for key in cells})
         if count > FEWEST:
             neither, both = differences(cells, trials)

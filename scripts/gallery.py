@@ -31,8 +31,8 @@ from interop.report.table import Table, render
 from interop.results.qir_import import open_results
 from interop.statistics.samples import GOODPUT, samples, value_of
 from interop.traces.series import FILE_NAME
+from paper.numbers import listed
 from plots.discovery import draw, plots
-from scripts.paper.words import listed
 
 OVERLAID = ("offset", "data-size", "data-rate", "packet-number", "rtt")
 MOST_OVERLAID = 5

@@ -1,4 +1,4 @@
-"""Build the website of the matrix in docs/paper/data, as a sample of what `run.py site` makes (`make docs`).
+"""Build the website of the matrix in paper/data, as a sample of what `run.py site` makes (`make docs`).
 
 scripts/sample_site.py build/docs/sample      # copy this directory to a web server to publish it
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from interop.cli import main as cli
 from interop.results.store import DOCUMENT
 
-DATA = ROOT / "docs" / "paper" / "data"
+DATA = ROOT / "paper" / "data"
 PART = "matrix"
 
 
@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> int:
         description=__doc__.splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("site", type=Path, help="directory of the website, which is replaced")
-    parser.add_argument("--data", type=Path, default=DATA, help="default: docs/paper/data")
+    parser.add_argument("--data", type=Path, default=DATA, help="default: paper/data")
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="quicsat-sample-") as folder:
         directories = unpack(options.data, Path(folder))

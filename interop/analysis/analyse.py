@@ -238,7 +238,9 @@ def _explained(verdict: Verdict, run: Run, evidence: Evidence, traces: RunTraces
         cause, sentence = explain(FailureContext(traces.trace_pair, series, size, rate, killed, duration, link=link))
     if cause is Cause.TOO_SLOW and verdict.outcome is not Outcome.TIMEOUT:  # it ended before its time
         cause, sentence = Cause.NONE, f"{byte_size(int(series.arrived.new.sum()))} of {byte_size(size)} had arrived."
-    return replace(verdict, reason=" ".join(filter(None, (verdict.reason, sentence, *traces.unread))), cause=cause)
+    reason = " ".join(filter(None, (verdict.reason, sentence, *traces.unread)))
+    received = int(series.arrived.new.sum()) if len(series.arrived) else None
+    return replace(verdict, reason=reason, cause=cause, received=received)
 
 
 def _judged(run: Run, evidence: Evidence, traces: RunTraces, series: Series) -> tuple[Verdict, Measurement | None]:

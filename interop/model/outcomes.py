@@ -159,6 +159,9 @@ class Verdict:
     reason: str = ""
     """One sentence; a second one states the cause, if there is one."""
     cause: Cause = Cause.NONE
+    received: int | None = None
+    """Bytes of the response that had arrived at the client, of a run that did not succeed; None if the traces do not
+    show it, and in results of versions that did not record it."""
     if_valid: Verdict | None = None
     """Of an excluded attempt, the verdict that it would have if it were valid; None if the attempt is valid, or if its
     evidence does not decide it."""

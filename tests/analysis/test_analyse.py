@@ -323,7 +323,7 @@ def test_an_empty_trace_is_whole_if_the_link_has_carried_only_a_tunnel(directory
 def test_a_run_that_timed_out_has_its_loss_and_no_goodput(directory: Path) -> None:
     verdict, measurement = judged(directory, timed_out=Deadline.TRANSFER, client=KILLED)
     reason = "The client had not finished after 60 s. All 1000 B of the response had arrived at the client after 5.0 s."
-    assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason, Cause.ALL_ARRIVED)
+    assert verdict == Verdict(Outcome.TIMEOUT, ErrorCode.TIMEOUT, reason, Cause.ALL_ARRIVED, received=1000)
     assert measurement is not None
     known = {name: value for name, value in measurement.values.items() if name in FIRST}
     assert known == pytest.approx({"loss_forward": 1 / 6, "loss_return": 0.0})

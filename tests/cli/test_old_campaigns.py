@@ -86,6 +86,8 @@ def test_its_journal_and_its_result_json_say_the_same() -> None:
     for result in (*written["results"], *written["earlier"]):
         assert result["evidence"].pop("clock") == "real"
         assert (result["evidence"].pop("flows"), result["evidence"].pop("use")) == ([], {})
+        for verdict in filter(None, (result["verdict"], result["verdict"]["if_valid"])):
+            assert verdict.pop("received") is None
         if (measurement := result["measurement"]) is not None:
             assert [measurement.pop(name) for name in ("objects", "flows", "negotiated")] == [[], [], None]
         simulator = result["evidence"]["simulator"]

@@ -1,0 +1,227 @@
+"""The campaigns of `make paper`: which runs they have, what is left of them, and when a series of them stops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interop.cli.exit_status import ExitStatus
+from interop.config.loader import load_implementations
+from interop.model.clock import Clock
+from interop.model.emulated_link import QueueMode
+from interop.model.outcomes import Outcome
+from interop.model.results import ImageFacts
+from interop.results.store import Journal
+from paper import measure
+from tests.results_builder import result_set, run_result
+
+KNOWN = load_implementations(measure.ROOT / "implementations.json")
+
+
+def pairs(campaign: measure.Campaign) -> set[tuple[str, str]]:
+    return {(run.server.name, run.client.name) for run in measure.planned(campaign, "")}
+
+
+def test_the_matrix_has_at_least_14_clients_and_servers_over_three_links() -> None:
+    [campaign] = measure.campaigns("matrix", [1])
+    found = pairs(campaign)
+    servers, clients = ({pair[end] for pair in found} for end in (0, 1))
+    assert min(len(servers), len(clients)) >= 14
+    assert len(found) == len(servers) * len(clients)
+    assert {"nginx", "haproxy"} <= servers - clients
+    runs = measure.planned(campaign, "")
+    assert {run.test_case.name for run in runs} == {"terrestrial", "sat", "satloss"}
+    assert len(runs) == 3 * len(found)  # once
+    assert campaign.clock is Clock.VIRTUAL
+
+
+def test_further_seeds_repeat_what_depends_on_them() -> None:
+    [first], [second] = measure.campaigns("matrix", [1]), measure.campaigns("matrix", [2])
+    assert pairs(first) == pairs(second)
+    assert {run.test_case.name for run in measure.planned(second, "")} == {"satloss"}
+    assert not measure.campaigns("spread", [1])
+    [spread] = measure.campaigns("spread", [2])
+    assert pairs(spread) == {(server, client) for server in measure.SWEPT for client in measure.SWEPT}
+    assert {run.test_case.name for run in measure.planned(spread, "")} == {"terrestrial", "sat"}
+
+
+def test_queues_differ_only_in_the_mode_of_the_queue() -> None:
+    [campaign], [matrix] = (measure.campaigns(part, [1]) for part in ("queues", "matrix"))
+    assert pairs(campaign) == pairs(matrix)
+    seeds = [
+        {run.test_case.name.removesuffix("-paper-queue"): run.seed for run in measure.planned(each, "")}
+        for each in (campaign, matrix)
+    ]
+    assert seeds[0] == {name: seeds[1][name] for name in ("sat", "satloss")}
+    links = {run.test_case.name: run.test_case.emulated for run in measure.planned(campaign, "")}
+    assert {name: link.queue_mode for name, link in links.items()} == {
+        "sat-paper-queue": QueueMode.PAPER,
+        "satloss-paper-queue": QueueMode.PAPER,
+    }
+
+
+def test_variants_are_the_congestion_controls_of_servers() -> None:
+    names = measure.congestion_controls(KNOWN)
+    assert {"picoquic:bbr", "quinn:newreno", "lsquic:bbr", "msquic:cubic", "haproxy:cubic"} <= set(names)
+    assert not [name for name in names if "window" in name or name.endswith((":bdp", ":tls12", ":iw10"))]
+    [campaign] = measure.campaigns("variants", [1])
+    assert pairs(campaign) == {(server, client) for server in names for client in measure.CLIENTS_OF_VARIANTS}
+
+
+def test_windows_are_variants_of_clients() -> None:
+    [campaign] = measure.campaigns("windows", [1])
+    clients = {client for _, client in pairs(campaign)}
+    assert {"quic-go", "ngtcp2", "ngtcp2:window-768k", "picoquic:window-64k"} <= clients
+    assert {each.partition(":")[2].partition("-")[0] for each in clients} == {"", "window"}
+    assert {run.test_case.name for run in measure.planned(campaign, "")} == {"sat"}
+
+
+def test_sweeps_change_one_key_of_sat() -> None:
+    many = measure.campaigns("sweeps", [1])
+    assert [pairs(each) for each in many] == [{(name, name)} for name in measure.SWEPT]
+    cases = [run.test_case for run in measure.planned(many[0], "")]
+    assert [case.emulated.forward_queue for case in cases if case.name.startswith("paper-queue")] == [
+        25, 100, 250, 500, 1000, 2000,
+    ]  # fmt: skip
+    round_trips = [case.emulated.round_trip_delay for case in cases if case.name.startswith("paper-delay")]
+    assert round_trips == pytest.approx([0.03, 0.1, 0.3, 0.6, 1.2])
+
+
+def test_delays_differ_by_at_most_one_percent() -> None:
+    [campaign] = measure.campaigns("delays", [1])
+    assert pairs(campaign) == {(server, client) for server in measure.SWEPT for client in measure.SWEPT}
+    links = {run.test_case.name: run.test_case.emulated for run in measure.planned(campaign, "")}
+    assert sorted(link.forward_delay for link in links.values()) == pytest.approx([0.297, 0.2985, 0.3, 0.3015, 0.303])
+    assert all(link.return_delay == link.forward_delay for link in links.values())
+
+
+REAL = ("real", "real-others", "real-measured", "real-loss")
+"""The campaigns in real time, without their seeds."""
+
+
+def test_runs_in_real_time_have_the_first_seeds() -> None:
+    everything = [each for part in measure.PARTS for each in measure.campaigns(part, measure.SEEDS)]
+    assert [each.name for each in everything if each.clock is Clock.REAL] == [
+        f"{name}-{seed}" for seed in (1, 2, 3) for name in REAL
+    ]
+    assert len({each.name for each in everything}) == len(everything)
+
+
+def test_all_servers_run_in_real_time_but_those_that_reach_the_time_limit() -> None:
+    own, by_default, measured, loss = measure.campaigns("real", [1])
+    assert pairs(own) == {(server, client) for server in measure.SWEPT for client in measure.SWEPT}
+    assert (
+        {client for _, client in pairs(by_default)}
+        == {client for _, client in pairs(loss)}
+        == {measure.CLIENT_OF_OTHERS}
+    )
+    assert pairs(measured) == {(server, client) for server in ("aioquic", "msquic") for client in measure.SWEPT}
+    [matrix] = measure.campaigns("matrix", [1])
+    servers = {server for server, _ in pairs(matrix)}
+    over: dict[str, set[str]] = {}
+    for campaign in (own, by_default, measured, loss):
+        for run in measure.planned(campaign, ""):
+            over.setdefault(run.test_case.name, set()).add(run.server.name)
+    assert over == {"terrestrial": servers, "sat": servers, "satloss": servers - {*measure.SLOW}}
+
+
+def test_servers_that_reach_the_limit_have_more_time_and_the_same_losses() -> None:
+    [campaign], [matrix] = (measure.campaigns(part, [1]) for part in ("limits", "matrix"))
+    assert not measure.campaigns("limits", [2])
+    seeds = {run.seed for run in measure.planned(matrix, "") if run.test_case.name == "satloss"}
+    assert {run.seed for run in measure.planned(campaign, "")} == seeds
+    assert pairs(campaign) == {(server, client) for server in measure.SLOW for client in measure.CLIENTS_OF_VARIANTS}
+
+
+@pytest.mark.parametrize("seed", measure.SEEDS)
+def test_a_twentieth_of_the_matrix_is_repeated_with_the_same_seed(seed: int) -> None:
+    again, *_ = measure.campaigns("repeat", [seed])
+    [matrix] = measure.campaigns("matrix", [seed])
+    runs, all_runs = (measure.planned(campaign, "") for campaign in (again, matrix))
+    assert {run.key for run in runs} < {run.key for run in all_runs}
+    assert len(runs) == pytest.approx(len(all_runs) / 20, abs=1)
+    assert {run.test_case for run in runs} == {run.test_case for run in all_runs}
+    assert [run.key for run in runs] != [run.key for run in all_runs if run in runs]
+    assert again.words[again.words.index("--seed") + 1] == matrix.words[matrix.words.index("--seed") + 1]
+    assert again.clock is Clock.VIRTUAL
+
+
+def test_a_quarter_of_the_spread_is_repeated_with_the_same_seed() -> None:
+    assert [each.name for each in measure.campaigns("repeat", [1])] == ["repeat-1"]
+    [_, again], [spread] = measure.campaigns("repeat", [2]), measure.campaigns("spread", [2])
+    assert again.name == "repeat-spread-2"
+    runs, all_runs = (measure.planned(campaign, "") for campaign in (again, spread))
+    assert {run.key for run in runs} < {run.key for run in all_runs}
+    assert len(runs) == len(all_runs) / 4
+    assert {run.test_case.name for run in runs} == {"terrestrial", "sat"}
+    assert again.words[again.words.index("--seed") + 1] == "2"
+
+
+def test_what_is_repeated_has_no_shards(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["measure.py", "--part", "matrix", "repeat", "--shard", "1/2"])
+    with pytest.raises(SystemExit):
+        measure.main()
+    assert "name the other parts with --part" in capsys.readouterr().err
+
+
+def test_shards_have_all_runs_once() -> None:
+    [campaign] = measure.campaigns("queues", [1])
+    shards = [measure.planned(campaign, f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(run.key for shard in shards for run in shard) == sorted(
+        run.key for run in measure.planned(campaign, "")
+    )
+
+
+def test_results_are_left_as_they_are_and_errors_are_repeated(tmp_path: Path) -> None:
+    [campaign] = measure.campaigns("matrix", [1])
+    assert not measure.has_begun(campaign, tmp_path)
+    image = ImageFacts("x:latest", f"sha256:{'0' * 64}")
+    manifest = result_set(repetitions=3, images={"picoquic": image, "quiche": image}).manifest
+    (tmp_path / campaign.name).mkdir()
+    with Journal.create(tmp_path / campaign.name, manifest) as journal:
+        journal.append_result(run_result(5e6, repetition=1))
+        journal.append_result(run_result(None, outcome=Outcome.ERROR, repetition=2))
+    assert measure.has_begun(campaign, tmp_path)
+    assert [run.repetition for run in measure.left_of(campaign, tmp_path, "")] == [2, 3]
+
+
+class Calls:
+    """Stands in for the command line: remembers what it is told, and ends with one status after another."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+        self.commands: list[list[str]] = []
+
+    def __call__(self, *words: str) -> int:
+        self.commands.append(list(words))
+        return self.statuses.pop(0) if words[0] != "prune" else 0
+
+
+@pytest.mark.parametrize(("statuses", "measured", "ended"), [
+    ((0, 0), 2, 0), ((1, 0), 2, 1), ((3, 0), 2, 3), ((ExitStatus.TIME_UP,), 1, 4), ((ExitStatus.LOCKED,), 1, 75),
+    ((130,), 1, 130),
+])  # fmt: skip
+def test_failed_runs_do_not_stop_the_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...], measured: int, ended: int
+) -> None:
+    calls = Calls(*statuses)
+    monkeypatch.setattr(measure, "call", calls)
+    words = ["--part", "queues", "--seeds", "1", "2", "--results", str(tmp_path), "--", "--max-runtime", "2 h"]
+    monkeypatch.setattr(sys, "argv", ["measure.py", *words])
+    assert measure.main() == ended
+    runs = [command for command in calls.commands if command[0] == "run"]
+    assert [command[command.index("-l") + 1] for command in runs] == [
+        str(tmp_path / f"queues-{seed}") for seed in range(1, measured + 1)
+    ]
+    assert all(command[-2:] == ["--max-runtime", "2 h"] for command in runs)
+
+
+def test_the_estimate_measures_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "paper.measure", "--estimate", "--part", "real"]
+    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, check=True)
+    runs = sum(len(measure.planned(each, "")) for each in measure.campaigns("real", measure.SEEDS))
+    assert f" {runs} " in done.stdout
+    assert not list(tmp_path.iterdir())
