@@ -1,11 +1,11 @@
 """Measures what arXiv 2202.08228 measured, and what it could not, with all implementations (`make paper`).
 
-  python -m paper.measure --estimate                              # runs and hours of each part; measures nothing
-  python -m paper.measure --part matrix --seeds 1                 # all clients with all servers over three links, once
-  python -m paper.measure --part matrix --seeds 1 2 3 4 5         # the rest of it: finished campaigns are left as they are
-  python -m paper.measure --part matrix --shard 1/2               # one of two machines; `./run.py merge` merges the shards
-  python -m paper.measure --part repeat --seeds 1                 # on another day: 5 % of the matrix again, with the same seed
-                                                         # (and with later seeds a quarter of the part spread)
+  python -m paper.measure --estimate                  # runs and hours of each part; measures nothing
+  python -m paper.measure --part matrix --seeds 1     # all clients with all servers over three links, once
+  python -m paper.measure --part matrix --seeds 1 2 3 4 5  # the rest of it: finished campaigns are left as they are
+  python -m paper.measure --part matrix --shard 1/2   # one of two machines; `./run.py merge` merges the shards
+  python -m paper.measure --part repeat --seeds 1     # on another day: 5 % of the matrix again, with the same seed
+                                                      # (and with later seeds a quarter of the part spread)
 
 Each part consists of ordinary campaigns, one for each seed, in ``results/paper/PART-SEED``. A campaign that was
 interrupted continues with the next call. Words after ``--`` go to `run` and `resume`, for example
